@@ -1,0 +1,5 @@
+"""One file a verb: parse, call app, print."""
+
+
+def main() -> None:
+    """Run the command line."""

@@ -1,0 +1,58 @@
+"""Every error that withstand raises on purpose.
+
+::
+
+    WithstandError              one sentence that names what is wrong and the cure
+    ├── UsageError              exit 2: what was asked for cannot be understood
+    │   ├── SpecError           a plan's field, with its path
+    │   └── DatasetError        a dataset's file or size
+    └── MeasureError            exit 3: what was asked for could not be measured
+        ├── TargetError         the endpoint does not answer as it must
+        ├── EngineError         the embedded engine does not come up
+        ├── ClientLimitError    this machine cannot carry the load asked
+        └── StorageError        a result cannot be written or read
+
+A failed request is none of these: it is a record with a status.
+"""
+
+from typing import ClassVar
+
+
+class WithstandError(Exception):
+    """The root; its text is shown to the user as it is."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class UsageError(WithstandError):
+    """The user asked for something that cannot be understood."""
+
+    exit_code = 2
+
+
+class SpecError(UsageError):
+    """A field of the plan is wrong; the text holds its path."""
+
+
+class DatasetError(UsageError):
+    """A dataset is unknown, missing, malformed or too small."""
+
+
+class MeasureError(WithstandError):
+    """Understood, but it could not be measured."""
+
+
+class TargetError(MeasureError):
+    """The endpoint refuses, is not there, or does not speak the dialect."""
+
+
+class EngineError(MeasureError):
+    """The embedded engine or its model cannot be had."""
+
+
+class ClientLimitError(MeasureError):
+    """This machine's limits (descriptors, ports, memory) are below the load asked."""
+
+
+class StorageError(MeasureError):
+    """A run folder cannot be written or read."""

@@ -1,0 +1,1 @@
+"""Facts → numbers, and doubts about them. Pure functions."""

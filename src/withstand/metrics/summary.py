@@ -1,0 +1,119 @@
+"""What a stage came to: the numbers of one Summary, each as defined in the catalogue.
+
+Times are ms, rates are per second. None = cannot be known. ``facts`` says whether the numbers were computed from
+records (True) or taken over from somebody's aggregates (False: no intervals).
+"""
+
+import msgspec
+
+from withstand.metrics.doubts import Doubt
+
+PERCENTILES = (50, 75, 90, 95, 99)
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A confidence interval of 95 %; an end that the sample cannot bound is None."""
+
+    low: float | None
+    high: float | None
+
+
+class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric over the requests (ITL: over the gaps) of a stage. ``percentiles`` has the keys p50 … p99."""
+
+    n: int
+    mean: float | None = None
+    std: float | None = None
+    """Of the population (numpy's default), as vLLM has it."""
+    min: float | None = None
+    max: float | None = None
+    percentiles: dict[str, float | None] = {}
+    intervals: dict[str, Interval] = {}
+    """Keys ``mean``, p50 … p99."""
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked of a stage."""
+
+    request_rate: float | None = None
+    """Offered requests a second; None = inf or not constant."""
+    arrivals: str = "inf"
+    burstiness: float | None = None
+    max_concurrency: int | None = None
+    num_prompts: int | None = None
+    duration_s: float | None = None
+    stopped_early: bool = False
+    """Interrupted or cut by a fault: fewer requests than planned are no fault of the server."""
+
+
+class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One stage."""
+
+    name: str
+    phase: str | None = None
+    load: Load
+    facts: bool = True
+    attempted: int
+    """Requests that the plan wanted, sent or not."""
+    completed: int
+    failed: int
+    statuses: dict[str, int] = {}
+    errors: dict[str, int] = {}
+    """The commonest error texts with their counts, at most ten."""
+    success_rate: float | None = None
+    duration_s: float | None = None
+    """First send to last end."""
+    scheduled_rate: float | None = None
+    """Requests a second that the schedule really held (the draw, not the wish)."""
+    achieved_rate: float | None = None
+    """Sends a second, by the instants of the sends."""
+    request_throughput: float | None = None
+    request_goodput: float | None = None
+    output_throughput: float | None = None
+    total_token_throughput: float | None = None
+    total_input_tokens: int | None = None
+    total_output_tokens: int | None = None
+    tokens_from: dict[str, int] = {}
+    """Who counted the output tokens, by number of requests."""
+    output_events: int = 0
+    shared_stamps: int = 0
+    """Events that share their stamp with the one before: they came in one read, their gap is not known."""
+    concurrency_mean: float | None = None
+    concurrency_peak: int | None = None
+    output_throughput_peak: float | None = None
+    """Tokens in the best whole second."""
+    steady: "SteadyWindow | None" = None
+    ttft: Distribution
+    tpot: Distribution
+    itl: Distribution
+    e2el: Distribution
+    response: Distribution
+    """From schedule to the last token."""
+    ttft_scheduled: Distribution
+    """From schedule to the first token."""
+    lateness: Distribution
+    """Our own: started - ready."""
+    finish_reasons: dict[str, int] = {}
+    doubts: tuple[Doubt, ...] = ()
+
+
+class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """The middle of a stage, without the filling at its start and the emptying at its end."""
+
+    start_s: float
+    end_s: float
+    request_throughput: float | None
+    output_throughput: float | None
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run."""
+
+    stages: tuple[StageSummary, ...]
+    backend: str | None = None
+    model_id: str | None = None
+    target: str | None = None
+    complete: bool = True
+    """False: the run was cut (a crash, Ctrl-C), and what stands here is what there was by then."""
+    doubts: tuple[Doubt, ...] = ()
+    """Of the run as a whole."""

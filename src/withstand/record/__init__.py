@@ -1,0 +1,24 @@
+"""The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
+
+from withstand.record.health import Health, Spread
+from withstand.record.record import (
+    SCHEMA,
+    Clock,
+    Record,
+    Status,
+    TokensFrom,
+    decode_record,
+    encode_record,
+)
+
+__all__ = [
+    "SCHEMA",
+    "Clock",
+    "Health",
+    "Record",
+    "Spread",
+    "Status",
+    "TokensFrom",
+    "decode_record",
+    "encode_record",
+]

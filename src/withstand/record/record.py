@@ -1,0 +1,113 @@
+"""One row of facts for one request.
+
+Integers only, nanoseconds since the run's epoch; None = not known, never 0; nothing that can be derived.
+A request that failed, or was never sent, is a record too.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+# Schema history
+# 1  2026-11  the first
+SCHEMA = 1
+
+
+class Status(StrEnum):
+    """How a request ended: a closed set. Only ``ok`` is a success."""
+
+    OK = "ok"
+    HTTP_ERROR = "http_error"  # a status of 400 or above, but 429
+    LIMITED = "limited"  # 429: a limiter spoke, not the engine
+    STREAM_ERROR = "stream_error"  # HTTP 200, then an error inside the stream
+    BAD_ANSWER = "bad_answer"  # HTTP 200, but not the dialect: HTML, broken JSON, a redirect
+    EMPTY = "empty"  # HTTP 200, well formed, without a single token
+    TRUNCATED = "truncated"  # the stream or body ended before its end was announced
+    TIMEOUT = "timeout"
+    REFUSED = "refused"  # no connection
+    TLS_ERROR = "tls_error"
+    RESET = "reset"  # the connection broke before an answer began
+    CANCELLED = "cancelled"  # we stopped it: second Ctrl-C, end of the drain
+    NOT_SENT = "not_sent"  # planned, but the stage ended or we could not
+
+
+class TokensFrom(StrEnum):
+    """Who counted the output tokens."""
+
+    SERVER = "server"
+    TOKENIZER = "tokenizer"
+    CHUNKS = "chunks"
+    REQUESTED = "requested"
+
+
+class Clock(StrEnum):
+    """Who stamped the arrivals."""
+
+    KERNEL = "kernel"
+    USER = "user"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The facts of one request. Times are ns since the run's epoch.
+
+    ``chunk_ns`` holds the arrival of every event that carried output (content, reasoning or tool-call text);
+    events that came in one read share one stamp. ``chunk_tokens`` has the tokens of each event where the
+    server tells. ``end_ns`` is the end of the answer ([DONE], the last byte), not the last token.
+    """
+
+    id: int
+    stage: int
+    """Index into the manifest's stages."""
+    worker: int = 0
+    target: str | None = None
+    session: int | None = None
+    turn: int = 0
+    status: Status
+    scheduled_ns: int | None = None
+    """When the plan wanted it sent; None in a closed loop."""
+    ready_ns: int | None = None
+    """When plan, concurrency cap and previous turn all allowed it. started - ready is our own lateness."""
+    started_ns: int | None = None
+    """When the client took it up: a pooled connection was chosen, or a new one dialled."""
+    sent_ns: int | None = None
+    """Last byte of the request handed to the kernel."""
+    first_byte_ns: int | None = None
+    chunk_ns: list[int] = []
+    chunk_tokens: list[int] | None = None
+    end_ns: int | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    tokens_from: TokensFrom | None = None
+    requested_output_tokens: int | None = None
+    finish_reason: str | None = None
+    http_status: int | None = None
+    error: str | None = None
+    retry_after_s: float | None = None
+    retries: int = 0
+    """Times it was sent again because a reused connection had been closed without a byte."""
+    reused: bool | None = None
+    """Whether it went over a connection that had served before."""
+    streamed: bool = True
+    clock: Clock = Clock.USER
+    text_head: str | None = None
+    """The first characters of the answer: an error text played as content is seen by it."""
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    """One line of JSON, without its newline."""
+    return _encoder.encode(record)
+
+
+def decode_record(line: bytes | str) -> Record:
+    """The record of one line.
+
+    Raises:
+        msgspec.MsgspecError: the line is no record (cut off, or another schema).
+    """
+    return _decoder.decode(line)

@@ -1,0 +1,30 @@
+"""All that a user may ask for: typed, frozen, unknown keys refused with the path of the key."""
+
+from withstand.spec.arrivals import Arrivals, Constant, Gamma, Inf, Poisson, Ramp, Step, StepPart, Trace, rate_rps_of
+from withstand.spec.parse import parse_plan, plan_from_file, set_path
+from withstand.spec.plan import Plan, Slo, Stage, redacted
+from withstand.spec.target import Target, Timeouts
+from withstand.spec.workload import Workload
+
+__all__ = [
+    "Arrivals",
+    "Constant",
+    "Gamma",
+    "Inf",
+    "Plan",
+    "Poisson",
+    "Ramp",
+    "Slo",
+    "Stage",
+    "Step",
+    "StepPart",
+    "Target",
+    "Timeouts",
+    "Trace",
+    "Workload",
+    "parse_plan",
+    "plan_from_file",
+    "rate_rps_of",
+    "redacted",
+    "set_path",
+]

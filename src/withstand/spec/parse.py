@@ -1,0 +1,108 @@
+"""Text → Plan. One path for files, options and ``--set``, hence one form of error."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from withstand.errors import SpecError, UsageError
+from withstand.spec.plan import Plan
+
+
+def parse_plan(raw: dict[str, Any]) -> Plan:
+    """The typed plan.
+
+    Raises:
+        SpecError: with the path of the field, as ``Expected `float` > 0.0 - at `$.stages[0].arrivals.rate```.
+    """
+    try:
+        plan = msgspec.convert(raw, Plan)
+    except msgspec.ValidationError as e:
+        raise SpecError(f"The plan is wrong: {e}. `withstand schema` prints what is allowed.") from None
+    return _with_names(plan)
+
+
+def plan_from_file(path: Path) -> dict[str, Any]:
+    """The raw tree of a TOML, YAML or JSON plan.
+
+    Raises:
+        UsageError: missing, unreadable, or no such syntax.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except OSError as e:
+        raise UsageError(f"The plan {path} cannot be read: {e.strerror}.") from None
+    except UnicodeDecodeError as e:
+        raise UsageError(f"The plan {path} is not UTF-8 at byte {e.start}.") from None
+    tree = _parse_text(text, path)
+    if not isinstance(tree, dict):
+        raise UsageError(f"The plan {path} must be a table of keys, not a {type(tree).__name__}.")
+    return tree
+
+
+def _parse_text(text: str, path: Path) -> Any:
+    try:
+        if path.suffix == ".json":
+            return msgspec.json.decode(text)
+        if path.suffix in {".yaml", ".yml"}:
+            return msgspec.yaml.decode(text)
+        return tomllib.loads(text)
+    except ImportError:
+        raise UsageError(f"The plan {path} is YAML, which needs: pip install 'withstand[yaml]'.") from None
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
+        raise UsageError(f"The plan {path} cannot be parsed: {e}.") from None
+
+
+def set_path(tree: dict[str, Any], assignment: str) -> None:
+    """Apply one ``--set path=value`` to the raw tree; the value is JSON where it parses as such, else text.
+
+    ``stages.0.max_concurrency=4`` reaches into a list.
+
+    Raises:
+        UsageError: no ``=``, or the path leads through something that is no table.
+    """
+    path, equals, value = assignment.partition("=")
+    if not equals or not path:
+        raise UsageError(f"--set {assignment}: write it as path=value, such as workload.options.input_len=512.")
+    *parents, last = path.split(".")
+    node: Any = tree
+    for part in parents:
+        node = _child(node, part, assignment)
+    if isinstance(node, list):
+        node[_index(node, last, assignment)] = _value(value)
+    else:
+        node[last] = _value(value)
+
+
+def _child(node: Any, part: str, assignment: str) -> Any:
+    child = node[_index(node, part, assignment)] if isinstance(node, list) else node.setdefault(part, {})
+    if not isinstance(child, dict | list):
+        raise UsageError(f"--set {assignment}: {part!r} is a value, not a table.")
+    return child
+
+
+def _index(node: list[Any], part: str, assignment: str) -> int:
+    if not part.isdecimal() or int(part) >= len(node):
+        raise UsageError(f"--set {assignment}: {part!r} is no index of a list of {len(node)}.")
+    return int(part)
+
+
+def _value(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _with_names(plan: Plan) -> Plan:
+    """Every stage gets a name, and no two the same."""
+    seen: set[str] = set()
+    stages = []
+    for i, stage in enumerate(plan.stages):
+        name = stage.name or f"stage-{i + 1}"
+        if name in seen:
+            raise SpecError(f"The plan is wrong: the name {name!r} is used twice - at `$.stages[{i}].name`.")
+        seen.add(name)
+        stages.append(msgspec.structs.replace(stage, name=name))
+    return msgspec.structs.replace(plan, stages=tuple(stages))

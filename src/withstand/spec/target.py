@@ -1,0 +1,36 @@
+"""WHERE requests go. Secrets stand here by reference only: the name of a variable, the path of a file."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Timeouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every wait has an end. ``read_s`` is the longest silence, ``total_s`` the longest request."""
+
+    connect_s: Seconds = 10.0
+    read_s: Seconds = 300.0
+    total_s: Seconds = 1800.0
+
+
+class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One endpoint. Without ``base_url`` the embedded engine is started."""
+
+    base_url: str | None = None
+    """``http://127.0.0.1:8000``, with or without ``/v1``; ``https``, ``[::1]`` and ``unix:/path.sock`` too."""
+    backend: str = "openai-chat"
+    """The wire dialect: ``openai-chat`` or ``openai`` (completions)."""
+    endpoint: str | None = None
+    """The path, where it is not the dialect's own."""
+    model: str | None = None
+    """None = the first one that the endpoint lists."""
+    stream: bool = True
+    api_key_env: str | None = None
+    api_key_file: str | None = None
+    headers: dict[str, str] = {}
+    extra_body: dict[str, Any] = {}
+    cacert: str | None = None
+    insecure: bool = False
+    timeouts: Timeouts = Timeouts()
