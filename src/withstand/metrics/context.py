@@ -1,0 +1,22 @@
+"""What a stage's records must be judged against: what was asked, and how the client fared."""
+
+import msgspec
+
+from withstand.record import Health
+from withstand.spec import Slo, Stage
+
+
+class StageContext(msgspec.Struct, frozen=True, kw_only=True):
+    """One stage's plan and circumstances."""
+
+    stage: Stage
+    """Its ``num_prompts`` is filled in."""
+    goodput: Slo = Slo()
+    health: tuple[Health, ...] = ()
+    stopped_early: bool = False
+    warmed_up: bool = True
+    tokenizer: str | None = None
+    """Who counted the prompt's tokens, for the sentence of a doubt."""
+    tokenizer_exact: bool = True
+    identical_prompts: int = 0
+    """Requests whose prompt had been sent before in this run."""
