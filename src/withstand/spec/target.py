@@ -29,6 +29,8 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stream: bool = True
     api_key_env: str | None = None
     api_key_file: str | None = None
+    max_tokens_field: str | None = None
+    """The body's field for the wanted length, where it is not the dialect's own."""
     headers: dict[str, str] = {}
     extra_body: dict[str, Any] = {}
     cacert: str | None = None

@@ -19,4 +19,6 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     or the path of a Hugging Face ``tokenizer.json`` or its folder."""
     ignore_eos: bool | None = None
     """None = where the dataset prescribes an output length."""
+    min_tokens: bool = False
+    """Send ``min_tokens`` as well, for engines without ``ignore_eos``."""
     options: dict[str, Any] = {}

@@ -1,0 +1,154 @@
+"""What the two OpenAI dialects share: fields of the request, usage, errors, the reading of a stream."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from withstand.record import Status
+from withstand.request import Request
+from withstand.wire.dialect import Ask
+from withstand.wire.reply import Reply
+from withstand.wire.sse import EventTooLargeError, SseParser
+
+_BROKEN_FINISHES = frozenset({"error", "abort"})
+
+
+class Details(msgspec.Struct):
+    """Parts of a count."""
+
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Usage(msgspec.Struct):
+    """The server's own count."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: Details | None = None
+    completion_tokens_details: Details | None = None
+
+
+ChoiceT = TypeVar("ChoiceT")
+
+
+class Chunk(msgspec.Struct, Generic[ChoiceT]):
+    """An event of a stream, or a whole body: they differ only in their choices. It may be an error instead."""
+
+    choices: list[ChoiceT] | None = None
+    usage: Usage | None = None
+    error: msgspec.Raw | None = None
+    object: str | None = None
+    message: str | None = None
+
+
+def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply: Reply) -> Chunk[ChoiceT] | None:
+    """The chunk, its usage taken; None when it is an error or no chunk at all: then the reply has failed."""
+    try:
+        chunk = decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as e:
+        start = payload[:80].decode("utf-8", "replace")
+        reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
+        return None
+    if _is_error(chunk):
+        told = bytes(chunk.error) if chunk.error is not None else b""
+        reply.fail(Status.STREAM_ERROR, error_text(told) or chunk.message or "an error without a message")
+        return None
+    if chunk.usage:
+        take_usage(chunk.usage, reply)
+    return chunk
+
+
+def _is_error(chunk: Chunk[Any]) -> bool:
+    if chunk.error is not None and bytes(chunk.error) not in {b"null", b"{}", b'""'}:
+        return True
+    return chunk.object == "error" or (chunk.choices is None and chunk.usage is None and chunk.message is not None)
+
+
+def base_body(request: Request, ask: Ask, max_tokens_field: str) -> dict[str, Any]:
+    """The body but for its prompt; what the user adds wins over what the dataset adds, and that over ours."""
+    body: dict[str, Any] = {"model": ask.model} if ask.model else {}
+    body["stream"] = ask.stream
+    if ask.stream:
+        body["stream_options"] = {"include_usage": True}
+    if request.output_tokens is not None:
+        body[ask.max_tokens_field or max_tokens_field] = request.output_tokens
+        if ask.min_tokens:
+            body["min_tokens"] = request.output_tokens
+    if request.ignore_eos:
+        body["ignore_eos"] = True
+    return body | request.extra_body | ask.extra_body
+
+
+def take_usage(usage: Usage, reply: Reply) -> None:
+    """The latest count replaces the one before."""
+    if usage.prompt_tokens is not None:
+        reply.prompt_tokens = usage.prompt_tokens
+    if usage.completion_tokens is not None:
+        reply.output_tokens = usage.completion_tokens
+    if usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens is not None:
+        reply.cached_tokens = usage.prompt_tokens_details.cached_tokens
+    if usage.completion_tokens_details and usage.completion_tokens_details.reasoning_tokens is not None:
+        reply.reasoning_tokens = usage.completion_tokens_details.reasoning_tokens
+
+
+def take_finish(finish_reason: str | None, reply: Reply) -> None:
+    """A finish reason; an engine that gave up says so in it."""
+    if finish_reason:
+        reply.finish_reason = finish_reason
+        if finish_reason in _BROKEN_FINISHES:
+            reply.fail(Status.STREAM_ERROR, f"The engine ended the answer with finish_reason {finish_reason!r}")
+
+
+class OpenAIStream:
+    """Reads a stream of either dialect; ``on_chunk`` knows what a chunk looks like."""
+
+    __slots__ = ("_on_chunk", "_parser", "reply")
+
+    def __init__(self, reply: Reply, on_chunk: Callable[[bytes, Reply, int], None]) -> None:
+        self.reply = reply
+        self._parser = SseParser()
+        self._on_chunk = on_chunk
+
+    def feed(self, data: bytes, stamp_ns: int) -> None:
+        """The next bytes, cut anywhere."""
+        try:
+            events = self._parser.feed(data)
+        except EventTooLargeError:
+            self.reply.fail(Status.BAD_ANSWER, "An event of the stream has more than 64 MiB")
+            return
+        for kind, payload in events:
+            self._take(kind, payload, stamp_ns)
+
+    def close(self, stamp_ns: int) -> None:
+        """The body has ended."""
+        for kind, payload in self._parser.close():
+            self._take(kind, payload, stamp_ns)
+
+    def _take(self, kind: bytes | None, payload: bytes, stamp_ns: int) -> None:
+        if payload.startswith(b"[DONE]"):
+            self.reply.done = True
+        elif kind == b"error":
+            self.reply.fail(Status.STREAM_ERROR, error_text(payload))
+        elif payload:
+            self._on_chunk(payload, self.reply, stamp_ns)
+
+
+def error_text(body: bytes) -> str:
+    """The message inside an error body, whoever wrote it; else the beginning of the body itself."""
+    try:
+        tree = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return body[:200].decode("utf-8", "replace")
+    return _message_of(tree) or body[:200].decode("utf-8", "replace")
+
+
+def _message_of(tree: Any) -> str | None:
+    if isinstance(tree, str):
+        return tree
+    if isinstance(tree, dict):
+        for key in ("error", "message", "detail", "title"):
+            if tree.get(key):
+                return _message_of(tree[key])
+    return None

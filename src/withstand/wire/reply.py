@@ -1,0 +1,122 @@
+"""What an answer has said so far, and how it is to be judged.
+
+A reader is fed the body's bytes with the stamp of their arrival and fills a Reply. The law: whatever the bytes are,
+a reader never raises; what is wrong with an answer is said in ``Reply.fault``.
+"""
+
+from typing import Protocol
+
+from withstand.record import Status, TokensFrom
+
+HEAD_CHARS = 160
+ERROR_CHARS = 300
+
+
+class Reply:
+    """The growing facts of one answer. Mutable, because a token is too cheap for a new object."""
+
+    __slots__ = (
+        "_cumulative",
+        "cached_tokens",
+        "chunk_ns",
+        "done",
+        "fault",
+        "finish_reason",
+        "head",
+        "output_tokens",
+        "prompt_tokens",
+        "reasoning_tokens",
+        "text",
+    )
+
+    def __init__(self, *, keep_text: bool = False) -> None:
+        self.chunk_ns: list[int] = []
+        self.head = ""
+        self.text: list[str] | None = [] if keep_text else None
+        self.finish_reason: str | None = None
+        self.prompt_tokens: int | None = None
+        self.output_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.reasoning_tokens: int | None = None
+        self.done = False
+        self.fault: tuple[Status, str] | None = None
+        self._cumulative: list[int] = []
+
+    def add_output(self, text: str, stamp_ns: int, tokens_so_far: int | None = None) -> None:
+        """One event that carried output."""
+        self.chunk_ns.append(stamp_ns)
+        if len(self.head) < HEAD_CHARS:
+            self.head += text[:HEAD_CHARS]
+        if self.text is not None:
+            self.text.append(text)
+        if tokens_so_far is not None:
+            self._cumulative.append(tokens_so_far)
+
+    def fail(self, status: Status, error: str) -> None:
+        """What is wrong; the first fault stays."""
+        if self.fault is None:
+            self.fault = (status, " ".join(error.split())[:ERROR_CHARS])
+
+    def answer(self) -> str:
+        """The whole text, for the history of a conversation."""
+        return "".join(self.text or ())
+
+    @property
+    def chunk_tokens(self) -> list[int] | None:
+        """Tokens of each event, where the server counted along with every one of them."""
+        if not self._cumulative or len(self._cumulative) != len(self.chunk_ns):
+            return None
+        before = [0, *self._cumulative[:-1]]
+        return [now - then for now, then in zip(self._cumulative, before, strict=True)]
+
+    def counted(self) -> tuple[int | None, TokensFrom | None]:
+        """(Output tokens, who counted them): the server, else the events, as an estimate."""
+        if self.output_tokens is not None:
+            return self.output_tokens, TokensFrom.SERVER
+        if self.chunk_ns:
+            return len(self.chunk_ns), TokensFrom.CHUNKS
+        return None, None
+
+    def status(self) -> Status:
+        """The verdict on an answer whose HTTP message has ended as it should."""
+        if self.fault:
+            return self.fault[0]
+        if not self.chunk_ns and not self.output_tokens:
+            return Status.EMPTY if self.done or self.finish_reason else Status.TRUNCATED
+        return Status.OK if self.done or self.finish_reason else Status.TRUNCATED
+
+
+class StreamReader(Protocol):
+    """Reads a body as it comes."""
+
+    reply: Reply
+
+    def feed(self, data: bytes, stamp_ns: int) -> None:
+        """The next bytes, cut anywhere."""
+
+    def close(self, stamp_ns: int) -> None:
+        """The body has ended."""
+
+
+class WholeReader:
+    """Reads a body that says all at once: it is parsed when it has ended."""
+
+    def __init__(self, reply: Reply, parse: "Parse") -> None:
+        self.reply = reply
+        self._parse = parse
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes, stamp_ns: int) -> None:  # noqa: ARG002 - one shape for all readers
+        """Keep the bytes."""
+        self._parts.append(data)
+
+    def close(self, stamp_ns: int) -> None:
+        """Parse them."""
+        self._parse(b"".join(self._parts), self.reply, stamp_ns)
+
+
+class Parse(Protocol):
+    """A dialect's reading of a whole body."""
+
+    def __call__(self, body: bytes, reply: Reply, stamp_ns: int) -> None:
+        """Fill the reply, or fail it."""
