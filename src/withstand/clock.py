@@ -11,6 +11,7 @@ import msgspec
 
 now_ns = time.monotonic_ns
 cpu_ns = time.process_time_ns
+wall_s = time.time
 sleep_s = time.sleep
 
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""SEND and STAMP: a small event loop of our own over sockets, and the processes that it runs in."""

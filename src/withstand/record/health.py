@@ -16,7 +16,6 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """One worker, one stage."""
 
     worker: int
-    planned: int
     sent: int
     finished: int
     wall_ns: int

@@ -82,7 +82,7 @@ class Reply:
         if self.fault:
             return self.fault[0]
         if not self.chunk_ns and not self.output_tokens:
-            return Status.EMPTY if self.done or self.finish_reason else Status.TRUNCATED
+            return Status.EMPTY
         return Status.OK if self.done or self.finish_reason else Status.TRUNCATED
 
 

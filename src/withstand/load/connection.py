@@ -1,0 +1,317 @@
+"""One connection: dialled, perhaps encrypted, then one exchange after another. Never blocks.
+
+A read's stamp is taken (from the kernel where it gives one) before anything else is done with the bytes.
+"""
+
+import errno
+import os
+import socket
+import ssl
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from withstand import clock
+from withstand.load.address import is_our_limit, why
+from withstand.load.exchange import Exchange
+from withstand.load.http import HttpError
+from withstand.load.poller import READ, WRITE
+from withstand.load.stamps import ANCILLARY_BYTES, ask_for_stamps
+from withstand.load.tls import TlsPipe
+from withstand.record import Status
+
+if TYPE_CHECKING:
+    from withstand.load.transport import Transport
+
+READ_BYTES = 16384
+_IN_PROGRESS = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK})
+
+
+class State(Enum):
+    """What a connection is doing."""
+
+    CONNECTING = auto()
+    HANDSHAKING = auto()
+    BUSY = auto()
+    IDLE = auto()
+    CLOSED = auto()
+
+
+class Connection:
+    """Belongs to one transport, which hears of everything that outlives an exchange."""
+
+    __slots__ = (
+        "_outgoing",
+        "_served",
+        "_socket",
+        "_stamped",
+        "_tls",
+        "_transport",
+        "_writing",
+        "began_ns",
+        "descriptor",
+        "exchange",
+        "moved_ns",
+        "opened_turn",
+        "state",
+    )
+
+    def __init__(self, transport: "Transport") -> None:
+        self._transport = transport
+        self._socket: socket.socket
+        self._tls: TlsPipe | None = None
+        self._outgoing = memoryview(b"")
+        self._writing = False
+        self._served = 0
+        self._stamped = False
+        self.descriptor = -1
+        self.opened_turn = -1
+        self.exchange: Exchange | None = None
+        self.state = State.CONNECTING
+        self.began_ns = self.moved_ns = 0
+
+    # Dialling.
+
+    def dial(self, exchange: Exchange) -> bool:
+        """Open a connection for this exchange; False = the listener's queue is full, ask again soon."""
+        located = self._transport.route.located
+        self.exchange = exchange
+        self.began_ns = self.moved_ns = clock.now_ns()
+        try:
+            self._socket = socket.socket(located.family, socket.SOCK_STREAM)
+            number = self._prepare_and_connect()
+        except OSError as e:
+            self._failed_to_dial(e.errno or errno.EIO)
+            return True
+        if number == errno.EAGAIN and located.family == socket.AF_UNIX:
+            self._socket.close()
+            return False
+        self.descriptor = self._socket.fileno()
+        self._transport.opened(self)
+        self._writing = True
+        self._transport.poller.register(self.descriptor, READ | WRITE)
+        if number and number not in _IN_PROGRESS:
+            self._failed_to_dial(number)
+        elif number == 0:
+            self._connected()
+        return True
+
+    def _prepare_and_connect(self) -> int:
+        self._socket.setblocking(False)
+        if self._socket.family != socket.AF_UNIX:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._stamped = ask_for_stamps(self._socket)
+        return self._socket.connect_ex(self._transport.route.located.sockaddr)
+
+    def _failed_to_dial(self, number: int) -> None:
+        now_ns = clock.now_ns()
+        if is_our_limit(number):
+            self.abandon(Status.NOT_SENT, f"This client's limit: {os.strerror(number).lower()}", now_ns)
+        else:
+            status = Status.TIMEOUT if number == errno.ETIMEDOUT else Status.REFUSED
+            self.abandon(status, f"No connection: {os.strerror(number).lower()}", now_ns)
+
+    def _connected(self) -> None:
+        route = self._transport.route
+        if route.context is None:
+            self._write_request()
+            return
+        self.state = State.HANDSHAKING
+        self._tls = TlsPipe(route.context, route.address.host)
+        self._go_on_with_handshake(b"")
+
+    def _go_on_with_handshake(self, cipher: bytes) -> bytes:
+        """Plain text that came behind the handshake, if any."""
+        assert self._tls is not None
+        try:
+            plain, _ = self._tls.decrypt(cipher)
+        except ssl.SSLError as e:
+            reason = getattr(e, "verify_message", "") or e.reason or str(e)
+            self.abandon(Status.TLS_ERROR, f"TLS: {reason}", clock.now_ns())
+            return b""
+        self._push(self._tls.outgoing())
+        if self._tls.ready and self.state is State.HANDSHAKING:
+            self._write_request()
+        return plain
+
+    # Sending.
+
+    def begin(self, exchange: Exchange) -> None:
+        """Send over this idle connection."""
+        self.exchange = exchange
+        self.began_ns = self.moved_ns = clock.now_ns()
+        self._write_request()
+
+    def _write_request(self) -> None:
+        assert self.exchange is not None
+        self.state = State.BUSY
+        if self._tls:
+            self._tls.encrypt(self.exchange.payload)
+            self._push(self._tls.outgoing())
+        else:
+            self._push(self.exchange.payload)
+
+    def _push(self, data: bytes) -> None:
+        """Hand bytes to the kernel, and keep what it does not take."""
+        if data:
+            self._outgoing = memoryview(bytes(self._outgoing) + data) if self._outgoing else memoryview(data)
+        self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._outgoing:
+                sent = self._socket.send(self._outgoing)
+                self.moved_ns = clock.now_ns()
+                self._outgoing = self._outgoing[sent:]
+        except BlockingIOError:
+            self._watch(writing=True)
+            return
+        except OSError as e:
+            self._lost(f"The connection broke while sending: {why(e)}")
+            return
+        self._watch(writing=False)
+        exchange = self.exchange
+        if self.state is State.BUSY and exchange is not None and exchange.sent_ns is None:
+            exchange.sent_ns = self.moved_ns
+
+    def _watch(self, *, writing: bool) -> None:
+        if writing != self._writing:
+            self._writing = writing
+            self._transport.poller.modify(self.descriptor, READ | WRITE if writing else READ)
+
+    # Receiving.
+
+    def on_event(self, events: int) -> None:
+        """The poller says that something can be done."""
+        if self.state is State.CONNECTING:
+            number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if number:
+                self._failed_to_dial(number)
+            else:
+                self._connected()
+            return
+        if events & WRITE:
+            self._flush()
+        if events & ~WRITE and self.state is not State.CLOSED:
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            if self._stamped:
+                data, ancillary, _, _ = self._socket.recvmsg(READ_BYTES, ANCILLARY_BYTES)
+                read_ns = clock.now_ns()
+                stamp_ns = self._transport.stamps.stamp_ns(ancillary, read_ns)
+            else:
+                data = self._socket.recv(READ_BYTES)
+                read_ns = clock.now_ns()
+                stamp_ns = None
+        except BlockingIOError:
+            return
+        except OSError as e:
+            self._lost(f"The connection broke: {why(e)}")
+            return
+        self.moved_ns = read_ns
+        if not data:
+            self._ended_by_server()
+            return
+        self._take(data, stamp_ns, read_ns)
+
+    def _take(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
+        closed = False
+        if self._tls:
+            if self.state is State.HANDSHAKING:
+                data = self._go_on_with_handshake(data)
+            else:
+                data, closed = self._decrypted(data)
+        if data and self.state is not State.CLOSED:
+            self._hand_over(data, stamp_ns, read_ns)
+        if closed and self.state is not State.CLOSED:
+            self._ended_by_server()
+
+    def _decrypted(self, cipher: bytes) -> tuple[bytes, bool]:
+        assert self._tls is not None
+        try:
+            plain, closed = self._tls.decrypt(cipher)
+        except ssl.SSLError as e:
+            self._lost(f"TLS: {e.reason or e}")
+            return b"", False
+        if answer := self._tls.outgoing():
+            self._push(answer)
+        return plain, closed
+
+    def _hand_over(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
+        exchange = self.exchange
+        if exchange is None or self.state is not State.BUSY:
+            self._close()
+            return
+        if stamp_ns is None:
+            exchange.kernel_stamped = False
+        events_before = len(exchange.reply.chunk_ns)
+        try:
+            exchange.feed(data, read_ns if stamp_ns is None else stamp_ns)
+        except HttpError as e:
+            self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
+            return
+        self._count(len(exchange.reply.chunk_ns) - events_before, stamp_ns, read_ns)
+        if exchange.answer.complete:
+            self._finish(exchange, read_ns)
+
+    def _count(self, events: int, stamp_ns: int | None, read_ns: int) -> None:
+        if not events:
+            return
+        check = self._transport.check
+        check.reads += 1
+        if events > 1:
+            check.shared_reads += 1
+        if stamp_ns is not None:
+            check.lag.add(read_ns - stamp_ns)
+
+    # Ending.
+
+    def _finish(self, exchange: Exchange, now_ns: int) -> None:
+        """The answer is whole: back to the pool first, so that the next request can take this connection."""
+        self.exchange = None
+        self._served += 1
+        if exchange.answer.keep_alive and not self._outgoing:
+            self.state = State.IDLE
+            self._transport.free(self)
+        else:
+            self._close()
+        exchange.complete(now_ns)
+
+    def _ended_by_server(self) -> None:
+        """End of stream: the proper end of an answer without a length, else a loss."""
+        exchange = self.exchange
+        if exchange is not None and exchange.answer.closed():
+            self._finish(exchange, clock.now_ns())
+            return
+        self._lost("The server closed the connection")
+
+    def _lost(self, what: str) -> None:
+        exchange = self.exchange
+        if exchange is None:
+            self._close()
+        elif exchange.first_byte_ns is not None:
+            self.abandon(Status.TRUNCATED, f"{what} in the middle of the answer", clock.now_ns())
+        elif self._served and not exchange.retries:
+            self.exchange = None
+            self._close()
+            self._transport.retry(exchange)
+        else:
+            self.abandon(Status.RESET, f"{what} before the answer began", clock.now_ns())
+
+    def abandon(self, status: Status, error: str, now_ns: int) -> None:
+        """Close, and end the exchange with what is known of it."""
+        exchange, self.exchange = self.exchange, None
+        self._close()
+        if exchange is not None:
+            exchange.broken(status, error, now_ns)
+
+    def _close(self) -> None:
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        if self.descriptor >= 0:
+            self._transport.poller.unregister(self.descriptor)
+            self._transport.closed(self)
+        if getattr(self, "_socket", None) is not None:
+            self._socket.close()

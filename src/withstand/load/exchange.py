@@ -1,0 +1,205 @@
+"""One request on its way and its answer as it comes: the facts that will be a Record."""
+
+import email.utils
+from collections.abc import Callable
+
+from withstand import clock
+from withstand.load.http import Answer
+from withstand.load.pacing import Due
+from withstand.record import Clock, Record, Status
+from withstand.wire import Dialect, Reply, StreamReader, WholeReader
+from withstand.wire.openai_common import error_text
+
+_ERROR_BODY_BYTES = 65536
+
+
+class Exchange:
+    """Mutable; belongs to one connection at a time. ``ended`` is called once, with the exchange."""
+
+    __slots__ = (
+        "_asked_stream",
+        "_dialect",
+        "_reader",
+        "_whole_bytes",
+        "answer",
+        "due",
+        "end_ns",
+        "ended",
+        "error",
+        "first_byte_ns",
+        "kernel_stamped",
+        "last_byte_ns",
+        "payload",
+        "reply",
+        "retries",
+        "reused",
+        "sent_ns",
+        "stamp_ns",
+        "started_ns",
+        "status",
+        "streamed",
+    )
+
+    def __init__(self, due: Due, *, dialect: Dialect, stream: bool, ended: "Callable[[Exchange], None]") -> None:
+        self.due = due
+        self.payload = b""
+        self.ended = ended
+        self._dialect = dialect
+        self._asked_stream = stream
+        self.retries = 0
+        self.started_ns: int | None = None
+        self.reused: bool | None = None
+        self.kernel_stamped = True
+        self.status: Status | None = None
+        self.error: str | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """As if nothing had been sent: for the first time, or once more over a fresh connection."""
+        self.reply = Reply(keep_text=not self.due.request.last_turn)
+        self.answer = Answer(self._on_head, self._on_body)
+        self.streamed = self._asked_stream
+        self.sent_ns: int | None = None
+        self.first_byte_ns: int | None = None
+        self.last_byte_ns: int | None = None
+        self.end_ns: int | None = None
+        self.stamp_ns = 0
+        self._whole_bytes: bytearray | None = None
+        self._reader: StreamReader | None = None
+
+    def feed(self, data: bytes, stamp_ns: int) -> None:
+        """Bytes of the answer, stamped.
+
+        Raises:
+            HttpError: they are no HTTP.
+        """
+        if self.first_byte_ns is None:
+            self.first_byte_ns = stamp_ns
+        self.last_byte_ns = self.stamp_ns = stamp_ns
+        self.answer.feed(data)
+
+    def _on_head(self) -> None:
+        """The status line and headers decide who reads the body."""
+        answer = self.answer
+        status = answer.status or 0
+        if status >= 300 or "html" in answer.content_type:
+            self._whole_bytes = bytearray()
+        elif "json" in answer.content_type and "event-stream" not in answer.content_type:
+            self.streamed = False
+            self._reader = WholeReader(self.reply, self._dialect.read_whole)
+        elif self._asked_stream:
+            self._reader = self._dialect.stream_reader(self.reply)
+        else:
+            self._reader = WholeReader(self.reply, self._dialect.read_whole)
+
+    def _on_body(self, data: bytes) -> None:
+        if self._reader is not None:
+            self._reader.feed(data, self.stamp_ns)
+        elif self._whole_bytes is not None and len(self._whole_bytes) < _ERROR_BODY_BYTES:
+            self._whole_bytes += data
+
+    def complete(self, now_ns: int) -> None:
+        """The HTTP message has ended as it should: judge it."""
+        if self._reader is not None:
+            self._reader.close(self.stamp_ns)
+            self._check_kind()
+            self.settle(self.reply.status(), self.reply.fault[1] if self.reply.fault else None, now_ns)
+        else:
+            self.settle(*self._refusal(), now_ns)
+
+    def _check_kind(self) -> None:
+        """A body without a single event, under another content type than a stream's, is no answer at all."""
+        kind = self.answer.content_type
+        said_nothing = not self.reply.chunk_ns and not self.reply.done and not self.reply.finish_reason
+        if self.streamed and said_nothing and "event-stream" not in kind:
+            self.reply.fail(Status.BAD_ANSWER, f"Answered with {kind or 'no content type'}, not with an event stream")
+
+    def _refusal(self) -> tuple[Status, str]:
+        """What an answer that is no model's says."""
+        answer, body = self.answer, bytes(self._whole_bytes or b"")
+        status = answer.status or 0
+        text = "an HTML page" if "html" in answer.content_type else " ".join(error_text(body).split())
+        told = f"HTTP {status}" + (f": {text[:250]}" if text else "")
+        if status == 429:
+            return Status.LIMITED, told
+        if status >= 400:
+            return Status.HTTP_ERROR, told
+        if answer.is_redirect():
+            return Status.BAD_ANSWER, f"HTTP {status}: redirected to {answer.headers.get('location', 'nowhere')}"
+        return Status.BAD_ANSWER, told
+
+    def broken(self, status: Status, error: str, now_ns: int) -> None:
+        """The connection ended, or we ended it, before the answer did. What had been said before counts."""
+        if self._reader is not None:
+            self._reader.close(self.stamp_ns)
+            if self.reply.fault:
+                self.settle(*self.reply.fault, now_ns)
+                return
+            if self.reply.done:
+                self.settle(self.reply.status(), None, now_ns)
+                return
+        self.settle(status, error, now_ns)
+
+    def settle(self, status: Status, error: str | None, now_ns: int) -> None:
+        """The end; nothing is changed after it."""
+        if self.status is not None:
+            return
+        self.status, self.error = status, error
+        self.end_ns = self.last_byte_ns if self.last_byte_ns is not None else now_ns
+        if status in {Status.TIMEOUT, Status.CANCELLED, Status.NOT_SENT}:
+            self.end_ns = now_ns
+        self.ended(self)
+
+    def record(self, *, stage: int, worker: int, origin_ns: int, epoch_ns: int) -> Record:
+        """The facts. ``origin_ns`` = the stage's start, ``epoch_ns`` = the run's, both monotonic."""
+        request, reply = self.due.request, self.reply
+        shift_ns = origin_ns - epoch_ns
+        output_tokens, tokens_from = reply.counted() if self.streamed or reply.output_tokens else (None, None)
+        return Record(
+            id=request.id,
+            stage=stage,
+            worker=worker,
+            session=request.session,
+            turn=request.turn,
+            status=self.status or Status.CANCELLED,
+            scheduled_ns=_plus(self.due.scheduled_ns, shift_ns),
+            ready_ns=self.due.ready_ns + shift_ns,
+            started_ns=_plus(self.started_ns, -epoch_ns),
+            sent_ns=_plus(self.sent_ns, -epoch_ns),
+            first_byte_ns=_plus(self.first_byte_ns, -epoch_ns),
+            chunk_ns=[t - epoch_ns for t in reply.chunk_ns],
+            chunk_tokens=reply.chunk_tokens,
+            end_ns=_plus(self.end_ns, -epoch_ns),
+            prompt_tokens=reply.prompt_tokens if reply.prompt_tokens is not None else request.prompt_tokens,
+            output_tokens=output_tokens,
+            cached_tokens=reply.cached_tokens,
+            reasoning_tokens=reply.reasoning_tokens,
+            tokens_from=tokens_from,
+            requested_output_tokens=request.output_tokens,
+            finish_reason=reply.finish_reason,
+            http_status=self.answer.status,
+            error=self.error,
+            retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
+            retries=self.retries,
+            reused=self.reused,
+            streamed=self.streamed,
+            clock=Clock.KERNEL if self.kernel_stamped and self.first_byte_ns is not None else Clock.USER,
+            text_head=reply.head or None,
+        )
+
+
+def _plus(value_ns: int | None, shift_ns: int) -> int | None:
+    return None if value_ns is None else value_ns + shift_ns
+
+
+def _retry_after_s(value: str | None) -> float | None:
+    """Retry-After is a number of seconds or a date."""
+    if not value:
+        return None
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        date = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, date.timestamp() - clock.wall_s())

@@ -1,0 +1,114 @@
+"""HTTP/1.1 without sockets: the head that we send, and an answer read by httptools as its bytes come.
+
+Knows framing (chunks, lengths, the close of the connection, 1xx answers, gzip), knows nothing of what is inside.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+
+import httptools
+
+_REASONS = {301, 302, 303, 307, 308}
+
+
+def request_head(method: str, url: str, host: str, headers: Mapping[str, str]) -> bytes:
+    """Everything before the length of the body; ``with_body`` completes it."""
+    lines = [f"{method} {url} HTTP/1.1", f"Host: {host}", *(f"{k}: {v}" for k, v in headers.items())]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def with_body(head: bytes, body: bytes) -> bytes:
+    """The whole request."""
+    return b"%b\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+
+
+class HttpError(Exception):
+    """The bytes are no HTTP, or a coding that we did not ask for."""
+
+
+class Answer:
+    """One answer as it comes. ``on_body(bytes)`` gets the decoded body; create a new one for each request."""
+
+    __slots__ = (
+        "_close_delimited",
+        "_inflate",
+        "_on_body",
+        "_on_head",
+        "_parser",
+        "complete",
+        "content_type",
+        "headers",
+        "keep_alive",
+        "status",
+    )
+
+    def __init__(self, on_head: Callable[[], None], on_body: Callable[[bytes], None]) -> None:
+        self.status: int | None = None
+        self.headers: dict[str, str] = {}
+        self.content_type = ""
+        self.complete = False
+        self.keep_alive = False
+        self._on_head = on_head
+        self._on_body = on_body
+        self._inflate: zlib._Decompress | None = None
+        self._close_delimited = False
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes.
+
+        Raises:
+            HttpError: they are no HTTP.
+        """
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, zlib.error) as e:
+            cause = e.__context__ if isinstance(e.__context__, HttpError) else e
+            raise HttpError(str(cause) or type(cause).__name__) from None
+        except httptools.HttpParserUpgrade:
+            raise HttpError("the server switched to another protocol") from None
+
+    def closed(self) -> bool:
+        """The connection has ended; whether that was this answer's proper end."""
+        if self.status is not None and not self.complete and self._close_delimited:
+            self.complete = True
+        return self.complete
+
+    # Called by httptools.
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header, or one trailer."""
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The head has ended; an interim 1xx answer is forgotten."""
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            self.headers.clear()
+            return
+        self.status = status
+        self.content_type = self.headers.get("content-type", "").lower()
+        chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+        self._close_delimited = not chunked and "content-length" not in self.headers
+        self._set_coding(self.headers.get("content-encoding", "identity").lower())
+        self._on_head()
+
+    def _set_coding(self, coding: str) -> None:
+        if coding in {"gzip", "x-gzip", "deflate"}:
+            self._inflate = zlib.decompressobj(wbits=47)
+        elif coding not in {"", "identity"}:
+            raise HttpError(f"the body is coded as {coding!r}, which was not asked for")
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body, out of its chunk."""
+        self._on_body(self._inflate.decompress(data) if self._inflate else data)
+
+    def on_message_complete(self) -> None:
+        """The last byte; of an interim answer too."""
+        if self.status is not None:
+            self.complete = True
+            self.keep_alive = self._parser.should_keep_alive()
+
+    def is_redirect(self) -> bool:
+        """Whether the server sends us elsewhere."""
+        return self.status in _REASONS

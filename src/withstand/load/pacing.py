@@ -1,0 +1,123 @@
+"""Which request may be sent now. Pure: the caller says what time it is, so tests need no sleeping.
+
+All times are ns since the stage's start. The laws:
+
+- Open loop: a request becomes due by the schedule, whatever the answers do. A cap holds back what is due; that wait
+  is seen in ``ready - scheduled``, never lost.
+- Closed loop (no schedule, a cap): a slot is a user; it is held through a whole conversation, thinking included.
+- A turn follows its predecessor's end by its think time; when a turn fails, the rest of its conversation is not sent.
+"""
+
+import heapq
+from collections import deque
+
+import msgspec
+
+from withstand.request import Request
+
+
+class Due(msgspec.Struct, frozen=True):
+    """A request whose time has come."""
+
+    request: Request
+    scheduled_ns: int | None
+    ready_ns: int
+
+
+class Dispatcher:
+    """Holds the requests that were read ahead, and the slots."""
+
+    def __init__(self, *, cap: int | None, closed: bool, end_ns: int | None) -> None:
+        """``end_ns``: nothing is sent from then on; None = until all is sent."""
+        self._fresh: deque[Request] = deque()
+        self._later: dict[int, deque[Request]] = {}
+        self._follow: list[tuple[int, int, Request]] = []
+        self._free_ns: deque[int] | None = deque([0] * cap) if cap is not None else None
+        self._closed = closed
+        self._end_ns = end_ns
+
+    def offer(self, request: Request) -> None:
+        """One more request, in the order of the plan; the turns of a session come one after another."""
+        if request.turn == 0:
+            self._fresh.append(request)
+        else:
+            self._later.setdefault(request.session, deque()).append(request)
+
+    @property
+    def ahead(self) -> int:
+        """How many first turns wait here."""
+        return len(self._fresh)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits here; turns whose predecessor runs do not count."""
+        return not self._fresh and not self._follow
+
+    def stop(self, now_ns: int) -> None:
+        """Send nothing more from now on."""
+        self._end_ns = now_ns if self._end_ns is None else min(self._end_ns, now_ns)
+
+    def ended(self, now_ns: int) -> bool:
+        """Whether sending is over by the clock."""
+        return self._end_ns is not None and now_ns >= self._end_ns
+
+    def take(self, now_ns: int) -> Due | None:
+        """The next request that may be sent at ``now_ns``; None = not yet, or nothing."""
+        if self.ended(now_ns):
+            return None
+        return self._take_follow(now_ns) or self._take_fresh(now_ns)
+
+    def _take_follow(self, now_ns: int) -> Due | None:
+        if not self._follow or self._follow[0][0] > now_ns or not self._may_follow():
+            return None
+        due_ns, _, request = heapq.heappop(self._follow)
+        ready_ns = due_ns if self._closed else max(due_ns, self._occupy())
+        return Due(request, due_ns, ready_ns)
+
+    def _take_fresh(self, now_ns: int) -> Due | None:
+        if not self._fresh or not self._has_slot():
+            return None
+        due_ns = self._fresh[0].due_ns
+        if due_ns is not None and due_ns > now_ns:
+            return None
+        request = self._fresh.popleft()
+        return Due(request, due_ns, max(due_ns or 0, self._occupy()))
+
+    def _has_slot(self) -> bool:
+        return self._free_ns is None or bool(self._free_ns)
+
+    def _may_follow(self) -> bool:
+        return self._closed or self._has_slot()
+
+    def _occupy(self) -> int:
+        """Take the slot that has been free for longest; since when."""
+        return self._free_ns.popleft() if self._free_ns is not None else 0
+
+    def wake_ns(self) -> int | None:
+        """When ``take`` is worth asking again if nothing else happens; None = not before an answer ends."""
+        candidates = []
+        if self._follow and self._may_follow():
+            candidates.append(self._follow[0][0])
+        if self._fresh and self._has_slot():
+            candidates.append(self._fresh[0].due_ns or 0)
+        return min(candidates, default=None)
+
+    def finished(self, request: Request, end_ns: int, *, ok: bool) -> list[Request]:
+        """A request that was taken has ended; the turns that will therefore never be sent."""
+        later = self._later.get(request.session)
+        goes_on = ok and bool(later)
+        if self._free_ns is not None and not (self._closed and goes_on):
+            self._free_ns.append(end_ns)
+        if goes_on and later:
+            following = later.popleft()
+            heapq.heappush(self._follow, (end_ns + following.think_ns, following.id, following))
+        if not goes_on or not later:
+            self._later.pop(request.session, None)
+        return [] if ok else list(later or ())
+
+    def leftover(self, now_ns: int) -> list[Due]:
+        """What was due by ``now_ns`` (or by the stage's end) and has not been sent: the backlog of a cap."""
+        by_ns = now_ns if self._end_ns is None else min(now_ns, self._end_ns)
+        fresh = [Due(r, r.due_ns, r.due_ns) for r in self._fresh if r.due_ns is not None and r.due_ns <= by_ns]
+        follow = [Due(r, due_ns, due_ns) for due_ns, _, r in self._follow if due_ns <= by_ns]
+        return fresh + follow

@@ -1,0 +1,27 @@
+"""Readiness of descriptors: epoll on Linux, poll elsewhere, with one face."""
+
+import select
+from typing import Final
+
+READ: Final = select.POLLIN
+WRITE: Final = select.POLLOUT
+
+
+class Poller:
+    """``wait`` gives (descriptor, events) pairs."""
+
+    def __init__(self) -> None:
+        self._is_epoll = hasattr(select, "epoll")
+        self._poll = select.epoll() if self._is_epoll else select.poll()
+        self.register = self._poll.register
+        self.modify = self._poll.modify
+        self.unregister = self._poll.unregister
+
+    def wait(self, timeout_s: float) -> list[tuple[int, int]]:
+        """What is ready, after at most ``timeout_s``."""
+        return self._poll.poll(timeout_s if self._is_epoll else max(0.0, timeout_s) * 1000)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._is_epoll:
+            self._poll.close()  # type: ignore[union-attr]

@@ -1,0 +1,106 @@
+"""What the worker finds out about its own slowness while it works: cheap counters, made into a Health at the end."""
+
+import gc
+import resource
+import sys
+from typing import Any
+
+from withstand import clock
+from withstand.record import Health, Spread
+
+_SUB_BUCKETS = 16
+_SUB_BITS = 4
+
+
+class LagHistogram:
+    """Counts of ns values in buckets of at most 6 % width; flat memory however many are added."""
+
+    __slots__ = ("_counts", "max_ns", "n")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (64 * _SUB_BUCKETS)
+        self.n = 0
+        self.max_ns = 0
+
+    def add(self, value_ns: int) -> None:
+        """One value, at least 0."""
+        shift = max(value_ns.bit_length() - _SUB_BITS - 1, 0)
+        self._counts[shift * _SUB_BUCKETS + (value_ns >> shift)] += 1
+        self.n += 1
+        self.max_ns = max(self.max_ns, value_ns)
+
+    def spread(self) -> Spread | None:
+        """Median, p99 and maximum; the quantiles are their bucket's upper end."""
+        if not self.n:
+            return None
+        return Spread(n=self.n, p50_ns=self._quantile(0.5), p99_ns=self._quantile(0.99), max_ns=self.max_ns)
+
+    def _quantile(self, share: float) -> int:
+        left = share * self.n
+        for index, count in enumerate(self._counts):
+            left -= count
+            if left <= 0:
+                return min(_upper_end(index), self.max_ns)
+        return self.max_ns
+
+
+def _upper_end(index: int) -> int:
+    """The largest value of a bucket. Bucket ``shift * 16 + m`` holds values whose top bits are m, 16 <= m < 32."""
+    shift = max(index // _SUB_BUCKETS - 1, 0)
+    top = index - shift * _SUB_BUCKETS
+    return ((top + 1) << shift) - 1
+
+
+class SelfCheck:
+    """Counters of one worker in one stage."""
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self.lag = LagHistogram()
+        self.reads = 0
+        self.shared_reads = 0
+        self.stall_ns_max = 0
+        self.connections_max = 0
+        self._gc_began_ns = 0
+        self._gc_pause_ns_max = 0
+        self._wall_began_ns = clock.now_ns()
+        self._cpu_began_ns = clock.cpu_ns()
+
+    def begin(self) -> None:
+        """The stage starts: what came before is not counted; garbage of the preparation is out of the way."""
+        gc.collect()
+        gc.freeze()
+        gc.callbacks.append(self._on_gc)
+        self._wall_began_ns = clock.now_ns()
+        self._cpu_began_ns = clock.cpu_ns()
+
+    def _on_gc(self, phase: str, _info: dict[str, Any]) -> None:
+        now_ns = clock.now_ns()
+        if phase == "start":
+            self._gc_began_ns = now_ns
+        else:
+            self._gc_pause_ns_max = max(self._gc_pause_ns_max, now_ns - self._gc_began_ns)
+
+    def end(self, *, sent: int, finished: int) -> Health:
+        """The facts of the stage."""
+        gc.callbacks.remove(self._on_gc)
+        return Health(
+            worker=self._worker,
+            sent=sent,
+            finished=finished,
+            wall_ns=clock.now_ns() - self._wall_began_ns,
+            cpu_ns=clock.cpu_ns() - self._cpu_began_ns,
+            rss_bytes_max=_rss_bytes_max(),
+            lag=self.lag.spread(),
+            loop_stall_ns_max=self.stall_ns_max,
+            gc_pause_ns_max=self._gc_pause_ns_max,
+            reads=self.reads,
+            shared_reads=self.shared_reads,
+            descriptor_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            connections_max=self.connections_max,
+        )
+
+
+def _rss_bytes_max() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

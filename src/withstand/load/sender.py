@@ -1,0 +1,187 @@
+"""Joins plan and transport: reads requests ahead, sends what is due, writes a record for whatever has ended."""
+
+from withstand import clock, plugins
+from withstand.load.exchange import Exchange
+from withstand.load.http import request_head, with_body
+from withstand.load.job import Job, Report
+from withstand.load.pacing import Dispatcher, Due
+from withstand.load.sink import RecordSink
+from withstand.load.spool import SpoolReader
+from withstand.load.transport import Transport
+from withstand.record import Status
+from withstand.request import Message, Request
+from withstand.wire import Dialect
+
+_AHEAD_REQUESTS = 256
+_AHEAD_BYTES = 32 << 20
+_BURST = 32
+
+
+class Sender:
+    """One stage's stripe. Times of the plan are ns since ``start_ns``, which is monotonic."""
+
+    def __init__(self, job: Job, transport: Transport) -> None:
+        self._job = job
+        self._transport = transport
+        self._dialect: Dialect = plugins.load("wire", job.dialect, "target.backend / --backend")
+        self._head = request_head("POST", job.endpoint, job.address.host_header, job.headers)
+        self._dispatcher = Dispatcher(cap=job.cap, closed=job.closed, end_ns=job.duration_ns)
+        self._spool = SpoolReader(job.spool_path)
+        self._sink = RecordSink(job.records_path)
+        self._session: list[Request] = []
+        self._payloads: dict[int, bytes] = {}
+        self._payload_bytes = 0
+        self._history: dict[int, list[Message]] = {}
+        self._drain_until_ns: int | None = None
+        self.start_ns = 0
+        self.in_flight = 0
+        self._taken = self._sent = self._done = self._failed = self._output_tokens = 0
+
+    # Reading ahead.
+
+    @property
+    def hungry(self) -> bool:
+        """Whether there is room to read ahead, and something may come."""
+        return not self._spool.ended and self._dispatcher.ahead < _AHEAD_REQUESTS and self._payload_bytes < _AHEAD_BYTES
+
+    def feed(self) -> None:
+        """Read some requests ahead and put them into bytes. A session is offered when all of it is here."""
+        for request in self._spool.read():
+            self._session.append(request)
+            if request.last_turn:
+                self._offer_session()
+
+    def _offer_session(self) -> None:
+        first = self._session[0]
+        payload = self._encode(first)
+        self._payloads[first.id] = payload
+        self._payload_bytes += len(payload)
+        for request in self._session:
+            self._dispatcher.offer(request)
+        self._session.clear()
+
+    def feed_up(self) -> None:
+        """Read ahead as much as there is room for, before the start."""
+        while self.hungry:
+            before = self._dispatcher.ahead
+            self.feed()
+            if self._dispatcher.ahead == before and not self._session:
+                return
+
+    def _encode(self, request: Request) -> bytes:
+        history = self._history.get(request.session, ())
+        return with_body(self._head, self._dialect.encode(request, history, self._job.ask))
+
+    # Sending.
+
+    def dispatch(self, now_ns: int) -> bool:
+        """Send what is due, at most a burst of it; whether more may be due."""
+        for _ in range(_BURST):
+            due = self._dispatcher.take(now_ns - self.start_ns)
+            if due is None:
+                return False
+            self._send(due)
+        return True
+
+    def _send(self, due: Due) -> None:
+        request = due.request
+        exchange = self._exchange(due)
+        exchange.started_ns = clock.now_ns()
+        payload = self._payloads.pop(request.id, None)
+        if payload is None:
+            payload = self._encode(request)
+        else:
+            self._payload_bytes -= len(payload)
+        exchange.payload = payload
+        self._taken += request.turn == 0
+        self._sent += 1
+        self.in_flight += 1
+        self._transport.send(exchange)
+
+    def _exchange(self, due: Due) -> Exchange:
+        return Exchange(due, dialect=self._dialect, stream=self._job.ask.stream, ended=self._ended)
+
+    def wake_ns(self) -> int | None:
+        """The monotonic instant of the next planned send; None = an answer must end first."""
+        wake_ns = self._dispatcher.wake_ns()
+        return None if wake_ns is None else wake_ns + self.start_ns
+
+    # Ending.
+
+    def _ended(self, exchange: Exchange) -> None:
+        request, ok = exchange.due.request, exchange.status is Status.OK
+        self.in_flight -= 1
+        self._done += 1
+        self._failed += not ok
+        self._remember(request, exchange, ok=ok)
+        record = self._write(exchange)
+        self._output_tokens += record or 0
+        now_ns = clock.now_ns() - self.start_ns
+        for dropped in self._dispatcher.finished(request, now_ns, ok=ok):
+            self._never_sent(Due(dropped, None, now_ns), "The turn before it failed")
+
+    def _remember(self, request: Request, exchange: Exchange, *, ok: bool) -> None:
+        if request.last_turn or not ok:
+            self._history.pop(request.session, None)
+        else:
+            answer = Message(role="assistant", content=exchange.reply.answer())
+            self._history.setdefault(request.session, []).extend((*request.messages, answer))
+
+    def _write(self, exchange: Exchange) -> int | None:
+        job = self._job
+        record = exchange.record(stage=job.stage, worker=job.worker, origin_ns=self.start_ns, epoch_ns=job.epoch_ns)
+        self._sink.append(record)
+        return record.output_tokens
+
+    def _never_sent(self, due: Due, why: str) -> None:
+        exchange = self._exchange(due)
+        exchange.ended = lambda _: None
+        exchange.settle(Status.NOT_SENT, why, clock.now_ns())
+        self._failed += 1
+        self._write(exchange)
+
+    def over(self, now_ns: int) -> bool:
+        """Whether the stage is done; what outlives the drain is cancelled."""
+        since_start_ns = now_ns - self.start_ns
+        if not self._dispatcher.ended(since_start_ns):
+            return self._spool.ended and self._dispatcher.idle and not self.in_flight
+        if self._drain_until_ns is None:
+            self._drain_until_ns = now_ns + self._job.drain_ns
+        if self.in_flight and now_ns >= self._drain_until_ns:
+            self._transport.cancel_all()
+        return not self.in_flight
+
+    def drain(self, now_ns: int) -> None:
+        """Send nothing more."""
+        self._dispatcher.stop(now_ns - self.start_ns)
+
+    def stop(self, now_ns: int) -> None:
+        """End what runs."""
+        self.drain(now_ns)
+        self._transport.cancel_all()
+
+    def close(self, now_ns: int) -> None:
+        """Write down what was due and could not be sent."""
+        last_read = -1
+        while not self._spool.ended and last_read != self._dispatcher.ahead:
+            last_read = self._dispatcher.ahead
+            self.feed()
+        for due in self._dispatcher.leftover(now_ns - self.start_ns):
+            self._never_sent(due, "The stage ended before a slot was free for it")
+        self._sink.close()
+
+    def report(self) -> Report:
+        """How far it is."""
+        return Report(
+            taken=self._taken,
+            sent=self._sent,
+            done=self._done,
+            failed=self._failed,
+            in_flight=self.in_flight,
+            output_tokens=self._output_tokens,
+        )
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """(Sent, ended)."""
+        return self._sent, self._done

@@ -1,0 +1,44 @@
+"""Where a worker's records go: one ``write`` a record, so that a finished request is on file whatever happens next."""
+
+import os
+from pathlib import Path
+
+from withstand.errors import StorageError
+from withstand.record import Record, encode_record
+
+
+class RecordSink:
+    """An append-only file of lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as e:
+            raise self._error(e) from None
+
+    def append(self, record: Record) -> None:
+        """One record, whole or not at all.
+
+        Raises:
+            StorageError: the disk is full, or gone.
+        """
+        line = encode_record(record) + b"\n"
+        size = os.fstat(self._descriptor).st_size
+        try:
+            written = os.write(self._descriptor, line)
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+        except OSError as e:
+            os.ftruncate(self._descriptor, size)
+            raise self._error(e) from None
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        os.close(self._descriptor)
+
+    def _error(self, e: OSError) -> StorageError:
+        return StorageError(
+            f"Records cannot be written to {self._path}: {e.strerror}. What was finished before is kept; "
+            "free some space, then go on with --resume."
+        )

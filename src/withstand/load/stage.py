@@ -1,0 +1,181 @@
+"""One stage from its first request to its last: spool, fleet, start, progress, end. Plain sync code over processes."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from withstand import clock
+from withstand.load.fleet import Fleet
+from withstand.load.interrupts import Interrupts
+from withstand.load.job import Command, Job, Report
+from withstand.load.spool import SpoolWriter
+from withstand.record import Health
+from withstand.request import Request
+
+_LEAD_NS = 20_000_000
+_READY_S = 60.0
+_LISTEN_S = 0.1
+_SPOOL_FIRST_BYTES = 64 << 20
+_SPOOL_FIRST_REQUESTS = 200_000
+_CHUNK_REQUESTS = 64
+_AHEAD_ENDLESS = 512
+
+
+class Stripes(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage's load as the workers share it."""
+
+    workers: int
+    cap: int | None = None
+    closed: bool = False
+    endless: bool = False
+    """The stream of requests has no end of its own: it is written a little ahead of what is sent."""
+
+    def cap_of(self, worker: int) -> int | None:
+        """The worker's share of the slots."""
+        if self.cap is None:
+            return None
+        return self.cap // self.workers + (worker < self.cap % self.workers)
+
+
+class StageResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stage went; its records are on file."""
+
+    started_ns: int
+    ended_ns: int
+    """Both since the run's epoch."""
+    health: tuple[Health, ...]
+    planned: int
+    """Requests that were made ready."""
+    interrupted: bool
+    error: str | None
+
+
+Listener = Callable[[Report, int], None]
+"""Hears the sum of the workers' reports and the ns since the start."""
+
+
+class StageDriver:
+    """Drives one stage. ``job`` is the template that every worker's job is made from."""
+
+    def __init__(self, job: Job, stripes: Stripes, folder: Path, record_path: Callable[[int], Path]) -> None:
+        self._stripes = stripes
+        self._folder = folder
+        self._job = job
+        self._record_path = record_path
+
+    def run(self, requests: Iterator[Request], listener: Listener) -> StageResult:
+        """Send them all, or as many as the stage's duration allows.
+
+        Raises:
+            WithstandError: nothing was measured (the workers did not start, the plan's requests cannot be made).
+        """
+        with SpoolWriter(self._folder, self._stripes.workers) as spool, Interrupts() as interrupts:
+            jobs = [self._job_of(spool, i) for i in range(self._stripes.workers)]
+            with Fleet(jobs, self._folder / "workers.log") as fleet:
+                feeder = _Feeder(spool, requests, endless=self._stripes.endless)
+                feeder.fill_first()
+                fleet.wait_ready(_READY_S)
+                return self._drive(fleet, feeder, interrupts, listener)
+
+    def _job_of(self, spool: SpoolWriter, worker: int) -> Job:
+        return msgspec.structs.replace(
+            self._job,
+            worker=worker,
+            spool=str(spool.path(worker)),
+            records=str(self._record_path(worker)),
+            cap=self._stripes.cap_of(worker),
+            closed=self._stripes.closed,
+        )
+
+    def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
+        start_ns = clock.now_ns() + _LEAD_NS
+        fleet.tell(Command(start_ns=start_ns))
+        obeyed = 0
+        while not fleet.ended:
+            fleet.listen(0.0 if feeder.busy else _LISTEN_S)
+            if interrupts.count > obeyed:
+                obeyed = interrupts.count
+                feeder.stop()
+                fleet.tell(Command(drain=obeyed == 1, stop=obeyed > 1))
+            total = _sum([m.report for m in fleet.members])
+            feeder.go_on(total.taken)
+            listener(total, max(0, clock.now_ns() - start_ns))
+        return StageResult(
+            started_ns=start_ns - self._job.epoch_ns,
+            ended_ns=clock.now_ns() - self._job.epoch_ns,
+            health=tuple(m.health() for m in fleet.members),
+            planned=feeder.written,
+            interrupted=interrupts.count > 0,
+            error=fleet.error() or _loss(fleet),
+        )
+
+
+class _Feeder:
+    """Writes the stream into the spool: all of it beforehand where that is little, else ahead of the workers."""
+
+    def __init__(self, spool: SpoolWriter, requests: Iterator[Request], *, endless: bool) -> None:
+        self._spool = spool
+        self._requests = requests
+        self._endless = endless
+        self._sessions = 0
+        self._ended = False
+        self.busy = False
+
+    @property
+    def written(self) -> int:
+        """Requests so far."""
+        return sum(self._spool.written)
+
+    def fill_first(self) -> None:
+        """What there is time for before the start."""
+        while not self._ended and not self._enough():
+            self._write_some()
+        self._spool.flush()
+
+    def _enough(self) -> bool:
+        if self._endless:
+            return self._sessions >= _AHEAD_ENDLESS
+        return self._spool.bytes >= _SPOOL_FIRST_BYTES or self.written >= _SPOOL_FIRST_REQUESTS
+
+    def go_on(self, taken: int) -> None:
+        """A little more, if the workers have not enough ahead of them."""
+        self.busy = not self._ended and self._sessions - taken < _AHEAD_ENDLESS
+        if self.busy:
+            self._write_some()
+            self._spool.flush()
+
+    def _write_some(self) -> None:
+        for _ in range(_CHUNK_REQUESTS):
+            request = next(self._requests, None)
+            if request is None:
+                self.stop()
+                return
+            self._sessions += request.turn == 0
+            self._spool.write(request)
+
+    def stop(self) -> None:
+        """No more."""
+        if not self._ended:
+            self._ended = True
+            self.busy = False
+            self._spool.finish()
+
+
+def _sum(reports: list[Report]) -> Report:
+    return Report(
+        taken=sum(r.taken for r in reports),
+        sent=sum(r.sent for r in reports),
+        done=sum(r.done for r in reports),
+        failed=sum(r.failed for r in reports),
+        in_flight=sum(r.in_flight for r in reports),
+        output_tokens=sum(r.output_tokens for r in reports),
+    )
+
+
+def _loss(fleet: Fleet) -> str | None:
+    lost = [m for m in fleet.members if m.lost]
+    if not lost:
+        return None
+    workers = ", ".join(str(m.job.worker) for m in lost)
+    return f"Worker {workers} died in mid-stage ({lost[0].why_lost()}); what it had finished is kept."
