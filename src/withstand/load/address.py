@@ -46,7 +46,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     """A socket address that has accepted a connection."""
 
     family: int
-    sockaddr: tuple[str, int] | tuple[str, int, int, int] | str
+    sockaddr: tuple[str | int, ...] | str
 
 
 def parse_address(base_url: str) -> Address:
