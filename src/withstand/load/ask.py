@@ -1,0 +1,154 @@
+"""A few plain questions to an endpoint before the load: which models it serves, how it tokenizes. Blocking."""
+
+import http.client
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from withstand.errors import TargetError
+from withstand.load.address import Address, Located, why
+from withstand.wire.openai_common import error_text
+
+_ANSWER_BYTES_MAX = 64 << 20
+
+
+class Asker:
+    """One kept connection to the endpoint; asked again where it was closed meanwhile."""
+
+    def __init__(
+        self, address: Address, located: Located, context: ssl.SSLContext | None, headers: dict[str, str]
+    ) -> None:
+        self._address = address
+        self._located = located
+        self._context = context
+        self._headers = headers
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        """(HTTP status, body).
+
+        Raises:
+            TargetError: no answer at all.
+        """
+        data = msgspec.json.encode(body) if body is not None else None
+        for attempt in range(2):
+            try:
+                return self._exchange(method, path, data)
+            except ssl.SSLError as e:
+                raise TargetError(_tls_sentence(e)) from None
+            except (OSError, http.client.HTTPException) as e:
+                self.close()
+                if attempt:
+                    told = why(e) if isinstance(e, OSError) else f"not HTTP ({type(e).__name__})"
+                    raise TargetError(f"{method} {path} was not answered: {told}. Is --base-url right?") from None
+        raise AssertionError
+
+    def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
+        if self._connection is None:
+            self._connection = self._connect()
+        headers = {**self._headers, "Host": self._address.host_header}
+        self._connection.request(method, path, body=data, headers=headers)
+        response = self._connection.getresponse()
+        return response.status, response.read(_ANSWER_BYTES_MAX)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        raw = socket.socket(self._located.family, socket.SOCK_STREAM)
+        raw.settimeout(30)
+        try:
+            raw.connect(self._located.sockaddr)
+            wrapped = self._context.wrap_socket(raw, server_hostname=self._address.host) if self._context else raw
+        except OSError:
+            raw.close()
+            raise
+        connection = http.client.HTTPConnection(self._address.host, self._address.port, timeout=30)
+        connection.sock = wrapped
+        connection.auto_open = 0
+        return connection
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _tls_sentence(e: ssl.SSLError) -> str:
+    if isinstance(e, ssl.SSLCertVerificationError):
+        return (
+            f"The server's certificate is not trusted: {e.verify_message}. "
+            "Give its authority's by --cacert FILE, or skip the check by --insecure."
+        )
+    return f"TLS failed: {e.reason or e}. Does the server speak TLS at that port?"
+
+
+def served_models(asker: Asker, address: Address) -> list[str]:
+    """The ids that ``/v1/models`` lists; empty where the endpoint has no such list.
+
+    Raises:
+        TargetError: the endpoint is not there, or the key is wrong.
+    """
+    status, body = asker.ask("GET", address.url("/v1/models"))
+    if status in {401, 403}:
+        raise TargetError(
+            f"The endpoint refuses the key (HTTP {status}: {_short(body)}). "
+            "Name the variable that holds the right one by --api-key-env, or its file by --api-key-file."
+        )
+    if status != 200:
+        return []
+    try:
+        tree = msgspec.json.decode(body)
+        return [str(m["id"]) for m in tree["data"]]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return []
+
+
+def _short(body: bytes) -> str:
+    return " ".join(error_text(body).split())[:200]
+
+
+class EngineTokenizer:
+    """The engine's own ``/tokenize``: exact for what it serves. vLLM, SGLang and llama.cpp have it."""
+
+    exact = True
+
+    def __init__(self, asker: Asker, address: Address, model: str | None) -> None:
+        self.name = "the engine's /tokenize"
+        self._asker = asker
+        self._path = address.root_url("/tokenize")
+        self._model = model
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without special ones.
+
+        Raises:
+            TargetError: the engine does not answer as it must.
+        """
+        return [self._count(text) for text in texts]
+
+    def _count(self, text: str) -> int:
+        body = {"prompt": text, "content": text, "add_special_tokens": False, "add_special": False}
+        if self._model:
+            body["model"] = self._model
+        status, answer = self._asker.ask("POST", self._path, body)
+        if status != 200:
+            raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. Choose another --tokenizer.")
+        try:
+            tree = msgspec.json.decode(answer)
+            return int(tree["count"]) if "count" in tree else len(tree["tokens"])
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+            raise TargetError(
+                f"{self._path} answers no token list: {_short(answer)}. Choose another --tokenizer."
+            ) from None
+
+
+def engine_tokenizer(asker: Asker, address: Address, model: str | None) -> EngineTokenizer | None:
+    """The engine's tokenizer if it has one that answers a trial."""
+    tokenizer = EngineTokenizer(asker, address, model)
+    try:
+        works = tokenizer.counts(["one two"])[0] > 0
+    except TargetError:
+        return None
+    return tokenizer if works else None
