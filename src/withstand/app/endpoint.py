@@ -1,0 +1,122 @@
+"""The target, made ready: address found, key read, certificate store loaded, model named."""
+
+import os
+import ssl
+from pathlib import Path
+
+import msgspec
+
+from withstand import __version__, plugins
+from withstand.errors import SpecError, TargetError, UsageError
+from withstand.load.address import Address, Located, locate, parse_address
+from withstand.load.ask import Asker, served_models
+from withstand.load.job import Job
+from withstand.load.tls import make_context
+from withstand.spec import Plan, Target
+from withstand.wire import Ask, Dialect
+
+
+class Endpoint:
+    """One target that answers."""
+
+    def __init__(self, target: Target) -> None:
+        """Connect, and ask for the models.
+
+        Raises:
+            WithstandError: the target cannot be reached, refuses the key, or its description is wrong.
+        """
+        assert target.base_url is not None
+        self.target = target
+        self.dialect: Dialect = plugins.load("wire", target.backend, "target.backend / --backend")
+        self.address: Address = parse_address(target.base_url)
+        self.headers = _headers(target)
+        self._context = _context(target, self.address)
+        self.located: Located = locate(self.address, target.timeouts.connect_s)
+        self.asker = Asker(self.address, self.located, self._context, self.headers)
+        self.models = served_models(self.asker, self.address)
+        self.model = _model(target, self.models)
+
+    def job(self, plan: Plan, *, stage: int, epoch_ns: int) -> Job:
+        """The template of a stage's jobs, without what differs between workers."""
+        target = self.target
+        ask = Ask(
+            model=self.model,
+            stream=target.stream,
+            min_tokens=plan.workload.min_tokens,
+            max_tokens_field=target.max_tokens_field,
+            extra_body=target.extra_body,
+        )
+        return Job(
+            worker=0,
+            stage=stage,
+            epoch_ns=epoch_ns,
+            spool="",
+            records="",
+            dialect=target.backend,
+            ask=ask,
+            address=self.address,
+            located=self.located,
+            timeouts=target.timeouts,
+            cacert=target.cacert,
+            insecure=target.insecure,
+            endpoint=self.address.url(target.endpoint or self.dialect.path),
+            headers=self.headers,
+            drain_ns=int(plan.drain_s * 1e9),
+        )
+
+    def close(self) -> None:
+        """Hang up."""
+        self.asker.close()
+
+
+def _context(target: Target, address: Address) -> ssl.SSLContext | None:
+    return make_context(target.cacert, insecure=target.insecure) if address.tls else None
+
+
+def _headers(target: Target) -> dict[str, str]:
+    headers = {
+        "User-Agent": f"withstand/{__version__}",
+        "Content-Type": "application/json",
+        "Accept-Encoding": "identity",
+        **target.headers,
+    }
+    for name, value in headers.items():
+        if any(c in name + value for c in "\r\n\0") or not (name + value).isascii():
+            raise SpecError(f"target.headers: {name!r} holds a character that no header may have.")
+    key = _api_key(target)
+    return headers | {"Authorization": f"Bearer {key}"} if key else headers
+
+
+def _api_key(target: Target) -> str | None:
+    if target.api_key_env:
+        key = os.environ.get(target.api_key_env, "").strip()
+        if not key:
+            raise UsageError(f"--api-key-env: the variable {target.api_key_env} is not set, or empty.")
+    elif target.api_key_file:
+        try:
+            key = Path(target.api_key_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as e:
+            why = e.strerror if isinstance(e, OSError) else "not UTF-8"
+            raise UsageError(f"--api-key-file: {target.api_key_file} cannot be read: {why}.") from None
+        if not key:
+            raise UsageError(f"--api-key-file: {target.api_key_file} is empty.")
+    else:
+        return None
+    if not key.isascii() or not key.isprintable():
+        raise UsageError("The API key holds a character that no header may have; is it the right file or variable?")
+    return key
+
+
+def _model(target: Target, served: list[str]) -> str | None:
+    """The model to ask for. A name that is not listed is tried all the same: gateways have aliases."""
+    if target.model:
+        return target.model
+    if not served:
+        raise TargetError("The endpoint lists no model at /v1/models; name one by --model.")
+    return served[0]
+
+
+def with_base_url(plan: Plan, base_url: str, model: str) -> Plan:
+    """The plan, pointed at an engine that we started ourselves."""
+    target = msgspec.structs.replace(plan.target, base_url=base_url, model=plan.target.model or model)
+    return msgspec.structs.replace(plan, target=target)
