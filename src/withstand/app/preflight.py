@@ -41,7 +41,7 @@ def _sentence(first: Record, model: str | None, models: Sequence[str]) -> str:
         404: f"The endpoint does not know the model {model!r}, or not this path ({told}). {served}",
     }
     by_status = {
-        Status.TLS_ERROR: f"{told}. Give the authority's certificate by --cacert FILE, or skip the check by --insecure.",
+        Status.TLS_ERROR: f"{told}. Give the authority's certificate by --cacert, or skip the check by --insecure.",
         Status.BAD_ANSWER: f"The answer is not what --backend expects: {told}. "
         "Check --base-url, --backend and target.endpoint.",
     }

@@ -38,7 +38,7 @@ class Chunk(msgspec.Struct, Generic[ChoiceT]):
 
     choices: list[ChoiceT] | None = None
     usage: Usage | None = None
-    error: msgspec.Raw | None = None
+    error: Any = None
     object: str | None = None
     message: str | None = None
 
@@ -52,8 +52,7 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
         reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
         return None
     if _is_error(chunk):
-        told = bytes(chunk.error) if chunk.error is not None else b""
-        reply.fail(Status.STREAM_ERROR, error_text(told) or chunk.message or "an error without a message")
+        reply.fail(Status.STREAM_ERROR, _message_of(chunk.error) or chunk.message or "an error without a message")
         return None
     if chunk.usage:
         take_usage(chunk.usage, reply)
@@ -61,7 +60,7 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
 
 
 def _is_error(chunk: Chunk[Any]) -> bool:
-    if chunk.error is not None and bytes(chunk.error) not in {b"null", b"{}", b'""'}:
+    if chunk.error:
         return True
     return chunk.object == "error" or (chunk.choices is None and chunk.usage is None and chunk.message is not None)
 

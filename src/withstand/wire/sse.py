@@ -5,6 +5,7 @@ comments and unknown fields are nothing. The usual event, one line ``data: {…}
 """
 
 EVENT_BYTES_MAX = 64 << 20
+_BOM = b"\xef\xbb\xbf"
 
 Event = tuple[bytes | None, bytes]
 """(The event's type where it has one, its data)."""
@@ -32,6 +33,8 @@ class SseParser:
         """
         if not self._begun:
             data = self._first(data)
+            if not self._begun:
+                return []
         if self._held_cr or b"\r" in data:
             data = self._normalised(data)
         whole = self._tail + data if self._tail else data
@@ -47,8 +50,13 @@ class SseParser:
         return [event] if event else []
 
     def _first(self, data: bytes) -> bytes:
-        self._begun = bool(data)
-        return data.removeprefix(b"\xef\xbb\xbf")
+        """The stream's first bytes without a byte order mark, which may come in pieces."""
+        start = self._tail + data
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            self._tail = start
+            return b""
+        self._tail, self._begun = b"", True
+        return start.removeprefix(_BOM)
 
     def _normalised(self, data: bytes) -> bytes:
         r"""Every line end as ``\n``. A ``\r`` at the end waits: the next byte may be its ``\n``."""
