@@ -77,11 +77,15 @@ class Dispatcher:
     def _take_fresh(self, now_ns: int) -> Due | None:
         if not self._fresh or not self._has_slot():
             return None
-        due_ns = self._fresh[0].due_ns
+        due_ns = self._due_ns(self._fresh[0])
         if due_ns is not None and due_ns > now_ns:
             return None
         request = self._fresh.popleft()
         return Due(request, due_ns, max(due_ns or 0, self._occupy()))
+
+    def _due_ns(self, request: Request) -> int | None:
+        """A closed loop has no schedule, whatever the plan's rows say."""
+        return None if self._closed else request.due_ns
 
     def _has_slot(self) -> bool:
         return self._free_ns is None or bool(self._free_ns)
@@ -99,7 +103,7 @@ class Dispatcher:
         if self._follow and self._may_follow():
             candidates.append(self._follow[0][0])
         if self._fresh and self._has_slot():
-            candidates.append(self._fresh[0].due_ns or 0)
+            candidates.append(self._due_ns(self._fresh[0]) or 0)
         return min(candidates, default=None)
 
     def finished(self, request: Request, end_ns: int, *, ok: bool) -> list[Request]:
@@ -118,6 +122,7 @@ class Dispatcher:
     def leftover(self, now_ns: int) -> list[Due]:
         """What was due by ``now_ns`` (or by the stage's end) and has not been sent: the backlog of a cap."""
         by_ns = now_ns if self._end_ns is None else min(now_ns, self._end_ns)
-        fresh = [Due(r, r.due_ns, r.due_ns) for r in self._fresh if r.due_ns is not None and r.due_ns <= by_ns]
+        dues = ((r, self._due_ns(r)) for r in self._fresh)
+        fresh = [Due(r, due_ns, due_ns) for r, due_ns in dues if due_ns is not None and due_ns <= by_ns]
         follow = [Due(r, due_ns, due_ns) for due_ns, _, r in self._follow if due_ns <= by_ns]
         return fresh + follow

@@ -52,7 +52,8 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
         reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
         return None
     if _is_error(chunk):
-        reply.fail(Status.STREAM_ERROR, _message_of(chunk.error) or chunk.message or "an error without a message")
+        told = _message_of(chunk.error) or chunk.message or msgspec.json.encode(chunk.error).decode()
+        reply.fail(Status.STREAM_ERROR, told)
         return None
     if chunk.usage:
         take_usage(chunk.usage, reply)
