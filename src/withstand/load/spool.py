@@ -83,13 +83,20 @@ class SpoolReader:
         self.ended = False
 
     def read(self) -> Iterator[Request]:
-        """The requests that have come since the last call, at most about 128 KiB of them."""
+        """The requests that have come since the last call: about 128 KiB of them, but at least one whole line."""
         if self.ended:
             return
-        data = self._tail + (self._file.read(_READ_BYTES) or b"")
-        *lines, self._tail = data.split(b"\n")
+        *lines, self._tail = self._whole_lines().split(b"\n")
         for line in lines:
             if line == _END[:-1]:
                 self.ended = True
                 return
             yield _decode(line)
+
+    def _whole_lines(self) -> bytes:
+        pieces = [self._tail]
+        while piece := self._file.read(_READ_BYTES):
+            pieces.append(piece)
+            if b"\n" in piece:
+                break
+        return b"".join(pieces)
