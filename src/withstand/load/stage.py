@@ -70,13 +70,14 @@ class StageDriver:
         Raises:
             WithstandError: nothing was measured (the workers did not start, the plan's requests cannot be made).
         """
-        with SpoolWriter(self._folder, self._stripes.workers) as spool, Interrupts() as interrupts:
+        with SpoolWriter(self._folder, self._stripes.workers) as spool:
             jobs = [self._job_of(spool, i) for i in range(self._stripes.workers)]
             with Fleet(jobs, self._folder / "workers.log") as fleet:
                 feeder = _Feeder(spool, requests, endless=self._stripes.endless)
                 feeder.fill_first()
                 fleet.wait_ready(_READY_S)
-                return self._drive(fleet, feeder, interrupts, listener)
+                with Interrupts() as interrupts:
+                    return self._drive(fleet, feeder, interrupts, listener)
 
     def _job_of(self, spool: SpoolWriter, worker: int) -> Job:
         return msgspec.structs.replace(
@@ -91,13 +92,14 @@ class StageDriver:
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
         start_ns = clock.now_ns() + _LEAD_NS
         fleet.tell(Command(start_ns=start_ns))
-        obeyed = 0
+        told = 0
         while not fleet.ended:
             fleet.listen(0.0 if feeder.busy else _LISTEN_S)
-            if interrupts.count > obeyed:
-                obeyed = interrupts.count
+            wanted = max(interrupts.count, fleet.error() is not None)
+            if wanted > told:
+                told = wanted
                 feeder.stop()
-                fleet.tell(Command(drain=obeyed == 1, stop=obeyed > 1))
+                fleet.tell(Command(drain=told == 1, stop=told > 1))
             total = _sum([m.report for m in fleet.members])
             feeder.go_on(total.taken)
             listener(total, max(0, clock.now_ns() - start_ns))

@@ -1,5 +1,6 @@
 """Reasons not to believe a number: a closed set, each with the sentence a user reads and the remedy."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -8,7 +9,82 @@ import msgspec
 class DoubtKind(StrEnum):
     """Why a number may not be what it seems."""
 
+    WORKER_LOST = "worker_lost"
+    CLIENT_BUSY = "client_busy"
+    SENDS_LATE = "sends_late"
+    CLOCK_LAGGED = "clock_lagged"
     REQUESTS_FAILED = "requests_failed"
+    RATE_LIMITED = "rate_limited"
+    ERROR_TEXT = "error_text"
+    FEWER_THAN_ASKED = "fewer_than_asked"
+    STOPPED_EARLY = "stopped_early"
+    RATE_NOT_ACHIEVED = "rate_not_achieved"
+    LATENCY_GROWS = "latency_grows"
+    NOT_STREAMED = "not_streamed"
+    HOP_BUFFERS = "hop_buffers"
+    SHARED_READS = "shared_reads"
+    SEVERAL_TOKENS_AN_EVENT = "several_tokens_an_event"
+    CLAIMED_NOT_COUNTED = "claimed_not_counted"
+    TOKENS_ESTIMATED = "tokens_estimated"
+    LENGTHS_DIFFER = "lengths_differ"
+    FINISH_REASONS_MIXED = "finish_reasons_mixed"
+    PREFIX_CACHE = "prefix_cache"
+    WARMUP_MISSING = "warmup_missing"
+    TOO_FEW_SAMPLES = "too_few_samples"
+
+
+RULES: Mapping[DoubtKind, str] = {
+    DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
+    DoubtKind.CLIENT_BUSY: "A worker used 90 % of its core or more. Blocking.",
+    DoubtKind.SENDS_LATE: (
+        "With a schedule: the p99 of our own lateness is above 1 ms and above 1 % of the median response time. "
+        "Blocking above 5 ms and 10 %."
+    ),
+    DoubtKind.CLOCK_LAGGED: (
+        "Arrivals were stamped in user space, and the loop once stood still for more than 5 ms and half a median ITL."
+    ),
+    DoubtKind.REQUESTS_FAILED: "A request did not end well, limited ones apart. Blocking when none did.",
+    DoubtKind.RATE_LIMITED: "An answer was 429. Blocking when no answer was good.",
+    DoubtKind.ERROR_TEXT: (
+        "At least three good answers, and 5 % of them, open with the words of an error, most of them with the same."
+    ),
+    DoubtKind.FEWER_THAN_ASKED: "Fewer prompts were taken up than asked, without a time limit or a stop.",
+    DoubtKind.STOPPED_EARLY: "The stage was interrupted or cut by a fault.",
+    DoubtKind.RATE_NOT_ACHIEVED: (
+        "At a constant offered rate: requests ended at less than 97 % of it (middle 80 % of both), "
+        "while the response time grew and our sends were on time."
+    ),
+    DoubtKind.LATENCY_GROWS: (
+        "At a constant offered rate: the response time rose by over 10 % from the first to the last blocks of ten, "
+        "and a rank test says that it is no chance (1 in 200)."
+    ),
+    DoubtKind.NOT_STREAMED: (
+        "90 % of the answers of 8 tokens and more came in one piece; or their time after the first token is the same "
+        "(within 10 %) although their lengths differ (by half)."
+    ),
+    DoubtKind.HOP_BUFFERS: (
+        "The median TPOT is below 1 ms, and the answer after its first token takes under 5 % of the whole; "
+        "or the median ITL is under a tenth of the median TPOT."
+    ),
+    DoubtKind.SHARED_READS: "Over 5 % of the events came in one read with the one before.",
+    DoubtKind.SEVERAL_TOKENS_AN_EVENT: "The server tells the tokens of each event, and they are over 1.05 on average.",
+    DoubtKind.CLAIMED_NOT_COUNTED: (
+        "The server's output tokens and the events with output differ by over 5 % and one an answer (its end token)."
+    ),
+    DoubtKind.TOKENS_ESTIMATED: "Output tokens were not counted by the server or by the model's own tokenizer.",
+    DoubtKind.LENGTHS_DIFFER: (
+        "Over 1 % of the answers are longer than asked, or shorter although they claim to have reached the length; "
+        "where the length was prescribed (ignore_eos), any difference."
+    ),
+    DoubtKind.FINISH_REASONS_MIXED: "Besides the commonest finish reason, 5 % of the answers or more have others.",
+    DoubtKind.PREFIX_CACHE: (
+        "Over 20 % of the first turns' prompt tokens came from the server's cache; or, where it does not tell, "
+        "over 5 % of the prompts had been sent before."
+    ),
+    DoubtKind.WARMUP_MISSING: "No request went before the first stage.",
+    DoubtKind.TOO_FEW_SAMPLES: "A percentile's 95 % interval has an open end: p99 needs 368 answers, p50 6.",
+}
+"""When each is raised; the documentation's table."""
 
 
 class Doubt(msgspec.Struct, frozen=True):
