@@ -1,0 +1,33 @@
+"""Writing so that a crash, a full disk or a reader in between never sees half a file."""
+
+import os
+import secrets
+from pathlib import Path
+
+from withstand.errors import StorageError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The whole of ``data`` under ``path``, or nothing changed.
+
+    Raises:
+        StorageError: the disk is full, read-only, or not ours.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as e:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, e) from None
+
+
+def storage_error(path: Path, e: OSError) -> StorageError:
+    """One sentence with a cure."""
+    return StorageError(
+        f"{path} cannot be written: {e.strerror}. Free some space or choose another --output-dir; "
+        "what was measured before is kept."
+    )

@@ -1,0 +1,165 @@
+"""The folder of one run on disk.
+
+``run.json`` · ``records.w<worker>.jsonl`` while it is open, ``records.jsonl.gz`` once it is closed · ``summary.json`` ·
+``report.html``. Every finished record is readable after a ``kill -9`` at any instant.
+"""
+
+import gzip
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from withstand import clock
+from withstand.errors import StorageError, UsageError
+from withstand.record import Record, decode_record
+from withstand.runs.files import storage_error, write_atomically
+from withstand.runs.manifest import SCHEMA, Manifest
+
+_MANIFEST = "run.json"
+_CLOSED = "records.jsonl.gz"
+_PARTS = "records.w*.jsonl"
+_LEVEL = 3
+
+
+class RunFolder:
+    """One run."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.damaged_lines = 0
+        """Lines in the middle of a file that are no records, found by the last ``records``."""
+
+    @classmethod
+    def create(cls, path: Path | None, manifest: Manifest) -> "RunFolder":
+        """A new folder; by default ``runs/<date-time>``.
+
+        Raises:
+            UsageError: there is a run already, or something else.
+            StorageError: it cannot be made.
+        """
+        path = path or _default_path()
+        if (path / _MANIFEST).exists():
+            raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"{path} is not empty; choose another --output-dir.")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise storage_error(path, e) from None
+        folder = cls(path, manifest)
+        folder.update(manifest)
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """An existing run.
+
+        Raises:
+            UsageError: the folder is none.
+            StorageError: its manifest is damaged, or of a later version.
+        """
+        try:
+            data = (path / _MANIFEST).read_bytes()
+        except OSError:
+            raise UsageError(f"{path} is no run folder: it has no {_MANIFEST}.") from None
+        return cls(path, _decode_manifest(path, data))
+
+    def update(self, manifest: Manifest) -> None:
+        """Replace the manifest on disk."""
+        self.manifest = manifest
+        write_atomically(self.path / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
+    def worker_file(self, worker: int) -> Path:
+        """Where a worker appends its records."""
+        return self.path / f"records.w{worker}.jsonl"
+
+    def records(self, stage: int | None = None) -> Iterator[Record]:
+        """The facts of one stage, or of all, in no particular order."""
+        self.damaged_lines = 0
+        closed = self.path / _CLOSED
+        parts = sorted(self.path.glob(_PARTS))
+        seen: set[tuple[int, int]] | None = set() if closed.exists() and parts else None
+        for path in ([closed] if closed.exists() else []) + parts:
+            with _opened(path) as file:
+                for record in self._records_of(file):
+                    if stage is not None and record.stage != stage:
+                        continue
+                    if seen is not None:
+                        if (record.stage, record.id) in seen:
+                            continue
+                        seen.add((record.stage, record.id))
+                    yield record
+
+    def _records_of(self, file: BinaryIO) -> Iterator[Record]:
+        """Every whole line; the last one may have been cut by a crash."""
+        broken = False
+        try:
+            for line in file:
+                self.damaged_lines += broken
+                broken = False
+                try:
+                    yield decode_record(line)
+                except msgspec.MsgspecError:
+                    broken = True
+        except EOFError:
+            self.damaged_lines += 1
+
+    def close(self) -> None:
+        """Gather the workers' files into one compressed file.
+
+        Raises:
+            StorageError: it cannot be written; the workers' files stay.
+        """
+        parts = sorted(self.path.glob(_PARTS))
+        if not parts:
+            return
+        temporary = self.path / f".{_CLOSED}.tmp"
+        try:
+            with gzip.open(temporary, "wb", compresslevel=_LEVEL) as out:
+                for record_line in self._lines():
+                    out.write(record_line)
+            temporary.replace(self.path / _CLOSED)
+            for part in parts:
+                part.unlink()
+        except OSError as e:
+            temporary.unlink(missing_ok=True)
+            raise storage_error(self.path / _CLOSED, e) from None
+
+    def _lines(self) -> Iterator[bytes]:
+        encode = msgspec.json.Encoder().encode
+        return (encode(record) + b"\n" for record in self.records())
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    except OSError as e:
+        raise StorageError(f"{path} cannot be read: {e.strerror}.") from None
+
+
+def _default_path() -> Path:
+    """``runs/20261128-030405``, with a number behind it where that is taken."""
+    base = Path("runs") / clock.local_stamp()
+    candidates = (base if i == 1 else base.with_name(f"{base.name}-{i}") for i in range(1, 1000))
+    return next(c for c in candidates if not c.exists())
+
+
+def _decode_manifest(path: Path, data: bytes) -> Manifest:
+    try:
+        schema = msgspec.json.decode(data)["schema"]
+        if schema > SCHEMA:
+            raise StorageError(f"{path} was written by a later withstand (schema {schema}); update this one.")
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.MsgspecError, KeyError, TypeError) as e:
+        raise StorageError(f"{path / _MANIFEST} is damaged: {e}.") from None
+
+
+def free_bytes(path: Path) -> int:
+    """Space left on the disk that holds ``path`` or will."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free

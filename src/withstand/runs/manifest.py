@@ -1,0 +1,74 @@
+"""What a run folder says of itself: the plan, the machine, each stage's fate. Never a secret, never a result."""
+
+from enum import StrEnum
+
+import msgspec
+
+from withstand.clock import Anchor
+from withstand.record import Health
+from withstand.spec import Plan, Stage
+
+# Schema history
+# 1  2026-11  the first
+SCHEMA = 1
+
+
+class RunState(StrEnum):
+    """Of a run or a stage."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    SUPERSEDED = "superseded"
+    """A stage that was cut and has been run again; its records count nowhere."""
+
+
+class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One execution of one stage; records point at it by its place in the list."""
+
+    name: str
+    stage: Stage
+    state: RunState = RunState.PLANNED
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    """Both since the run's epoch."""
+    planned_requests: int | None = None
+    identical_prompts: int = 0
+    health: tuple[Health, ...] = ()
+    error: str | None = None
+
+
+class TokenizerFacts(msgspec.Struct, frozen=True):
+    """Who counted the prompts' tokens."""
+
+    name: str
+    exact: bool
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """The process that writes the folder: a reader can tell a crash from a run that goes on."""
+
+    pid: int
+    started: str | None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """``run.json``."""
+
+    schema: int = SCHEMA
+    version: str
+    created_utc: str
+    anchor: Anchor
+    plan: Plan
+    argv: tuple[str, ...] = ()
+    state: RunState = RunState.RUNNING
+    writer: Writer
+    machine: dict[str, str] = {}
+    engine: dict[str, str] | None = None
+    target: str | None = None
+    model: str | None = None
+    tokenizer: TokenizerFacts | None = None
+    stages: tuple[StageEntry, ...] = ()
+    error: str | None = None
