@@ -20,3 +20,5 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_exact: bool = True
     identical_prompts: int = 0
     """Requests whose prompt had been sent before in this run."""
+    fixed_lengths: bool = False
+    """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""

@@ -1,0 +1,256 @@
+"""Every metric, once: its name, unit, direction, definition, and whose formula it is. The documentation is made of it.
+
+Keys are the fields of ``StageSummary``. It knows how a number is defined, not how it is computed.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from withstand.metrics.doubts import RULES, DoubtKind
+
+Better = Literal["lower", "higher", "neither"]
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric. ``source`` says whose formula it is, and where ours departs from it."""
+
+    key: str
+    title: str
+    unit: str
+    better: Better
+    definition: str
+    source: str
+
+
+_METRICS = (
+    Metric(
+        key="ttft",
+        title="Time to first token (TTFT)",
+        unit="ms",
+        better="lower",
+        definition=(
+            "First event with output (content, reasoning or a tool call, not empty) - request sent, which is the last "
+            "byte of the request handed to the kernel. None without streaming."
+        ),
+        source="vLLM's formula; its start is the call of the HTTP library, before a connection is made.",
+    ),
+    Metric(
+        key="ttft_scheduled",
+        title="TTFT from schedule",
+        unit="ms",
+        better="lower",
+        definition=(
+            "First event with output - the instant the plan wanted the request sent: what a user of a service would "
+            "wait, our own lateness and a concurrency cap included. None in a closed loop."
+        ),
+        source="wrk2's corrected latency (coordinated omission).",
+    ),
+    Metric(
+        key="tpot",
+        title="Time per output token after the first (TPOT)",
+        unit="ms",
+        better="lower",
+        definition=(
+            "(Last event - first event) / (output tokens - 1), one value an answer. None below two tokens, without "
+            "streaming, and where all tokens came at one instant: a time that was not seen is never 0."
+        ),
+        source="vLLM: (latency - TTFT) / (output length - 1); vLLM has 0 for an answer in one piece.",
+    ),
+    Metric(
+        key="itl",
+        title="Inter-token latency (ITL)",
+        unit="ms",
+        better="lower",
+        definition=(
+            "Time between successive events with output, pooled over all good answers. Events that came in one read "
+            "share a stamp; the gap between them is not known: it is left out here and counted in `shared_stamps`, "
+            "neither spread nor taken as 0. Where an event carries several tokens this is the time between events. It "
+            "has no interval: the gaps of one answer, and of one step of the engine, hang together."
+        ),
+        source="vLLM's pooled gaps between chunks; vLLM takes the events of one read as about 0 apart.",
+    ),
+    Metric(
+        key="e2el",
+        title="End-to-end latency (E2EL)",
+        unit="ms",
+        better="lower",
+        definition="Last event with output - request sent; without streaming, end of the answer - request sent.",
+        source="vLLM's latency.",
+    ),
+    Metric(
+        key="response",
+        title="Response time",
+        unit="ms",
+        better="lower",
+        definition="Last event with output - the instant the plan wanted the request sent. None in a closed loop.",
+        source="wrk2's corrected latency (coordinated omission).",
+    ),
+    Metric(
+        key="lateness",
+        title="Our own lateness",
+        unit="ms",
+        better="lower",
+        definition=(
+            "Request taken up by the client - the instant when schedule, concurrency cap and previous turn all allowed "
+            "it. Of every request taken up, failed ones too."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key="duration_s",
+        title="Duration",
+        unit="s",
+        better="neither",
+        definition="First send to last end, failed requests included. All throughputs of a stage are over it.",
+        source="vLLM's benchmark duration, without the time before the first send.",
+    ),
+    Metric(
+        key="request_throughput",
+        title="Request throughput",
+        unit="req/s",
+        better="higher",
+        definition="Good answers / duration.",
+        source="vLLM.",
+    ),
+    Metric(
+        key="request_goodput",
+        title="Request goodput",
+        unit="req/s",
+        better="higher",
+        definition=(
+            "Good answers that kept every limit given / duration. An answer of one token has no TPOT and passes that "
+            "limit; any other time that was not seen has not kept its limit: an answer without streaming fails a TTFT "
+            "limit. None without limits."
+        ),
+        source="vLLM, which takes what was not seen as 0.",
+    ),
+    Metric(
+        key="output_throughput",
+        title="Output token throughput",
+        unit="tok/s",
+        better="higher",
+        definition=(
+            "Output tokens of good answers / duration. Who counted them stands in `tokens_from`. None as soon as one "
+            "answer's count is not known."
+        ),
+        source="vLLM.",
+    ),
+    Metric(
+        key="total_token_throughput",
+        title="Total token throughput",
+        unit="tok/s",
+        better="higher",
+        definition="Prompt and output tokens of good answers / duration.",
+        source="vLLM.",
+    ),
+    Metric(
+        key="output_throughput_peak",
+        title="Peak output token throughput",
+        unit="tok/s",
+        better="higher",
+        definition=(
+            "Tokens in the best whole second of the run's clock. An event counts for the tokens that the server tells, "
+            "else for an equal share of its answer's."
+        ),
+        source="vLLM's, which counts events and so falls below the mean where an event has several tokens.",
+    ),
+    Metric(
+        key="scheduled_rate",
+        title="Scheduled rate",
+        unit="req/s",
+        better="neither",
+        definition=(
+            "(Scheduled requests - 1) / (last - first scheduled instant): the rate that the draw really had. "
+            "None without a schedule."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key="achieved_rate",
+        title="Achieved rate",
+        unit="req/s",
+        better="higher",
+        definition="(Requests sent - 1) / (last - first send).",
+        source="withstand.",
+    ),
+    Metric(
+        key="concurrency_mean",
+        title="Mean concurrency",
+        unit="requests",
+        better="neither",
+        definition="Sum of the requests' times from sent to end / duration (Little's law).",
+        source="SGLang's concurrency.",
+    ),
+    Metric(
+        key="concurrency_peak",
+        title="Peak concurrency",
+        unit="requests",
+        better="neither",
+        definition=(
+            "The most requests in flight at one instant, each from sent to end. One that ends as another starts is "
+            "not both."
+        ),
+        source="A sweep line; vLLM counts the requests that touch a second, which is more.",
+    ),
+    Metric(
+        key="steady",
+        title="Steady window",
+        unit="s, req/s, tok/s",
+        better="higher",
+        definition=(
+            "Throughputs without the filling at the start and the emptying at the end. The plateau is the median, over "
+            "the time in which any request was in flight, of how many were; the window goes from the first to the last "
+            "instant with at least 90 % of it, rounded inward to 0.1 s. None below one second or ten ends."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key="success_rate",
+        title="Success rate",
+        unit="share",
+        better="higher",
+        definition="Good answers / requests that the plan wanted, sent or not. Only good answers have latencies.",
+        source="withstand.",
+    ),
+)
+
+CATALOGUE: Mapping[str, Metric] = {metric.key: metric for metric in _METRICS}
+
+_DIRECTIONS = {"lower": "lower is better", "higher": "higher is better", "neither": "neither is better"}
+
+_HEAD = """\
+# What is measured
+
+Made from `withstand.metrics.catalogue`; change it there. Times inside are whole nanoseconds of one clock. Unknown is
+`null`, never 0.
+
+Percentiles are exact over the values, by numpy's `linear` rule. Their 95 % intervals are distribution-free: the two
+order statistics that enclose the true percentile, 2.5 % left on each side; an end that the sample cannot bound is
+open. The mean's interval is Student's. Both take the values as independent draws; requests that wait behind each other
+are not, so on a busy server the truth is wider: repeat whole runs to see how much.
+"""
+
+_DOUBTS_HEAD = """\
+## Doubts
+
+A number that may not be what it seems is shown with its doubt. These are all of them, and when each is raised.
+"""
+
+
+def catalogue_markdown() -> str:
+    """The documentation page, whole."""
+    metrics = [_metric_markdown(metric) for metric in CATALOGUE.values()]
+    rows = [f"| `{kind}` | {RULES[kind]} |" for kind in DoubtKind]
+    table = "\n".join(["| doubt | raised when |", "| --- | --- |", *rows])
+    return "\n".join([_HEAD, *metrics, _DOUBTS_HEAD, table, ""])
+
+
+def _metric_markdown(metric: Metric) -> str:
+    return (
+        f"## {metric.title}\n\n"
+        f"`{metric.key}` · {metric.unit} · {_DIRECTIONS[metric.better]}\n\n"
+        f"{metric.definition}\n\n"
+        f"Formula: {metric.source}\n"
+    )

@@ -1,0 +1,143 @@
+"""What a doubt needs to know beyond the summary: sums and shapes over a stage's good answers. Facts, no verdicts."""
+
+import re
+from array import array
+from collections import Counter
+
+from withstand.metrics.latency import Timing
+from withstand.metrics.sample import Sample
+from withstand.metrics.trend import Growth, growth
+from withstand.record import Clock, Record, TokensFrom
+
+LONG_ANSWER_TOKENS = 8
+"""From here on an answer is long enough to show whether it was streamed."""
+_HEAD_LENGTH = 48
+_ERROR_HEAD = re.compile(
+    r"\b(error|exception|traceback|failed|failure|rate.?limit\w*|too many requests|time.?out|timed out|unavailable"
+    r"|bad gateway|connection refused|unauthori[sz]ed|forbidden)\b",
+    re.IGNORECASE,
+)
+_MARGIN = 0.1
+
+
+class Counted:
+    """Tokens as claimed by the server beside the events that brought them."""
+
+    __slots__ = ("answers", "events", "tokens")
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.tokens = 0
+        self.events = 0
+
+    def add(self, tokens: int, events: int) -> None:
+        """One answer."""
+        self.answers += 1
+        self.tokens += tokens
+        self.events += events
+
+
+class Lengths:
+    """Output lengths as asked beside those that the server counted."""
+
+    __slots__ = ("answers", "cut", "differing", "longer", "requested", "returned")
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.requested = 0
+        self.returned = 0
+        self.differing = 0
+        self.longer = 0
+        self.cut = 0
+        """Shorter than asked, although it claims to have ended for its length."""
+
+    def add(self, requested: int, returned: int, finish_reason: str | None) -> None:
+        """One answer."""
+        self.answers += 1
+        self.requested += requested
+        self.returned += returned
+        self.differing += returned != requested
+        self.longer += returned > requested
+        self.cut += returned < requested and finish_reason == "length"
+
+
+class Evidence:
+    """Folded over the records of one stage."""
+
+    def __init__(self) -> None:
+        self.first_turns = 0
+        self.user_stamped = 0
+        self.claimed = Counted()
+        """Where only the answer's total is known."""
+        self.told = Counted()
+        """Where the server tells the tokens of each event."""
+        self.lengths = Lengths()
+        self.prompt_tokens = 0
+        self.cached_tokens = 0
+        """Both over first turns whose cached tokens are known: later turns repeat their history by nature."""
+        self.long_answers = 0
+        self.in_one_piece = 0
+        """Long answers, all of whose tokens came at one instant."""
+        self.decode_ns = Sample()
+        self.decoded_tokens = Sample()
+        self.error_heads: Counter[str] = Counter()
+        self._scheduled_ns = array("q")
+        self._response_ns = array("q")
+
+    def add(self, record: Record, timing: Timing | None) -> None:
+        """One request; ``timing`` is None unless its answer was good."""
+        self.first_turns += record.turn == 0
+        if timing is None:
+            return
+        self.user_stamped += record.clock is Clock.USER
+        self._add_tokens(record)
+        self._add_head(record)
+        if record.streamed:
+            self._add_decode(record)
+        if record.scheduled_ns is not None and timing.response_ns is not None:
+            self._scheduled_ns.append(record.scheduled_ns)
+            self._response_ns.append(timing.response_ns)
+
+    def _add_tokens(self, record: Record) -> None:
+        if record.turn == 0 and record.cached_tokens is not None and record.prompt_tokens:
+            self.prompt_tokens += record.prompt_tokens
+            self.cached_tokens += record.cached_tokens
+        if record.tokens_from is not TokensFrom.SERVER or record.output_tokens is None:
+            return
+        if record.requested_output_tokens is not None:
+            self.lengths.add(record.requested_output_tokens, record.output_tokens, record.finish_reason)
+        if record.streamed and record.chunk_tokens is None:
+            self.claimed.add(record.output_tokens, len(record.chunk_ns))
+
+    def _add_decode(self, record: Record) -> None:
+        if record.chunk_tokens is not None:
+            self.told.add(sum(record.chunk_tokens), len(record.chunk_ns))
+        if record.output_tokens is None or record.output_tokens < LONG_ANSWER_TOKENS or not record.chunk_ns:
+            return
+        decode_ns = record.chunk_ns[-1] - record.chunk_ns[0]
+        self.long_answers += 1
+        self.in_one_piece += decode_ns == 0
+        self.decode_ns.add(decode_ns)
+        self.decoded_tokens.add(record.output_tokens)
+
+    def _add_head(self, record: Record) -> None:
+        head = (record.text_head or "")[:_HEAD_LENGTH]
+        if _ERROR_HEAD.search(head):
+            self.error_heads[re.sub(r"\d+", "0", head.strip().lower())] += 1
+
+    def response_growth(self) -> Growth | None:
+        """Whether the time from schedule to last token grew, in ns."""
+        return growth(sorted(zip(self._scheduled_ns, self._response_ns, strict=True)))
+
+    def paces(self) -> tuple[float, float] | None:
+        """(scheduled, ended) requests a second of the good ones, each over its middle 80 %: without fill and drain."""
+        ended = [due + took for due, took in zip(self._scheduled_ns, self._response_ns, strict=True)]
+        scheduled_rps, ended_rps = _middle_rate(sorted(self._scheduled_ns)), _middle_rate(sorted(ended))
+        return None if scheduled_rps is None or ended_rps is None else (scheduled_rps, ended_rps)
+
+
+def _middle_rate(instants_ns: list[int]) -> float | None:
+    low = int(len(instants_ns) * _MARGIN)
+    high = len(instants_ns) - 1 - low
+    span_ns = instants_ns[high] - instants_ns[low] if high > low else 0
+    return (high - low) / (span_ns / 1e9) if span_ns else None

@@ -1,0 +1,24 @@
+"""Puts a stage before every rule. The order is that of the reader's interest: ourselves first, then the server."""
+
+from withstand.metrics.context import StageContext
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.evidence import Evidence
+from withstand.metrics.rules import client, outcome, pace, setting, stream, tokens
+from withstand.metrics.rules.case import Case
+from withstand.metrics.summary import StageSummary
+
+_RULES = (
+    *client.RULES,
+    *outcome.RULES,
+    *pace.RULES,
+    *stream.RULES,
+    *tokens.RULES,
+    *setting.RULES,
+)
+
+
+def stage_doubts(summary: StageSummary, evidence: Evidence, context: StageContext) -> tuple[Doubt, ...]:
+    """Every doubt that one stage shows by itself, blocking ones first."""
+    case = Case(summary=summary, evidence=evidence, context=context)
+    doubts = [doubt for rule in _RULES if (doubt := rule(case))]
+    return tuple(sorted(doubts, key=lambda doubt: not doubt.blocking))

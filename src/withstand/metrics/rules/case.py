@@ -1,0 +1,41 @@
+"""What every rule is given, and the few ways in which their sentences put a number."""
+
+import msgspec
+
+from withstand.metrics.context import StageContext
+from withstand.metrics.evidence import Evidence
+from withstand.metrics.summary import Distribution, StageSummary
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One stage before its judges."""
+
+    summary: StageSummary
+    evidence: Evidence
+    context: StageContext
+
+
+def percent(part: float, whole: float) -> str:
+    """``12.5 %``; never rounded up to all or down to nothing."""
+    share = part / whole
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def number(value: float) -> str:
+    """Three digits or all of the whole ones, thousands with commas."""
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 request``, ``2,400 requests``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def median_of(distribution: Distribution) -> float | None:
+    """In ms."""
+    return distribution.percentiles.get("p50")

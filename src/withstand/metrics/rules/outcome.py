@@ -1,0 +1,99 @@
+"""Doubts about what became of the requests."""
+
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.rules.case import Case, counted, number, percent
+from withstand.record import Status
+
+_STOPPED = (Status.CANCELLED, Status.NOT_SENT)
+_ERROR_HEADS_MIN = 3
+_ERROR_HEADS_SHARE = 0.05
+
+
+def requests_failed(case: Case) -> Doubt | None:
+    """Not all succeeded; those that a limiter or our own stop ended have doubts of their own."""
+    ours = _STOPPED if case.context.stopped_early else ()
+    apart = {Status.OK, Status.LIMITED, *ours}
+    failed = {status: n for status, n in case.summary.statuses.items() if status not in apart}
+    if not failed:
+        return None
+    kinds = ", ".join(f"{n:,} {status}" for status, n in sorted(failed.items(), key=lambda kind: -kind[1]))
+    count, asked = sum(failed.values()), case.summary.attempted
+    return Doubt(
+        DoubtKind.REQUESTS_FAILED,
+        f"{count:,} of {counted(asked, 'request')} failed ({percent(count, asked)}): {kinds}.{_commonest(case)} "
+        "Times and throughputs are those of the good ones only.",
+        "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
+        blocking=not case.summary.completed,
+    )
+
+
+def _commonest(case: Case) -> str:
+    if not case.summary.errors:
+        return ""
+    text, count = max(case.summary.errors.items(), key=lambda item: item[1])
+    return f" Most often ({count:,}): “{text}”."
+
+
+def rate_limited(case: Case) -> Doubt | None:
+    """A limiter spoke, not the engine."""
+    limited, asked = case.summary.statuses.get(Status.LIMITED, 0), case.summary.attempted
+    if not limited:
+        return None
+    return Doubt(
+        DoubtKind.RATE_LIMITED,
+        f"{limited:,} of {counted(asked, 'request')} ({percent(limited, asked)}) were answered 429: "
+        "a limiter answered, not the engine, so this says nothing of what the engine can do.",
+        "Raise the limit of the gateway or of the account, or stay below it.",
+        blocking=not case.summary.completed,
+    )
+
+
+def error_text(case: Case) -> Doubt | None:
+    """An error, played as the content of a good answer."""
+    heads, answers = case.evidence.error_heads, case.summary.completed
+    count = heads.total()
+    if count < max(_ERROR_HEADS_MIN, _ERROR_HEADS_SHARE * answers):
+        return None
+    head, same = heads.most_common(1)[0]
+    if 2 * same < count:
+        return None
+    return Doubt(
+        DoubtKind.ERROR_TEXT,
+        f"{count:,} of {answers:,} good answers ({percent(count, answers)}) read like an error, "
+        f"{same:,} of them alike: “{head}”. They were streamed with HTTP 200, and count as successes here.",
+        "Read some answers. If a hop turns errors into content, its numbers are those of the error text.",
+    )
+
+
+def fewer_than_asked(case: Case) -> Doubt | None:
+    """Prompts that nobody took up, although nothing told us to stop."""
+    stage, taken = case.context.stage, case.evidence.first_turns
+    if stage.num_prompts is None or stage.duration_s is not None or case.context.stopped_early:
+        return None
+    if taken >= stage.num_prompts:
+        return None
+    return Doubt(
+        DoubtKind.FEWER_THAN_ASKED,
+        f"{stage.num_prompts:,} prompts were asked for and {taken:,} were taken up: "
+        f"{stage.num_prompts - taken:,} are missing without a record.",
+        "Run the stage again; if it stays so, look for a worker that ended early.",
+        blocking=not taken,
+    )
+
+
+def stopped_early(case: Case) -> Doubt | None:
+    """The stage is not whole."""
+    if not case.context.stopped_early:
+        return None
+    planned = case.context.stage.num_prompts
+    of = f" of {planned:,} planned" if planned is not None and case.context.stage.duration_s is None else ""
+    lasted = f" in {number(case.summary.duration_s)} s" if case.summary.duration_s is not None else ""
+    return Doubt(
+        DoubtKind.STOPPED_EARLY,
+        f"The stage was stopped early: {counted(case.summary.completed, 'answer')}{of}{lasted} "
+        "had ended well by then. The load may not have reached its steady state.",
+        "Let the stage run to its end, or resume the run.",
+    )
+
+
+RULES = (requests_failed, rate_limited, error_text, fewer_than_asked, stopped_early)

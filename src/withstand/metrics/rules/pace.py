@@ -1,0 +1,51 @@
+"""Doubts about the load against the server: past saturation, latency measures the length of the test."""
+
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.rules.case import Case, number, percent
+from withstand.metrics.rules.client import sends_late
+from withstand.metrics.trend import Growth
+from withstand.spec import rate_rps_of
+
+_KEPT_SHARE = 0.97
+
+
+def server_pace(case: Case) -> Doubt | None:
+    """Only a constant rate is judged, for a rising one must raise latency; and not where the lateness is ours."""
+    if rate_rps_of(case.context.stage.arrivals) is None or sends_late(case):
+        return None
+    growth, paces = case.evidence.response_growth(), case.evidence.paces()
+    if growth is None or paces is None or not growth.sure:
+        return None
+    scheduled_rps, ended_rps = paces
+    if ended_rps < _KEPT_SHARE * scheduled_rps:
+        return _not_achieved(growth, scheduled_rps, ended_rps)
+    return _grows(growth)
+
+
+def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float) -> Doubt:
+    return Doubt(
+        DoubtKind.RATE_NOT_ACHIEVED,
+        f"Requests came at {number(scheduled_rps)}/s and ended at {number(ended_rps)}/s "
+        f"({percent(ended_rps, scheduled_rps)}), {_rise(growth)}. Past saturation TTFT and E2EL measure the queue, "
+        "and with it the length of the test.",
+        f"Take {number(ended_rps)}/s as what was sustained here, and read latencies from a stage below it.",
+    )
+
+
+def _grows(growth: Growth) -> Doubt:
+    return Doubt(
+        DoubtKind.LATENCY_GROWS,
+        f"The load was constant, {_rise(growth)}: a queue grows, and a longer test would show higher latencies.",
+        "Run the stage for longer, or at a lower rate, until the time stays level.",
+    )
+
+
+def _rise(growth: Growth) -> str:
+    early_ms, late_ms = growth.early / 1e6, growth.late / 1e6
+    return (
+        f"while the median response time rose from {number(early_ms)} to {number(late_ms)} ms "
+        f"(+{percent(late_ms - early_ms, early_ms)})"
+    )
+
+
+RULES = (server_pace,)

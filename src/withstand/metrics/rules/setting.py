@@ -1,0 +1,62 @@
+"""Doubts about the setting: caches, warm-up, and how many answers there are."""
+
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.quantiles import samples_needed
+from withstand.metrics.rules.case import Case, counted, percent
+from withstand.metrics.summary import PERCENTILES
+
+_CACHED_SHARE = 0.2
+_IDENTICAL_SHARE = 0.05
+
+
+def prefix_cache(case: Case) -> Doubt | None:
+    """The server did not compute all of the prefill. Its own word counts more than our guess."""
+    cached, prompts = case.evidence.cached_tokens, case.evidence.prompt_tokens
+    if prompts:
+        return _cache_hit(cached, prompts) if cached > _CACHED_SHARE * prompts else None
+    identical, asked = case.context.identical_prompts, case.summary.attempted
+    if identical <= _IDENTICAL_SHARE * asked:
+        return None
+    return Doubt(
+        DoubtKind.PREFIX_CACHE,
+        f"{identical:,} of {counted(asked, 'request')} ({percent(identical, asked)}) repeat a prompt that was sent "
+        "before: a prefix cache answers them without prefill, and TTFT and throughput look better than they are.",
+        "Use more distinct prompts or another seed, or turn the cache off.",
+    )
+
+
+def _cache_hit(cached: int, prompts: int) -> Doubt:
+    return Doubt(
+        DoubtKind.PREFIX_CACHE,
+        f"{cached:,} of {prompts:,} prompt tokens ({percent(cached, prompts)}) came from the server's prefix cache: "
+        "TTFT and throughput hold for prompts that share as much.",
+        "Use distinct prompts, or turn the cache off, unless the sharing is what you measure.",
+    )
+
+
+def warmup_missing(case: Case) -> Doubt | None:
+    """The first requests paid for what later ones found ready."""
+    if case.context.warmed_up:
+        return None
+    return Doubt(
+        DoubtKind.WARMUP_MISSING,
+        "Nothing was sent before the first stage: the first answers paid for compilation, caches and connections.",
+        "Send some warm-up requests (num_warmups).",
+    )
+
+
+def too_few_samples(case: Case) -> Doubt | None:
+    """One doubt for all percentiles that so few answers cannot bound."""
+    n = case.summary.completed
+    open_ended = [percent_ for percent_ in PERCENTILES if samples_needed(percent_) > n]
+    if not n or not open_ended:
+        return None
+    names = ", ".join(f"p{p} (needs {samples_needed(p)})" for p in open_ended)
+    return Doubt(
+        DoubtKind.TOO_FEW_SAMPLES,
+        f"{counted(n, 'answer')} cannot bound {names}: the 95 % interval has an open end there.",
+        f"Send at least {samples_needed(max(open_ended)):,} requests, or do not quote these percentiles.",
+    )
+
+
+RULES = (prefix_cache, warmup_missing, too_few_samples)
