@@ -13,9 +13,16 @@ class RecordSink:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._close_cut_line()
         except OSError as e:
             raise self._error(e) from None
+
+    def _close_cut_line(self) -> None:
+        """A crash may have left half a line: what follows must not be glued to it."""
+        size = os.fstat(self._descriptor).st_size
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            os.write(self._descriptor, b"\n")
 
     def append(self, record: Record) -> None:
         """One record, whole or not at all.

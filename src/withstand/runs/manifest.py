@@ -36,6 +36,7 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Both since the run's epoch."""
     planned_requests: int | None = None
     identical_prompts: int = 0
+    fixed_lengths: bool = False
     health: tuple[Health, ...] = ()
     error: str | None = None
 

@@ -14,11 +14,15 @@ _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
 
 class Slo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits that a good request keeps, in ms; None = no limit."""
+    """Limits that a good request keeps, in ms; None = no limit.
+
+    A stage in which less than ``share`` of all requests are good misses the SLO (exit code 1).
+    """
 
     ttft: Ms | None = None
     tpot: Ms | None = None
     e2el: Ms | None = None
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
 
 
 class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

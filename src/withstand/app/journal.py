@@ -1,0 +1,181 @@
+"""A run's folder while the run goes on: the manifest after each step, the report after each stage."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from withstand import __version__, clock
+from withstand.app.census import Census
+from withstand.app.report import Loader
+from withstand.app.screen import Outcome
+from withstand.app.verdict import exit_code
+from withstand.load.stage import StageResult
+from withstand.metrics.summary import StageSummary, Summary
+from withstand.report.write import write_reports
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TokenizerFacts, machine_facts, this_process
+from withstand.spec import Plan, Stage, redacted
+from withstand.stack import EngineInfo
+from withstand.workload import Tokenizer
+
+_AGAIN = {RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED}
+
+
+class Journal:
+    """Every change is on disk when the method returns."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self._loaded = Loader()
+
+    @classmethod
+    def create(cls, plan: Plan, stages: Sequence[Stage], argv: list[str]) -> Self:
+        """A new run. What is secret in the plan is not written."""
+        now = clock.anchor()
+        manifest = Manifest(
+            version=__version__,
+            created_utc=clock.utc_iso(now.wall_ns),
+            anchor=now,
+            plan=redacted(plan),
+            argv=tuple(argv),
+            writer=this_process(),
+            machine=machine_facts(),
+            target=plan.target.base_url,
+            stages=tuple(StageEntry(name=s.name, stage=s) for s in stages),
+        )
+        return cls(RunFolder.create(Path(plan.output_dir) if plan.output_dir else None, manifest))
+
+    @classmethod
+    def reopen(cls, folder: RunFolder) -> Self:
+        """Go on with a run: stages that were cut are superseded, and planned again behind the others."""
+        old = folder.manifest
+        stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if e.state in _AGAIN else e for e in old.stages]
+        again = [StageEntry(name=e.name, stage=e.stage) for e in old.stages if e.state in _AGAIN]
+        manifest = msgspec.structs.replace(
+            old, state=RunState.RUNNING, error=None, writer=this_process(), stages=tuple(stages + again)
+        )
+        folder.update(manifest)
+        return cls(folder)
+
+    @property
+    def manifest(self) -> Manifest:
+        """As it stands on disk."""
+        return self.folder.manifest
+
+    @property
+    def epoch_ns(self) -> int:
+        """What records count from, on this boot's monotonic clock: a resumed run may have seen another."""
+        now = clock.anchor()
+        return now.monotonic_ns - (now.wall_ns - self.manifest.anchor.wall_ns)
+
+    def stage(self, index: int) -> Stage:
+        """The stage at a place of the list."""
+        return self.manifest.stages[index].stage
+
+    def pending(self) -> list[int]:
+        """Places of the stages that are still to be run."""
+        return [i for i, entry in enumerate(self.manifest.stages) if entry.state is RunState.PLANNED]
+
+    def pending_stages(self) -> tuple[Stage, ...]:
+        """The same, as stages."""
+        return tuple(self.stage(i) for i in self.pending())
+
+    def measured(self) -> list[StageSummary]:
+        """What is finished, without warm-ups, in the order of execution."""
+        entries = enumerate(self.manifest.stages)
+        return [self.summarize(i) for i, e in entries if e.state is RunState.DONE and not e.stage.warmup]
+
+    # Changes.
+
+    def add_stages(self, stages: Sequence[Stage]) -> None:
+        """More to be run, decided between stages."""
+        self._update(stages=(*self.manifest.stages, *(StageEntry(name=s.name, stage=s) for s in stages)))
+
+    def engine(self, engine: EngineInfo) -> None:
+        """The engine that we started ourselves."""
+        facts = {
+            "name": engine.name,
+            "model": engine.model,
+            "model sha256": engine.sha256,
+            "threads": str(engine.threads),
+            "context": str(engine.context),
+            "ready after": f"{engine.ready_s:.2f} s",
+        }
+        self._update(engine=facts)
+
+    def endpoint(self, target: str, model: str | None) -> None:
+        """Where it goes, and for which model."""
+        self._update(target=target, model=model)
+
+    def tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Who counts the prompts' tokens."""
+        self._update(tokenizer=TokenizerFacts(tokenizer.name, tokenizer.exact))
+
+    def begin(self, index: int) -> None:
+        """A stage starts."""
+        self._entry(index, state=RunState.RUNNING)
+
+    def end(self, index: int, result: StageResult, census: Census) -> None:
+        """A stage has ended, by itself or not."""
+        state = RunState.INTERRUPTED if result.interrupted else RunState.FAILED if result.error else RunState.DONE
+        self._entry(
+            index,
+            state=state,
+            started_ns=result.started_ns,
+            ended_ns=result.ended_ns,
+            planned_requests=result.planned,
+            identical_prompts=census.identical_prompts,
+            fixed_lengths=census.fixed_lengths,
+            health=result.health,
+            error=result.error,
+        )
+
+    def stage_failed(self, index: int, error: str) -> None:
+        """A stage could not be driven."""
+        self._entry(index, state=RunState.FAILED, error=error)
+
+    def interrupted(self) -> None:
+        """The user stopped it."""
+        self._update(state=RunState.INTERRUPTED)
+
+    def failed(self, error: str) -> None:
+        """It could not go on."""
+        self._update(state=RunState.FAILED, error=error)
+
+    def _entry(self, index: int, **changes: Any) -> None:
+        stages = list(self.manifest.stages)
+        stages[index] = msgspec.structs.replace(stages[index], **changes)
+        self._update(stages=tuple(stages))
+
+    def _update(self, **changes: Any) -> None:
+        self.folder.update(msgspec.structs.replace(self.manifest, **changes))
+
+    # What has come out.
+
+    def report(self) -> Summary:
+        """Bring ``summary.json`` and ``report.html`` up to date."""
+        loaded = self._loaded.load(self.folder)
+        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about)
+        return loaded.summary
+
+    def summarize(self, index: int) -> StageSummary:
+        """One stage's numbers."""
+        return self._loaded.stage(self.folder, index).summary
+
+    def has_results(self) -> bool:
+        """Whether a measured stage has left a single record."""
+        return any(s.attempted for s in self._loaded.load(self.folder).summary.stages)
+
+    def discard(self) -> None:
+        """Nothing came of it: leave no empty run behind."""
+        shutil.rmtree(self.folder.path, ignore_errors=True)
+
+    def finish(self) -> Outcome:
+        """Close the folder, write the last report."""
+        if self.manifest.state is RunState.RUNNING:
+            self._update(state=RunState.DONE)
+        self.folder.close()
+        summary = self.report()
+        return Outcome(exit_code=exit_code(summary, self.manifest), folder=self.folder.path, summary=summary)

@@ -1,0 +1,134 @@
+"""From a run folder, whole or cut short, to its summary: what ``withstand report`` shows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from withstand.metrics.context import StageContext
+from withstand.metrics.series import StageSeries, stage_series
+from withstand.metrics.summarize import summarize, summarize_stage
+from withstand.metrics.summary import StageSummary, Summary
+from withstand.report.about import About
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+
+_SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
+
+
+class LoadedStage(msgspec.Struct, frozen=True):
+    """One stage's numbers and charts."""
+
+    summary: StageSummary
+    series: StageSeries
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A run, ready to be shown."""
+
+    summary: Summary
+    series: Sequence[StageSeries]
+    about: About
+    partial: str | None
+    """Why it is not whole; None = it is."""
+
+
+class Loader:
+    """Loads a run; a stage that is finished is computed once."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, LoadedStage] = {}
+
+    def stage(self, folder: RunFolder, index: int) -> LoadedStage:
+        """One stage, from its records."""
+        if index in self._done:
+            return self._done[index]
+        entry = folder.manifest.stages[index]
+        context = _context(folder.manifest, entry)
+        loaded = LoadedStage(
+            summarize_stage(folder.records(index), context), stage_series(folder.records(index), context)
+        )
+        if entry.state is not RunState.RUNNING:
+            self._done[index] = loaded
+        return loaded
+
+    def load(self, folder: RunFolder) -> Loaded:
+        """Every stage that has records and counts: no warm-up, nothing that was run again."""
+        manifest = folder.manifest
+        entries = enumerate(manifest.stages)
+        shown = [i for i, e in entries if e.state in _SHOWN and not e.stage.warmup]
+        stages = [s for s in (self.stage(folder, i) for i in shown) if s.summary.attempted]
+        partial = why_partial(manifest)
+        summary = summarize(
+            [s.summary for s in stages],
+            backend=manifest.plan.target.backend,
+            model_id=manifest.model,
+            target=manifest.target,
+            complete=partial is None,
+        )
+        return Loaded(summary, [s.series for s in stages], _about(manifest, stages), partial)
+
+
+def load_run(path: Path) -> Loaded:
+    """A run folder.
+
+    Raises:
+        WithstandError: it is none, or is damaged.
+    """
+    return Loader().load(RunFolder.open(path))
+
+
+def why_partial(manifest: Manifest) -> str | None:
+    """One sentence on why a run is not whole; None = it is."""
+    planned = [e for e in manifest.stages if e.state is not RunState.SUPERSEDED]
+    done = sum(e.state is RunState.DONE for e in planned)
+    so_far = f"{done} of {len(planned)} stages are complete"
+    if manifest.state is RunState.DONE and done == len(planned):
+        return None
+    if manifest.state is RunState.RUNNING:
+        if still_runs(manifest.writer):
+            return f"Partial: the run is still going on; {so_far}."
+        return f"Partial: the run was killed or crashed; {so_far}. `--resume` goes on with it."
+    if manifest.state is RunState.INTERRUPTED:
+        return f"Partial: the run was interrupted; {so_far}. `--resume` goes on with it."
+    why = f" ({manifest.error})" if manifest.error else ""
+    return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
+    tokenizer = manifest.tokenizer
+    warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
+    return StageContext(
+        stage=entry.stage,
+        goodput=manifest.plan.goodput,
+        health=entry.health,
+        stopped_early=entry.state is not RunState.DONE,
+        warmed_up=warmed_up,
+        tokenizer=tokenizer.name if tokenizer else None,
+        tokenizer_exact=tokenizer.exact if tokenizer else True,
+        identical_prompts=entry.identical_prompts,
+        fixed_lengths=entry.fixed_lengths,
+    )
+
+
+def _about(manifest: Manifest, stages: Sequence[LoadedStage]) -> About:
+    return About(
+        title=manifest.model or manifest.target or "withstand",
+        created_utc=manifest.created_utc,
+        version=manifest.version,
+        plan=msgspec.to_builtins(manifest.plan),
+        machine=manifest.machine,
+        client_error=_client_error(manifest, stages),
+        engine=", ".join(f"{k} {v}" for k, v in manifest.engine.items()) if manifest.engine else None,
+    )
+
+
+def _client_error(manifest: Manifest, stages: Sequence[LoadedStage]) -> str | None:
+    """How late this client was at worst: at sending, and at looking at what had come."""
+    late_ms = [p for s in stages if (p := s.summary.lateness.percentiles.get("p99")) is not None]
+    lags_ns = [h.lag.p99_ns for e in manifest.stages for h in e.health if h.lag]
+    if not late_ms:
+        return None
+    sends = f"sends late by at most {max(late_ms):.2f} ms (p99 of the worst stage)"
+    if not lags_ns:
+        return f"{sends}; arrivals stamped in user space"
+    return f"{sends}; arrivals stamped by the kernel, read {max(lags_ns) / 1e6:.2f} ms later (p99 of the worst worker)"

@@ -1,0 +1,224 @@
+"""One run from plan to report: target ready, stages driven one after another, each written as it ends."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from withstand import workload
+from withstand.app.census import Census
+from withstand.app.endpoint import Endpoint, with_base_url
+from withstand.app.journal import Journal
+from withstand.app.preflight import check_warmup
+from withstand.app.screen import Outcome, Screen, StageProgress
+from withstand.app.stages import all_stages, connections_of, stripes_of
+from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
+from withstand.load.ask import engine_tokenizer
+from withstand.load.job import Report
+from withstand.load.limits import ensure_descriptors, ensure_ports
+from withstand.load.stage import StageDriver, StageResult
+from withstand.metrics.summary import StageSummary
+from withstand.request import Request
+from withstand.runs import RunFolder, RunState, still_runs
+from withstand.spec import Plan, Stage
+from withstand.stack import EngineInfo, embedded_engine
+from withstand.workload import Tokenizer
+
+_WORK = ".work"
+
+
+More = Callable[[Sequence[StageSummary]], Sequence[Stage]]
+"""Asked when no stage is left: further stages, in the light of those that are done; none = it is over."""
+
+
+def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: ()) -> Outcome:
+    """Measure what the plan asks for.
+
+    Raises:
+        WithstandError: nothing was measured; where something was, it is kept and told.
+    """
+    stages = all_stages(plan)
+    _check_limits(plan, stages)
+    journal = Journal.create(plan, stages, argv)
+    try:
+        return _carry_out(plan, journal, screen, more)
+    except WithstandError:
+        journal.discard()
+        raise
+
+
+def resume(folder: Path, *, screen: Screen) -> Outcome:
+    """Go on where a run stopped: finished stages stay, the others are run.
+
+    Raises:
+        WithstandError: the folder is no run that can be gone on with.
+    """
+    run_folder = RunFolder.open(folder)
+    plan = run_folder.manifest.plan
+    if still_runs(run_folder.manifest.writer) and run_folder.manifest.state is RunState.RUNNING:
+        raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
+    if "***" in plan.target.headers.values() or "***" in plan.target.extra_body.values():
+        raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
+    journal = Journal.reopen(run_folder)
+    _check_limits(plan, journal.pending_stages())
+    return _carry_out(plan, journal, screen, lambda _: ())
+
+
+def _check_limits(plan: Plan, stages: tuple[Stage, ...]) -> None:
+    cores = _cores()
+    for stage in stages:
+        connections = connections_of(stage)
+        workers = stripes_of(plan, stage, cores).workers
+        ensure_descriptors(-(-connections // workers) if connections else None)
+        ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outcome:
+    """From an open journal to an outcome; whatever happens, what was measured is reported."""
+    try:
+        with _engine(plan, journal, screen) as engine:
+            if engine:
+                plan = with_base_url(plan, engine.base_url, engine.model)
+            with contextlib.closing(Endpoint(plan.target)) as endpoint:
+                journal.endpoint(plan.target.base_url or "", endpoint.model)
+                _Measuring(plan, endpoint, journal, screen).everything(more)
+    except KeyboardInterrupt:
+        journal.interrupted()
+        screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
+    except WithstandError as e:
+        journal.failed(str(e))
+        if not journal.has_results():
+            raise
+        screen.message(str(e))
+    return journal.finish()
+
+
+@contextlib.contextmanager
+def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo | None]:
+    if plan.target.base_url is not None:
+        yield None
+        return
+    with embedded_engine(screen.step, journal.folder.path / "engine.log") as engine:
+        journal.engine(engine)
+        screen.message(f"Engine ready after {engine.ready_s:.1f} s: {engine.name}, {engine.model}, {engine.base_url}")
+        yield engine
+
+
+class _Measuring:
+    """The stages of one run against one endpoint."""
+
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
+        self._plan = plan
+        self._endpoint = endpoint
+        self._journal = journal
+        self._screen = screen
+        self._census = Census()
+        self._tokenizers: dict[str, Tokenizer] = {}
+
+    def everything(self, more: More) -> None:
+        """All stages that are planned, then those that are added in their light.
+
+        Raises:
+            WithstandError: no further stage makes sense.
+            KeyboardInterrupt: the user stopped it.
+        """
+        self._check_datasets()
+        while pending := self._journal.pending():
+            self._stage(pending[0], len(pending))
+            if not self._journal.pending():
+                self._journal.add_stages(more(self._journal.measured()))
+
+    def _check_datasets(self) -> None:
+        """A dataset that cannot serve is said before anything is sent."""
+        stages = {repr(s.workload): s for s in self._journal.pending_stages() if not s.warmup}
+        for stage in stages.values():
+            next(self._requests(stage), None)
+
+    def _stage(self, index: int, left: int) -> None:
+        stage = self._journal.stage(index)
+        count = len(self._journal.manifest.stages)
+        self._screen.stage_started(stage.name, stage.phase, count - left + 1, count)
+        try:
+            result = self._drive(index, stage)
+        except (StorageError, TargetError, UsageError):
+            raise
+        except MeasureError as e:
+            self._screen.message(f"Stage {stage.name} failed: {e}")
+            return
+        self._tell(index, stage)
+        if result.error:
+            self._screen.message(f"Stage {stage.name}: {result.error}")
+        if result.interrupted:
+            raise KeyboardInterrupt
+
+    def _drive(self, index: int, stage: Stage) -> StageResult:
+        work = self._journal.folder.path / _WORK
+        work.mkdir(exist_ok=True)
+        self._census.begin_stage()
+        requests = self._census.watch(self._requests(stage))
+        driver = self._driver(index, stage, work)
+        self._journal.begin(index)
+        try:
+            result = driver.run(requests, lambda report, ns: self._progress(stage, report, ns))
+        except WithstandError as e:
+            self._journal.stage_failed(index, str(e))
+            raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        self._journal.end(index, result, self._census)
+        return result
+
+    def _requests(self, stage: Stage) -> Iterator[Request]:
+        assert stage.workload is not None
+        seed = f"{self._plan.seed}/{stage.name}"
+        dataset = workload.open_dataset(stage.workload, self._tokenizer(stage.workload.tokenizer), seed)
+        return workload.requests(dataset, stage, seed)
+
+    def _tokenizer(self, name: str) -> Tokenizer:
+        if name not in self._tokenizers:
+            endpoint = self._endpoint
+            engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model)
+            self._tokenizers[name] = workload.open_tokenizer(name, engine)
+            self._journal.tokenizer(self._tokenizers[name])
+        return self._tokenizers[name]
+
+    def _driver(self, index: int, stage: Stage, work: Path) -> StageDriver:
+        job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
+        duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
+        job = msgspec.structs.replace(job, duration_ns=duration_ns)
+        return StageDriver(job, stripes_of(self._plan, stage, _cores()), work, self._journal.folder.worker_file)
+
+    def _progress(self, stage: Stage, report: Report, since_start_ns: int) -> None:
+        self._screen.stage_progress(
+            StageProgress(
+                elapsed_s=since_start_ns / 1e9,
+                planned=stage.num_prompts,
+                duration_s=stage.duration_s,
+                sent=report.sent,
+                done=report.done,
+                failed=report.failed,
+                in_flight=report.in_flight,
+                output_tokens=report.output_tokens,
+            )
+        )
+
+    def _tell(self, index: int, stage: Stage) -> None:
+        """A warm-up is checked, a measured stage is shown; the report on disk is up to date after each."""
+        if stage.warmup:
+            endpoint = self._endpoint
+            check_warmup(
+                list(self._journal.folder.records(index)),
+                model=endpoint.model,
+                models=endpoint.models,
+                stream=endpoint.target.stream,
+            )
+        else:
+            self._screen.stage_finished(self._journal.summarize(index))
+            self._journal.report()

@@ -1,0 +1,83 @@
+"""A plan's stages made whole: the warm-up in front, the numbers filled in, workers chosen. Pure."""
+
+import math
+
+import msgspec
+
+from withstand.errors import SpecError
+from withstand.load.stage import Stripes
+from withstand.spec import Inf, Plan, Stage, Workload, rate_rps_of
+
+_RATE_PER_WORKER_RPS = 1_000
+_CONNECTIONS_PER_WORKER = 1_000
+_WARMUP = "warm-up"
+
+
+def all_stages(plan: Plan) -> tuple[Stage, ...]:
+    """Every stage with its workload and counts; the warm-up first, unless the plan brings its own or wants none.
+
+    Raises:
+        SpecError: a stage has neither an end nor a limit.
+    """
+    stages = [_filled(plan, stage, i) for i, stage in enumerate(plan.stages)]
+    if plan.num_warmups and not stages[0].warmup:
+        stages.insert(0, _warmup(plan, stages))
+    return tuple(stages)
+
+
+def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
+    workload = stage.workload or plan.workload
+    num_prompts = stage.num_prompts or (workload.num_prompts if stage.duration_s is None else None)
+    if num_prompts is None and isinstance(stage.arrivals, Inf) and stage.max_concurrency is None:
+        raise SpecError(
+            "The plan is wrong: arrivals `inf` with only a duration would send without end; "
+            f"give max_concurrency or num_prompts - at `$.stages[{index}]`."
+        )
+    return msgspec.structs.replace(stage, workload=workload, num_prompts=num_prompts)
+
+
+def _warmup(plan: Plan, stages: list[Stage]) -> Stage:
+    names = {stage.name for stage in stages}
+    first = stages[0]
+    return Stage(
+        name=_WARMUP if _WARMUP not in names else f"{_WARMUP}-0",
+        phase=_WARMUP,
+        max_concurrency=min(plan.num_warmups, first.max_concurrency or plan.num_warmups),
+        num_prompts=plan.num_warmups,
+        workload=_repeatable(first.workload or plan.workload),
+        warmup=True,
+    )
+
+
+def _repeatable(workload: Workload) -> Workload:
+    """A warm-up may use rows twice; it is not measured."""
+    return msgspec.structs.replace(workload, repeat=True)
+
+
+def stripes_of(plan: Plan, stage: Stage, cores: int) -> Stripes:
+    """How many processes share the stage, and how."""
+    closed = isinstance(stage.arrivals, Inf) and stage.max_concurrency is not None
+    workers = plan.workers or min(_wanted_workers(stage), max(1, cores))
+    if stage.max_concurrency is not None:
+        workers = min(workers, stage.max_concurrency)
+    return Stripes(
+        workers=workers,
+        cap=stage.max_concurrency,
+        closed=closed,
+        endless=closed and stage.num_prompts is None,
+    )
+
+
+def _wanted_workers(stage: Stage) -> int:
+    rate_rps = rate_rps_of(stage.arrivals) or 0.0
+    at_once = connections_of(stage) or 0
+    return max(1, math.ceil(rate_rps / _RATE_PER_WORKER_RPS), math.ceil(at_once / _CONNECTIONS_PER_WORKER))
+
+
+def connections_of(stage: Stage) -> int | None:
+    """The most connections that the stage can need at once; None = only the server knows."""
+    if isinstance(stage.arrivals, Inf) and stage.max_concurrency is None:
+        return stage.num_prompts
+    if stage.max_concurrency is not None and stage.num_prompts is not None:
+        return min(stage.max_concurrency, stage.num_prompts)
+    return stage.max_concurrency

@@ -1,0 +1,25 @@
+"""What a run's numbers mean for the exit code: 0 good, 1 an SLO was missed, 3 it could not be measured."""
+
+from withstand.metrics.rates import has_limits
+from withstand.metrics.summary import StageSummary, Summary
+from withstand.runs import Manifest
+
+GOOD, MISSED, NOT_MEASURED = 0, 1, 3
+
+
+def exit_code(summary: Summary, manifest: Manifest) -> int:
+    """Of the whole run."""
+    doubts = [*summary.doubts, *(d for s in summary.stages for d in s.doubts)]
+    if not summary.complete or not summary.stages or any(d.blocking for d in doubts):
+        return NOT_MEASURED
+    slo = manifest.plan.goodput
+    if has_limits(slo) and any(good_share(s) < slo.share for s in summary.stages):
+        return MISSED
+    return GOOD
+
+
+def good_share(stage: StageSummary) -> float:
+    """Good requests among all that were attempted."""
+    if not stage.attempted or stage.request_goodput is None or not stage.duration_s:
+        return 0.0
+    return stage.request_goodput * stage.duration_s / stage.attempted
