@@ -114,8 +114,7 @@ class Sender:
         self._done += 1
         self._failed += not ok
         self._remember(request, exchange, ok=ok)
-        record = self._write(exchange)
-        self._output_tokens += record or 0
+        self._output_tokens += self._write(exchange) or 0
         now_ns = clock.now_ns() - self.start_ns
         for dropped in self._dispatcher.finished(request, now_ns, ok=ok):
             self._never_sent(Due(dropped, None, now_ns), "The turn before it failed")
@@ -128,9 +127,11 @@ class Sender:
             self._history.setdefault(request.session, []).extend((*request.messages, answer))
 
     def _write(self, exchange: Exchange) -> int | None:
+        """One record on file; its output tokens."""
         job = self._job
         record = exchange.record(stage=job.stage, worker=job.worker, origin_ns=self.start_ns, epoch_ns=job.epoch_ns)
         self._sink.append(record)
+        exchange.answer.release()
         return record.output_tokens
 
     def _never_sent(self, due: Due, why: str) -> None:

@@ -3,8 +3,8 @@
 Everything is per second of the counted window: first send to last end. None where it cannot be known.
 """
 
-from array import array
 from collections import defaultdict
+from collections.abc import Sequence
 
 from withstand.metrics.flow import BINS_PER_S, Flow
 from withstand.metrics.latency import NS_PER_MS, Timing
@@ -26,7 +26,7 @@ def per_second(count: float | None, seconds: float | None) -> float | None:
     return None if count is None or seconds is None else count / seconds
 
 
-def rate_of(instants_ns: array[int]) -> float | None:
+def rate_of(instants_ns: Sequence[int]) -> float | None:
     """Events a second by their own instants: gaps / time between the first and the last."""
     span_ns = max(instants_ns) - min(instants_ns) if len(instants_ns) > 1 else 0
     return (len(instants_ns) - 1) / (span_ns / NS_PER_S) if span_ns else None

@@ -6,7 +6,7 @@ count from the stage's first schedule or send. Only good answers have points; ev
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 import msgspec
@@ -161,7 +161,7 @@ def _bins(flow: Flow, origin_ns: int) -> Bins | None:
     )
 
 
-def _counts(instants_ns: array[int], edges: list[int]) -> list[int]:
+def _counts(instants_ns: Sequence[int], edges: list[int]) -> list[int]:
     ordered = sorted(instants_ns)
     before = [bisect_left(ordered, edge) for edge in edges]
     return _differences(before)
@@ -185,7 +185,7 @@ def _concurrency(flow: Flow, edges: list[int]) -> list[float]:
     return [gained / (edges[1] - edges[0]) for gained in _differences(spent)]
 
 
-def _time_since(instants_ns: array[int], edges: list[int]) -> list[int]:
+def _time_since(instants_ns: Sequence[int], edges: list[int]) -> list[int]:
     """Per edge, the sum over all instants before it of the time that has passed since."""
     ordered = sorted(instants_ns)
     running = [0, *accumulate(ordered)]
