@@ -202,7 +202,8 @@ _METRICS = (
         definition=(
             "Throughputs without the filling at the start and the emptying at the end. The plateau is the median, over "
             "the time in which any request was in flight, of how many were; the window goes from the first to the last "
-            "instant with at least 90 % of it, rounded inward to 0.1 s. None below one second or ten ends."
+            "instant with at least 90 % of it, not beyond the last send, rounded inward to 0.1 s. None below a second "
+            "or ten ends."
         ),
         source="withstand.",
     ),

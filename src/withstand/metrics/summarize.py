@@ -44,7 +44,7 @@ class _Tally:
         if timing is not None:
             self._add_answer(record, timing)
         elif record.error:
-            self.errors[record.error[:_ERROR_LENGTH]] += 1
+            self.errors[_in_one_line(record.error)] += 1
 
     def _add_answer(self, record: Record, timing: Timing) -> None:
         self.completed += 1
@@ -55,6 +55,11 @@ class _Tally:
             self.tokens_from[record.tokens_from.value] += 1
         if record.finish_reason is not None:
             self.finish_reasons[record.finish_reason] += 1
+
+
+def _in_one_line(text: str) -> str:
+    """The last line: in a traceback, which foreign files may hold, it is the one that says what happened."""
+    return text.strip().rpartition("\n")[2][:_ERROR_LENGTH]
 
 
 def _plus(total: int | None, tokens: int | None) -> int | None:

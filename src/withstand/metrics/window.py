@@ -1,8 +1,9 @@
 """The steady window of a stage, by a stated rule: without the filling at its start and the emptying at its end.
 
 The plateau is the median, over the time in which any request was in flight, of how many were. The window goes from
-the first instant with at least 90 % of it to the last one, rounded inward to 0.1 s. There is none when it would be
-shorter than a second or hold fewer than ten ends: so few would decide the number by where they fall.
+the first instant with at least 90 % of it to the last one, but not beyond the last send, after which a stage only
+empties; both are rounded inward to 0.1 s. There is none when it would be shorter than a second or hold fewer than ten
+ends: so few would decide the number by where they fall.
 """
 
 from bisect import bisect_left
@@ -56,7 +57,7 @@ def _edges(flow: Flow, threshold: float) -> tuple[int, int]:
             start_ns = now_ns
     assert start_ns is not None
     assert end_ns is not None, "the course ends at 0, below any threshold"
-    return start_ns, end_ns
+    return start_ns, min(end_ns, max(flow.sent))
 
 
 def _inward(start_ns: int, end_ns: int) -> tuple[int, int]:

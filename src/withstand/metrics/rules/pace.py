@@ -18,16 +18,17 @@ def server_pace(case: Case) -> Doubt | None:
         return None
     scheduled_rps, ended_rps = paces
     if ended_rps < _KEPT_SHARE * scheduled_rps:
-        return _not_achieved(growth, scheduled_rps, ended_rps)
+        return _not_achieved(growth, scheduled_rps, ended_rps, case.context.stage.max_concurrency)
     return _grows(growth)
 
 
-def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float) -> Doubt:
+def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float, cap: int | None) -> Doubt:
+    capped = "" if cap is None else f" with at most {cap:,} at once"
     return Doubt(
         DoubtKind.RATE_NOT_ACHIEVED,
         f"Requests came at {number(scheduled_rps)}/s and ended at {number(ended_rps)}/s "
-        f"({percent(ended_rps, scheduled_rps)}), {_rise(growth)}. Past saturation TTFT and E2EL measure the queue, "
-        "and with it the length of the test.",
+        f"({percent(ended_rps, scheduled_rps)}){capped}, {_rise(growth)}. Past saturation TTFT and E2EL measure "
+        "the queue, and with it the length of the test.",
         f"Take {number(ended_rps)}/s as what was sustained here, and read latencies from a stage below it.",
     )
 

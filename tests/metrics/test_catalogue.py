@@ -1,0 +1,22 @@
+import os
+from pathlib import Path
+
+from withstand.metrics.catalogue import CATALOGUE, catalogue_markdown
+from withstand.metrics.doubts import RULES, DoubtKind
+from withstand.metrics.summary import StageSummary
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def test_the_documentation_page_is_up_to_date() -> None:
+    if os.environ.get("WITHSTAND_UPDATE_SNAPSHOTS"):
+        PAGE.write_text(catalogue_markdown(), "utf-8")
+    assert PAGE.read_text("utf-8") == catalogue_markdown()
+
+
+def test_every_metric_is_a_field_of_the_summary() -> None:
+    assert set(CATALOGUE) <= set(StageSummary.__struct_fields__)
+
+
+def test_every_doubt_says_when_it_is_raised() -> None:
+    assert set(RULES) == set(DoubtKind)

@@ -1,0 +1,365 @@
+"""Each doubt: raised where it must be, and its neighbours silent. A clean run raises none."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from withstand.metrics.context import StageContext
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summarize import summarize_stage
+from withstand.record import Clock, Health, Record, Status, TokensFrom
+from withstand.spec import Constant, Inf, Poisson, Ramp
+
+MS = 1_000_000
+Answer = Callable[..., Record]
+Context = Callable[..., StageContext]
+Judge = Callable[..., dict[DoubtKind, Doubt]]
+
+
+@pytest.fixture
+def paced(answer: Answer) -> Callable[..., list[Record]]:
+    """400 answers, ten a second."""
+
+    def make(**facts: Any) -> list[Record]:
+        return [answer(i, at_ms=100 * i, **facts) for i in range(400)]
+
+    return make
+
+
+@pytest.fixture
+def judge(context: Context) -> Judge:
+    def of(records: list[Record], arrivals: Any = None, **circumstances: Any) -> dict[DoubtKind, Doubt]:
+        doubts = summarize_stage(records, context(len(records), arrivals, **circumstances)).doubts
+        assert len({doubt.kind for doubt in doubts}) == len(doubts), "each doubt is said once"
+        return {doubt.kind: doubt for doubt in doubts}
+
+    return of
+
+
+def healthy(**facts: Any) -> Health:
+    return Health(**{"worker": 0, "sent": 400, "finished": 400, "wall_ns": 10**10, "cpu_ns": 10**9, **facts})
+
+
+def only(found: dict[DoubtKind, Doubt], kind: DoubtKind) -> Doubt:
+    assert list(found) == [kind]
+    assert found[kind].remedy
+    return found[kind]
+
+
+def test_a_clean_run_raises_none(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(), health=(healthy(), healthy(worker=1)))
+
+
+def test_a_clean_but_jittery_run_raises_none(judge: Judge, answer: Answer) -> None:
+    rng = random.Random(4)
+    records = [
+        answer(
+            i,
+            at_ms=100 * i,
+            ttft_ms=rng.gauss(50, 5),
+            itl_ms=rng.gauss(10, 0.5),
+            tokens=rng.randint(50, 150),
+            started_ns=round(100 * i * MS + rng.expovariate(5) * MS),
+        )
+        for i in range(400)
+    ]
+    assert not judge(records, Poisson(rate=10.0), health=(healthy(loop_stall_ns_max=30 * MS),))
+
+
+def test_some_failures(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    failed = [Record(id=i, stage=0, status=Status.HTTP_ERROR, error="HTTP 503: overloaded") for i in range(3)]
+    found = only(judge([*paced(), *failed]), DoubtKind.REQUESTS_FAILED)
+    assert "3 of 403 requests failed (0.7 %): 3 http_error. Most often (3): “HTTP 503: overloaded”." in found.sentence
+    assert not found.blocking
+
+
+def test_all_failures_block(judge: Judge) -> None:
+    found = judge([Record(id=i, stage=0, status=Status.REFUSED) for i in range(9)])
+    assert only(found, DoubtKind.REQUESTS_FAILED).blocking
+
+
+def test_a_limiter_is_no_engine_failure(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    limited = [Record(id=i, stage=0, status=Status.LIMITED, http_status=429) for i in range(100)]
+    found = only(judge([*paced(), *limited]), DoubtKind.RATE_LIMITED)
+    assert "100 of 500 requests (20 %) were answered 429: a limiter answered, not the engine" in found.sentence
+    assert only(judge(limited), DoubtKind.RATE_LIMITED).blocking
+
+
+def test_fewer_than_asked(paced: Callable[..., list[Record]], context: Context) -> None:
+    (found,) = summarize_stage(paced(), context(410)).doubts
+    assert found.kind is DoubtKind.FEWER_THAN_ASKED
+    assert "410 prompts were asked for and 400 were taken up: 10 are missing" in found.sentence
+
+
+def test_later_turns_do_not_stand_in_for_missing_prompts(answer: Answer, context: Context) -> None:
+    records = [answer(i, at_ms=100 * i, turn=i % 2, session=i // 2) for i in range(400)]
+    assert not summarize_stage(records, context(200)).doubts
+    assert summarize_stage(records, context(400)).doubts[0].kind is DoubtKind.FEWER_THAN_ASKED
+
+
+def test_stopped_early_accounts_for_what_was_not_sent(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    unsent = [Record(id=i, stage=0, status=status) for i in range(9) for status in (Status.NOT_SENT, Status.CANCELLED)]
+    assert only(judge([*paced(), *unsent], stopped_early=True), DoubtKind.STOPPED_EARLY)
+    assert "9 not_sent" in judge([*paced(), *unsent])[DoubtKind.REQUESTS_FAILED].sentence
+
+
+def test_a_lost_worker_blocks(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True))), DoubtKind.WORKER_LOST)
+    assert found.blocking
+    assert "1 of 2 workers died in mid-stage (worker 1)" in found.sentence
+
+
+@pytest.mark.parametrize(("cpu_s", "raised"), [(8.9, False), (9.1, True)])
+def test_a_busy_worker_blocks(cpu_s: float, raised: bool, judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = judge(paced(), health=(healthy(cpu_ns=round(cpu_s * 1e9)),))
+    assert (DoubtKind.CLIENT_BUSY in found) is raised
+    if raised:
+        assert only(found, DoubtKind.CLIENT_BUSY).blocking
+
+
+@pytest.mark.parametrize(("late_ms", "raised", "blocking"), [(2.0, False, False), (4.0, True, False), (60, True, True)])
+def test_late_sends(late_ms: float, raised: bool, blocking: bool, judge: Judge, answer: Answer) -> None:
+    """Response times are 240 ms + lateness: 1 % is about 2.4 ms."""
+    records = [answer(i, at_ms=100 * i + late_ms, scheduled_ns=100 * i * MS, ready_ns=100 * i * MS) for i in range(400)]
+    found = judge(records)
+    assert (DoubtKind.SENDS_LATE in found) is raised
+    assert any(doubt.blocking for doubt in found.values()) is blocking
+    assert DoubtKind.SENDS_LATE not in judge(records, Inf())
+
+
+@pytest.mark.parametrize(
+    ("clock", "stall_ms", "raised"),
+    [(Clock.USER, 4, False), (Clock.USER, 8, True), (Clock.KERNEL, 80, False)],
+)
+def test_a_lagging_clock(
+    clock: Clock, stall_ms: int, raised: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    found = judge(paced(clock=clock), health=(healthy(loop_stall_ns_max=stall_ms * MS),))
+    assert set(found) == ({DoubtKind.CLOCK_LAGGED} if raised else set())
+
+
+def queue(answer: Answer, interval_ms: float, service_ms: float) -> list[Record]:
+    """One server, one request at a time: what waits, waits in a row."""
+    records, free_ms = [], 0.0
+    for i in range(400):
+        at_ms = i * interval_ms
+        free_ms = max(free_ms, at_ms) + service_ms
+        records.append(answer(i, at_ms=at_ms, ttft_ms=free_ms - at_ms - 90, itl_ms=10, tokens=10))
+    return records
+
+
+def test_past_saturation_the_rate_is_not_achieved(judge: Judge, answer: Answer) -> None:
+    found = only(judge(queue(answer, 100, 125)), DoubtKind.RATE_NOT_ACHIEVED)
+    assert "Requests came at 10.0/s and ended at 8.00/s (80 %)" in found.sentence
+    assert not found.blocking
+
+
+def test_a_cap_of_our_own_is_named(answer: Answer, context: Context) -> None:
+    records = queue(answer, 100, 125)
+    capped = context(400)
+    capped = msgspec.structs.replace(capped, stage=msgspec.structs.replace(capped.stage, max_concurrency=4))
+    (found,) = summarize_stage(records, capped).doubts
+    assert "(80 %) with at most 4 at once" in found.sentence
+
+
+def test_a_queue_that_grows_slowly(judge: Judge, answer: Answer) -> None:
+    found = only(judge(queue(answer, 100, 102)), DoubtKind.LATENCY_GROWS)
+    assert "median response time rose from" in found.sentence
+
+
+def test_a_server_just_fast_enough_is_left_alone(judge: Judge, answer: Answer) -> None:
+    assert not judge(queue(answer, 100, 99))
+
+
+def test_a_rising_load_must_raise_latency(judge: Judge, answer: Answer) -> None:
+    assert not judge(queue(answer, 100, 125), Ramp(start_rate=1, end_rate=20, duration_s=40))
+
+
+def test_a_closed_loop_has_no_rate_to_achieve(judge: Judge, answer: Answer) -> None:
+    assert not judge(queue(answer, 100, 125), Inf())
+
+
+def test_long_answers_in_a_short_test_are_no_overload(judge: Judge, answer: Answer) -> None:
+    rng = random.Random(9)
+    records = [answer(i, at_ms=25 * i, tokens=rng.randint(10, 1000)) for i in range(400)]
+    assert not judge(records, Constant(rate=40.0))
+
+
+def test_an_answer_in_one_piece_is_not_streamed(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(itl_ms=0)), DoubtKind.NOT_STREAMED)
+    assert "400 of 400 answers of 8 tokens or more (100 %) came in one piece" in found.sentence
+
+
+def test_one_pace_for_all_lengths_is_a_hops(judge: Judge, answer: Answer) -> None:
+    records = [answer(i, at_ms=100 * i, tokens=10 + i % 40, itl_ms=500 / (9 + i % 40)) for i in range(400)]
+    found = only(judge(records), DoubtKind.NOT_STREAMED)
+    assert "E2EL - TTFT is 500 … 500 ms (p10 … p90) although the answers have 13.9 … 45.1 tokens" in found.sentence
+
+
+def test_equal_lengths_at_one_pace_are_an_engine(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(tokens=50))
+
+
+def test_all_at_once_after_a_long_wait_is_a_hop_that_buffers(judge: Judge, answer: Answer) -> None:
+    rng = random.Random(6)
+    records = [
+        answer(i, at_ms=100 * i, ttft_ms=10 * tokens, itl_ms=rng.uniform(0.01, 0.03), tokens=tokens)
+        for i, tokens in enumerate(rng.choices(range(20, 60), k=400))
+    ]
+    assert "ms a token: a hop holds the answer back" in only(judge(records), DoubtKind.HOP_BUFFERS).sentence
+
+
+def test_a_fast_engine_is_no_buffering_hop(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(ttft_ms=20, itl_ms=0.5))
+
+
+def test_bursts_are_a_hops(judge: Judge, answer: Answer) -> None:
+    """Five tokens every 50 ms, a little apart from each other."""
+    records = [
+        answer(i, at_ms=100 * i, chunk_ns=[(100 * i + 50 + 50 * (k // 5)) * MS + k % 5 * 9000 for k in range(20)])
+        for i in range(400)
+    ]
+    assert "events come in bursts" in only(judge(records), DoubtKind.HOP_BUFFERS).sentence
+
+
+@pytest.mark.parametrize(("shared", "raised"), [(1, False), (6, True)])
+def test_events_of_one_read(shared: int, raised: bool, judge: Judge, answer: Answer) -> None:
+    records = [
+        answer(i, at_ms=100 * i, tokens=40, chunk_ns=[(100 * i + 50 + 10 * max(shared, k)) * MS for k in range(40)])
+        for i in range(400)
+    ]
+    found = judge(records)
+    assert set(found) == ({DoubtKind.SHARED_READS} if raised else set())
+    if raised:
+        assert "2,400 of 16,000 events (15 %)" in found[DoubtKind.SHARED_READS].sentence
+
+
+def test_several_tokens_an_event_by_the_servers_word(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(tokens=5, itl_ms=40, output_tokens=20, requested_output_tokens=20,
+                             chunk_tokens=[4] * 5)), DoubtKind.SEVERAL_TOKENS_AN_EVENT)  # fmt: skip
+    assert "8,000 tokens into 2,000 events, 4.00 in each" in found.sentence
+    assert not judge(paced(chunk_tokens=[1] * 20))
+
+
+def test_more_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(output_tokens=100, requested_output_tokens=100)), DoubtKind.CLAIMED_NOT_COUNTED)
+    assert "claims 40,000 output tokens, and 8,000 events with output came (a ratio of 5.00)" in found.sentence
+
+
+def test_fewer_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(output_tokens=10, requested_output_tokens=10)), DoubtKind.CLAIMED_NOT_COUNTED)
+    assert "the claim is too low" in found.sentence
+
+
+def test_an_end_token_without_text_is_no_claim(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(tokens=7, output_tokens=8, requested_output_tokens=8))
+
+
+def test_counts_that_are_estimates(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(tokens_from=TokensFrom.CHUNKS)), DoubtKind.TOKENS_ESTIMATED)
+    assert "400 by events" in found.sentence
+    by_tokenizer = paced(tokens_from=TokensFrom.TOKENIZER)
+    assert not judge(by_tokenizer)
+    assert "tiktoken" in judge(by_tokenizer, tokenizer="tiktoken", tokenizer_exact=False)[
+        DoubtKind.TOKENS_ESTIMATED
+    ].sentence  # fmt: skip
+
+
+def test_lengths_other_than_prescribed(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    short = paced(requested_output_tokens=100, finish_reason="stop")
+    found = only(judge(short, fixed_lengths=True), DoubtKind.LENGTHS_DIFFER)
+    assert "40,000 tokens asked, 8,000 returned (20 %)" in found.sentence
+    assert not judge(short), "an answer may end by itself where nothing else was prescribed"
+
+
+def test_lengths_that_cannot_be(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert only(judge(paced(requested_output_tokens=10)), DoubtKind.LENGTHS_DIFFER), "longer than the most"
+    assert only(judge(paced(requested_output_tokens=90)), DoubtKind.LENGTHS_DIFFER), "cut below the length it claims"
+
+
+@pytest.mark.parametrize(("others", "raised"), [(4, False), (40, True)])
+def test_mixed_finish_reasons(others: int, raised: bool, judge: Judge, answer: Answer) -> None:
+    records = [answer(i, at_ms=100 * i, finish_reason="stop" if i < others else "length") for i in range(400)]
+    found = judge(records)
+    assert set(found) == ({DoubtKind.FINISH_REASONS_MIXED} if raised else set())
+    if raised:
+        assert "360 length (90 %), 40 stop (10 %)" in found[DoubtKind.FINISH_REASONS_MIXED].sentence
+
+
+@pytest.mark.parametrize(("cached", "raised"), [(0, False), (6, False), (16, True)])
+def test_the_prefix_cache_by_the_servers_word(
+    cached: int, raised: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    found = judge(paced(cached_tokens=cached), identical_prompts=200)
+    assert set(found) == ({DoubtKind.PREFIX_CACHE} if raised else set())
+    if raised:
+        assert "6,400 of 12,800 prompt tokens (50 %)" in found[DoubtKind.PREFIX_CACHE].sentence
+
+
+def test_identical_prompts_where_the_server_does_not_tell(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(), identical_prompts=100), DoubtKind.PREFIX_CACHE)
+    assert "100 of 400 requests (25 %) repeat a prompt" in found.sentence
+    assert not judge(paced(), identical_prompts=4)
+
+
+def test_later_turns_repeat_their_history_by_nature(judge: Judge, answer: Answer) -> None:
+    records = [answer(i, at_ms=100 * i, turn=i % 2, cached_tokens=30 * (i % 2)) for i in range(400)]
+    assert DoubtKind.PREFIX_CACHE not in judge(records)
+
+
+def test_warmup_missing(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert only(judge(paced(), warmed_up=False), DoubtKind.WARMUP_MISSING)
+
+
+def test_too_few_samples_is_said_once_for_all_percentiles(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced()[:50]), DoubtKind.TOO_FEW_SAMPLES)
+    assert found.sentence.startswith("50 answers cannot bound p95 (needs 72), p99 (needs 368)")
+    assert "at least 368" in found.remedy
+    assert not judge(paced()[:368])
+
+
+ERROR_TEXT = "Backend Error (http://10.0.0.1:8000/v1/chat/completions): Expecting value: line 1 column 1 (char 0)"
+
+
+def test_an_error_played_as_content(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    """The published “13x”: eleven words of an error, 50 ms apart, with HTTP 200."""
+    found = only(judge(paced(tokens=11, itl_ms=50, text_head=ERROR_TEXT)), DoubtKind.ERROR_TEXT)
+    assert "400 of 400 good answers (100 %) read like an error, 400 of them alike: “backend error" in found.sentence
+
+
+def test_a_few_error_texts_among_good_answers(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    texts = [f"Rate limit exceeded, retry in {i} s" for i in range(40)]
+    records = paced()[40:] + [r for text in texts for r in paced(text_head=text)[:1]]
+    assert DoubtKind.ERROR_TEXT in judge(records)
+
+
+def test_answers_about_errors_are_no_errors(judge: Judge, answer: Answer) -> None:
+    """Each about something else, as answers of a model are."""
+    words = ("Python", "Rust", "nginx", "TCP", "SQL", "Linux", "vLLM", "CUDA", "YAML", "pytest")
+    heads = [f"An error in {words[i % 10]} or {words[i // 10 % 10]} can have" for i in range(400)]
+    records = [answer(i, at_ms=100 * i, text_head=heads[i] if i % 4 == 0 else "Once upon a time") for i in range(400)]
+    assert not judge(records)
+
+
+def test_blocking_doubts_come_first(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    doubts = judge(paced(), warmed_up=False, health=(healthy(lost=True),))
+    assert list(doubts) == [DoubtKind.WORKER_LOST, DoubtKind.WARMUP_MISSING]
+
+
+REAL = {
+    "h100/vllm0.26_rate1.json": {DoubtKind.TOO_FEW_SAMPLES},
+    "h100/vllm0.26_rate10.json.gz": set(),
+    "h100/vllm0.26_rate20.json.gz": set(),
+    "h100/sglang0.5.14_rate30.json.gz": {DoubtKind.REQUESTS_FAILED},
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_runs_raise_only_what_is_true(
+    name: str, vllm_file: Callable[[str], tuple[dict[str, Any], list[Record]]], judge: Judge
+) -> None:
+    result, records = vllm_file(name)
+    assert set(judge(records, Poisson(rate=float(result["request_rate"])))) == REAL[name]
