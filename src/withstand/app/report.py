@@ -30,6 +30,8 @@ class Loaded(msgspec.Struct, frozen=True):
     about: About
     partial: str | None
     """Why it is not whole; None = it is."""
+    damaged_lines: int = 0
+    """Lines of the record files that could not be read."""
 
 
 class Loader:
@@ -65,7 +67,9 @@ class Loader:
             target=manifest.target,
             complete=partial is None,
         )
-        return Loaded(summary, [s.series for s in stages], _about(manifest, stages), partial)
+        return Loaded(
+            summary, [s.series for s in stages], _about(manifest, stages), partial, damaged_lines=folder.damaged_lines
+        )
 
 
 def load_run(path: Path) -> Loaded:
@@ -75,6 +79,41 @@ def load_run(path: Path) -> Loaded:
         WithstandError: it is none, or is damaged.
     """
     return Loader().load(RunFolder.open(path))
+
+
+def load_runs(paths: Sequence[Path]) -> Loaded:
+    """One run, or the stages of several side by side, each named after its folder.
+
+    Raises:
+        WithstandError: a path is no run folder, or is damaged.
+    """
+    runs = [load_run(path) for path in paths]
+    if len(runs) == 1:
+        return runs[0]
+    names = [path.resolve().name for path in paths]
+    return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
+
+
+def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
+    pairs = list(zip(names, runs, strict=True))
+    summary = summarize(
+        [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.summary.stages],
+        backend=_common([run.summary.backend for run in runs]),
+        model_id=_common([run.summary.model_id for run in runs]),
+        target=_common([run.summary.target for run in runs]),
+        complete=all(run.summary.complete for run in runs),
+    )
+    series = [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.series]
+    partial = [f"{name}: {run.partial}" for name, run in pairs if run.partial]
+    about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
+    return Loaded(
+        summary, series, about, "\n".join(partial) or None, damaged_lines=sum(run.damaged_lines for run in runs)
+    )
+
+
+def _common(values: Sequence[str | None]) -> str | None:
+    """What all have; None where they differ."""
+    return values[0] if len(set(values)) == 1 else None
 
 
 def why_partial(manifest: Manifest) -> str | None:

@@ -1,5 +1,5 @@
-"""One file a verb: parse, call app, print."""
+"""The command line: one file a verb. It parses, calls the app, prints; errors become one sentence and an exit code."""
 
+from withstand.cli.entry import main
 
-def main() -> None:
-    """Run the command line."""
+__all__ = ["main"]

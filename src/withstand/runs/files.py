@@ -17,12 +17,20 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         with temporary.open("wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        make_durable(temporary)
         temporary.replace(path)
     except OSError as e:
         temporary.unlink(missing_ok=True)
         raise storage_error(path, e) from None
+
+
+def make_durable(path: Path) -> None:
+    """Have the disk keep a file before something is renamed to it or removed for it: a power cut comes in between."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def storage_error(path: Path, e: OSError) -> StorageError:

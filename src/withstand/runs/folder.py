@@ -6,16 +6,16 @@
 
 import gzip
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.record import Record, decode_record
-from withstand.runs.files import storage_error, write_atomically
+from withstand.record import Record, decode_record, encode_record
+from withstand.runs.files import make_durable, storage_error, write_atomically
 from withstand.runs.manifest import SCHEMA, Manifest
 
 _MANIFEST = "run.json"
@@ -84,29 +84,29 @@ class RunFolder:
         parts = sorted(self.path.glob(_PARTS))
         seen: set[tuple[int, int]] | None = set() if closed.exists() and parts else None
         for path in ([closed] if closed.exists() else []) + parts:
-            with _opened(path) as file:
-                for record in self._records_of(file):
-                    if stage is not None and record.stage != stage:
-                        continue
-                    if seen is not None:
-                        if (record.stage, record.id) in seen:
-                            continue
-                        seen.add((record.stage, record.id))
+            for record in self._records_of(path):
+                if (stage is None or record.stage == stage) and _is_new(record, seen):
                     yield record
 
-    def _records_of(self, file: BinaryIO) -> Iterator[Record]:
+    def _records_of(self, path: Path) -> Iterator[Record]:
         """Every whole line; the last one may have been cut by a crash."""
         broken = False
+        for line in self._lines_of(path):
+            self.damaged_lines += broken
+            broken = False
+            try:
+                yield decode_record(line)
+            except msgspec.MsgspecError:
+                broken = True
+
+    def _lines_of(self, path: Path) -> Iterator[bytes]:
         try:
-            for line in file:
-                self.damaged_lines += broken
-                broken = False
-                try:
-                    yield decode_record(line)
-                except msgspec.MsgspecError:
-                    broken = True
-        except EOFError:
-            self.damaged_lines += 1
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                yield from file
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            self.damaged_lines += 1  # what stands before the damage is read
+        except OSError as e:
+            raise StorageError(f"{path} cannot be read: {e.strerror}.") from None
 
     def close(self) -> None:
         """Gather the workers' files into one compressed file.
@@ -120,8 +120,8 @@ class RunFolder:
         temporary = self.path / f".{_CLOSED}.tmp"
         try:
             with gzip.open(temporary, "wb", compresslevel=_LEVEL) as out:
-                for record_line in self._lines():
-                    out.write(record_line)
+                out.writelines(encode_record(record) + b"\n" for record in self.records())
+            make_durable(temporary)
             temporary.replace(self.path / _CLOSED)
             for part in parts:
                 part.unlink()
@@ -129,16 +129,14 @@ class RunFolder:
             temporary.unlink(missing_ok=True)
             raise storage_error(self.path / _CLOSED, e) from None
 
-    def _lines(self) -> Iterator[bytes]:
-        encode = msgspec.json.Encoder().encode
-        return (encode(record) + b"\n" for record in self.records())
 
-
-def _opened(path: Path) -> BinaryIO:
-    try:
-        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-    except OSError as e:
-        raise StorageError(f"{path} cannot be read: {e.strerror}.") from None
+def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:
+    """Whether it has not come yet; without a set to remember by, nothing can come twice."""
+    if seen is None:
+        return True
+    before = len(seen)
+    seen.add((record.stage, record.id))
+    return len(seen) > before
 
 
 def _default_path() -> Path:

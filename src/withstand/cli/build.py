@@ -1,0 +1,175 @@
+"""Options → Plan. Pure: what was typed is laid over the plan file's raw tree, which ``spec`` then checks.
+
+What is typed wins. Rates and concurrencies make stages, which take the place of the file's; where the file has a
+single stage, it is the pattern for them.
+"""
+
+import copy
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from withstand.errors import UsageError
+from withstand.spec import Plan, parse_plan, set_path
+
+Tree = dict[str, Any]
+_Number = TypeVar("_Number", int, float)
+
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "output_dir")}
+_TARGET = {
+    name: name
+    for name in ("base_url", "backend", "endpoint", "model", "api_key_env", "api_key_file", "cacert", "insecure")
+}
+_WORKLOAD = {"dataset_name": "dataset", "dataset_path": "path", "num_prompts": "num_prompts", "tokenizer": "tokenizer"}
+_LENGTHS = {name: name for name in ("input_len", "output_len")}
+_END = {"duration": "duration_s", "num_prompts": "num_prompts"}
+_LIMITS = ("ttft", "tpot", "e2el")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[=:]\s*(.*)")
+
+
+def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
+    """The plan that the options and the file's tree (empty where there is no file) ask for.
+
+    Raises:
+        UsageError: an option or a field cannot be understood; the text names it.
+    """
+    parse_plan(from_file)  # from here on, every table in it is one
+    tree = copy.deepcopy(from_file)
+    _put(tree, options, _TOP)
+    _put(tree.setdefault("target", {}), options, _TARGET)
+    _add_headers(tree["target"], options.get("header") or ())
+    tree["stages"] = _stages(tree.get("stages") or [{}], options)
+    for workload in _workloads(tree):
+        _put(workload, options, _WORKLOAD)
+        _put(workload.setdefault("options", {}), options, _LENGTHS)
+    for text in options.get("goodput") or ():
+        tree.setdefault("goodput", {}).update([_limit(text)])
+    for assignment in options.get("set_path") or ():
+        set_path(tree, assignment)
+    return parse_plan(tree)
+
+
+def _put(table: Tree, options: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    """Those of the options that were given, under the names of their fields."""
+    table.update({field: options[name] for name, field in names.items() if options.get(name) is not None})
+
+
+def _add_headers(target: Tree, texts: Sequence[str]) -> None:
+    for text in texts:
+        match = _HEADER.fullmatch(text)
+        if not match:
+            raise UsageError("--header: write it as NAME=VALUE, or as 'NAME: VALUE'.")
+        target.setdefault("headers", {})[match[1]] = match[2]
+
+
+def _workloads(tree: Tree) -> Iterator[Tree]:
+    """The plan's, and those that stages have for themselves."""
+    yield tree.setdefault("workload", {})
+    yield from (stage["workload"] for stage in tree["stages"] if stage.get("workload"))
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, limit = text.partition(":")
+    limit_ms = _float(limit)
+    if name not in _LIMITS or not 0 < limit_ms < math.inf:
+        raise UsageError(f"--goodput: {text!r} is no limit; write ttft:MS, tpot:MS or e2el:MS, such as ttft:500.")
+    return name, limit_ms
+
+
+# Stages.
+
+
+def _stages(from_file: list[Tree], options: Mapping[str, Any]) -> list[Tree]:
+    rates = _numbers("--request-rate", options.get("request_rate"), _rate)
+    caps = _numbers("--max-concurrency", options.get("max_concurrency"), _cap)
+    shape = _shape(options.get("burstiness"), rates)
+    stages = _crossed(from_file, rates, caps, shape) if rates or caps else from_file
+    for stage in stages:
+        if not stage.get("warmup"):
+            _put(stage, options, _END)
+    return stages
+
+
+def _crossed(from_file: list[Tree], rates: list[float], caps: list[int], shape: float) -> list[Tree]:
+    """A stage for each pair of a rate and a concurrency; where only one of them is given, for each of those."""
+    pattern = from_file[0] if len(from_file) == 1 else {}
+    any_rate: Sequence[float | None] = rates or [None]
+    any_cap: Sequence[int | None] = caps or [None]
+    pairs = itertools.product(any_rate, any_cap)
+    return [copy.deepcopy(pattern) | _load(rate, cap, shape) for rate, cap in pairs]
+
+
+def _load(rate: float | None, cap: int | None, shape: float) -> Tree:
+    load: Tree = {"name": _name(rate, cap)}
+    if rate is not None:
+        load["arrivals"] = _arrivals(rate, shape)
+    if cap is not None:
+        load["max_concurrency"] = cap
+    return load
+
+
+def _name(rate: float | None, cap: int | None) -> str:
+    """``rate-4``, ``concurrency-8``, ``rate-4-concurrency-8``; ``inf`` says something only where it stands alone."""
+    parts = [f"rate-{rate:.12g}"] if rate is not None and rate < math.inf else []
+    parts += [f"concurrency-{cap}"] if cap is not None else []
+    return "-".join(parts) or "inf"
+
+
+def _arrivals(rate: float, shape: float) -> Tree:
+    if rate == math.inf:
+        return {"kind": "inf"}
+    if shape == 1:
+        return {"kind": "poisson", "rate": rate}
+    return {"kind": "gamma", "rate": rate, "burstiness": shape}
+
+
+def _shape(burstiness: float | None, rates: list[float]) -> float:
+    if burstiness is None:
+        return 1.0
+    if not 0 < burstiness < math.inf:
+        raise UsageError(f"--burstiness: {burstiness:g} is no shape; give a number above 0, 1 for Poisson arrivals.")
+    if not any(rate < math.inf for rate in rates):
+        raise UsageError("--burstiness shapes the arrivals of a --request-rate; give one that is not inf.")
+    return burstiness
+
+
+# Numbers.
+
+
+def _numbers(option: str, text: str | None, parse: Callable[[str], _Number | None]) -> list[_Number]:
+    """A list with commas in between; none of them twice, for stages have names."""
+    numbers: list[_Number] = []
+    for part in text.split(",") if text is not None else []:
+        number = parse(part)
+        if number is None:
+            raise UsageError(f"{option}: {part.strip()!r} is not understood; {_WANTED[option]}.")
+        if number in numbers:
+            raise UsageError(f"{option}: {part.strip()} stands there twice; give each once.")
+        numbers.append(number)
+    return numbers
+
+
+_WANTED = {
+    "--request-rate": "give requests per second above 0, or inf; several with commas, such as 1,2,4",
+    "--max-concurrency": "give a whole number from 1; several with commas, such as 1,8,64",
+}
+
+
+def _rate(text: str) -> float | None:
+    rate = _float(text)
+    return rate if rate > 0 else None
+
+
+def _cap(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+def _float(text: str) -> float:
+    """NaN where it is no number: it compares as false with everything."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

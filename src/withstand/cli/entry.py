@@ -1,0 +1,46 @@
+"""From ``argv`` to an exit code: whatever is raised below becomes one sentence on stderr, never a traceback."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from withstand.cli import crash
+from withstand.cli.output import say
+from withstand.cli.verbs import withstand
+from withstand.errors import WithstandError
+
+_INTERRUPTED = 130  # what a shell expects after Ctrl-C: 128 + SIGINT
+_OUR_FAULT = 3
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(exit_code_of(list(sys.argv[1:] if argv is None else argv)))
+
+
+def exit_code_of(argv: list[str]) -> int:
+    """Call the verb; 0 good, 1 a limit was missed, 2 usage, 3 not measured."""
+    try:
+        with withstand.make_context("withstand", argv or ["--help"], obj=tuple(argv)) as context:
+            return withstand.invoke(context) or 0
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.ClickException as e:
+        say(f"withstand: {_usage_sentence(e)}")
+        return e.exit_code
+    except WithstandError as e:
+        say(f"withstand: {e}")
+        return e.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    except Exception as e:  # noqa: BLE001  the last net: a fault of our own is told in one sentence too
+        say(f"withstand: {crash.sentence(e)}")
+        return _OUR_FAULT
+
+
+def _usage_sentence(e: click.ClickException) -> str:
+    message = " ".join(e.format_message().split()).rstrip(".")
+    context = getattr(e, "ctx", None)
+    verb = context.command_path if context else "withstand"
+    return f"{message}. `{verb} --help` lists what there is."

@@ -1,0 +1,125 @@
+"""Options that several verbs share, in groups. Their names are those of ``vllm bench serve`` where it has one.
+
+None of them has a default here: what is not given is the plan file's, or else the plan's own default.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Decorator = Callable[[Any], Any]
+
+_COUNT = click.IntRange(min=1)
+_OTHERS = "Options"
+
+
+class _Headed(click.Option):
+    """An option that the help lists under a heading."""
+
+    def __init__(self, *names: Any, heading: str, **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        self.heading = heading
+
+
+class Verb(click.Command):
+    """A command whose help lists options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One section a heading, in the order of their first options."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if line := parameter.get_help_record(ctx):
+                sections.setdefault(getattr(parameter, "heading", _OTHERS), []).append(line)
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(lines)
+
+
+def _option(heading: str, names: str, help_text: str, metavar: str | None = None, **attributes: Any) -> _Decorator:
+    return click.option(*names.split(), cls=_Headed, heading=heading, help=help_text, metavar=metavar, **attributes)
+
+
+def _all_of(options: Sequence[_Decorator]) -> Callable[[_Function], _Function]:
+    """A decorator that adds them in the order given."""
+
+    def decorate(function: _Function) -> _Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_TARGET = "Target"
+
+target_options = _all_of(
+    [
+        _option(
+            _TARGET,
+            "--base-url",
+            "http(s)://host:port, with or without /v1, or unix:/path. None: the embedded engine.",
+            "URL",
+        ),
+        _option(_TARGET, "--backend", "The dialect: openai-chat (default), or openai for completions.", "NAME"),
+        _option(_TARGET, "--endpoint", "The path, where it is not the dialect's own.", "PATH"),
+        _option(_TARGET, "--model", "The model to ask for. None: the first that the endpoint lists.", "NAME"),
+        _option(_TARGET, "--api-key-env", "The environment variable that holds the key.", "VARIABLE"),
+        _option(_TARGET, "--api-key-file", "The file that holds the key.", "FILE"),
+        _option(_TARGET, "--header", "A header for every request; again for more.", "NAME=VALUE", multiple=True),
+        _option(_TARGET, "--cacert", "The certificate of the authority to trust.", "FILE"),
+        _option(_TARGET, "--insecure", "Trust any certificate.", is_flag=True, default=None),
+    ]
+)
+
+_WORKLOAD = "Workload"
+
+workload_options = _all_of(
+    [
+        _option(_WORKLOAD, "--dataset-name", "Where prompts come from: random (default), sharegpt, …", "NAME"),
+        _option(_WORKLOAD, "--dataset-path", "The dataset's file.", "FILE"),
+        _option(_WORKLOAD, "--num-prompts", "Prompts a stage; 100 by default.", type=_COUNT),
+        _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_COUNT),
+        _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_COUNT),
+        _option(_WORKLOAD, "--seed", "The same seed gives the same requests at the same times.", type=int),
+        _option(
+            _WORKLOAD,
+            "--tokenizer",
+            "Who counts: auto (default), engine, tiktoken, estimate, or a tokenizer.json.",
+            "NAME|FILE",
+        ),
+    ]
+)
+
+_LOAD = "Load"
+
+load_options = _all_of(
+    [
+        _option(
+            _LOAD, "--request-rate", "Requests a second, or inf (default). Several rates are stages.", "R[,R…]|inf"
+        ),
+        _option(_LOAD, "--max-concurrency", "The most requests at once. Several numbers are stages.", "C[,C…]"),
+        _option(
+            _LOAD, "--burstiness", "1 (default): Poisson arrivals. Below burstier, above steadier.", "SHAPE", type=float
+        ),
+        _option(_LOAD, "--duration", "A stage ends after this time at the latest.", "SECONDS", type=float),
+        _option(
+            _LOAD,
+            "--num-warmups",
+            "Requests sent first and left out of every number; 1 by default.",
+            "N",
+            type=click.IntRange(min=0),
+        ),
+        _option(_LOAD, "--workers", "Processes that send. None: chosen from the load.", "N", type=_COUNT),
+    ]
+)
+
+_OUTPUT = "Output"
+
+output_options = _all_of(
+    [
+        _option(_OUTPUT, "--quiet", "No progress on stderr.", is_flag=True),
+        _option(_OUTPUT, "--json as_json", "Print summary.json instead of text.", is_flag=True),
+    ]
+)

@@ -1,0 +1,16 @@
+"""What is printed when a use case has ended: the table of its stages and the report's path, or ``summary.json``."""
+
+from withstand.app.screen import Outcome
+from withstand.cli.output import rendered, write_result
+from withstand.report.json import summary_json
+from withstand.report.terminal import print_report
+
+
+def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
+    """Print it; the exit code is the outcome's."""
+    if as_json:
+        write_result(summary_json(outcome.summary).decode())
+    else:
+        write_result(rendered(lambda console: print_report(outcome.summary, console)))
+        write_result(f"Report: {outcome.folder / 'report.html'}")
+    return outcome.exit_code

@@ -1,0 +1,33 @@
+"""How a stage's progress reads, in words and as a share. Pure; where it is drawn is the screen's business."""
+
+from withstand.app.screen import StageProgress
+
+
+def share_done(progress: StageProgress) -> float | None:
+    """Between 0 and 1: by requests or by time, whichever is further; None where neither ends the stage."""
+    shares = []
+    if progress.planned:
+        shares.append(progress.done / progress.planned)
+    if progress.duration_s:
+        shares.append(progress.elapsed_s / progress.duration_s)
+    return min(max(shares), 1.0) if shares else None
+
+
+def remaining_s(progress: StageProgress) -> float | None:
+    """At the pace so far; None before there is one."""
+    share = share_done(progress)
+    return progress.elapsed_s * (1 - share) / share if share else None
+
+
+def counts(progress: StageProgress) -> str:
+    """``120/500 done, 2 failed, 8 in flight, 1,234 tok/s``."""
+    planned = f"/{progress.planned:,}" if progress.planned else ""
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    tokens = progress.output_tokens / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
+    return f"{progress.done:,}{planned} done{failed}, {progress.in_flight:,} in flight, {tokens:,.0f} tok/s"
+
+
+def seconds_left(progress: StageProgress) -> str:
+    """``12 s left``; nothing where it cannot be said."""
+    left_s = remaining_s(progress)
+    return "" if left_s is None else f"{left_s:.0f} s left"

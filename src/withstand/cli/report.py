@@ -1,0 +1,58 @@
+"""``withstand report``: run folders → text, JSON, Markdown, CSV or HTML."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+
+from withstand.app.report import Loaded, load_runs
+from withstand.cli.options import Verb
+from withstand.cli.output import rendered, say, write_result
+from withstand.cli.screen import block
+from withstand.report.csv import csv_table
+from withstand.report.html import render_html
+from withstand.report.json import summary_json
+from withstand.report.markdown import markdown_report
+from withstand.report.terminal import print_report
+from withstand.runs import write_atomically
+
+
+def _text(loaded: Loaded) -> str:
+    blocks = [block(stage) for stage in loaded.summary.stages]
+    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console))])
+
+
+_FORMATS: Mapping[str, Callable[[Loaded], str]] = {
+    "text": _text,
+    "json": lambda loaded: summary_json(loaded.summary).decode(),
+    "markdown": lambda loaded: markdown_report(loaded.summary),
+    "csv": lambda loaded: csv_table(loaded.summary),
+    "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
+}
+_SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
+
+
+@click.command("report", cls=Verb)
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="By default what FILE ends in, else text.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
+def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> None:
+    """Show what runs came to, also of a run that was cut.
+
+    PATH is a run folder. Of several, the stages are shown side by side.
+    """
+    loaded = load_runs(paths)
+    if loaded.partial:
+        say(loaded.partial)
+    if loaded.damaged_lines:
+        say(f"{loaded.damaged_lines} lines of the records were cut by a crash or are damaged, and are left out.")
+    text = _FORMATS[form or _form_of(output)](loaded)
+    if output is None:
+        write_result(text)
+    else:
+        write_atomically(output, text.encode())
+        say(f"Written: {output}")
+
+
+def _form_of(output: Path | None) -> str:
+    return _SUFFIXES.get(output.suffix.lower(), "text") if output else "text"

@@ -1,0 +1,59 @@
+"""``withstand run``: options and a plan file → a measurement."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from withstand.app.run import resume, run
+from withstand.cli.build import build_plan
+from withstand.cli.options import Verb, load_options, output_options, target_options, workload_options
+from withstand.cli.outcome import show_outcome
+from withstand.cli.screen import terminal_screen
+from withstand.cli.typed import without_secrets
+from withstand.errors import UsageError
+from withstand.spec import plan_from_file
+
+_WITH_RESUME = {"folder", "quiet", "as_json"}
+
+
+@click.command("run", cls=Verb)
+@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=click.Path(path_type=Path))
+@target_options
+@workload_options
+@load_options
+@click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
+@click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
+@click.option(
+    "--resume", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Go on with a run that was cut."
+)
+@click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
+@output_options
+@click.pass_context
+def verb(
+    context: click.Context, /, plan: Path | None, folder: Path | None, quiet: bool, as_json: bool, **options: Any
+) -> int:
+    """Load an endpoint, measure it, report it.
+
+    What is typed wins over the plan file. Several rates or concurrencies are measured one after the other, as stages.
+    `withstand schema plan` lists every field that --set reaches.
+    """
+    if folder:
+        _refuse_others(context)
+    asked = build_plan(options, plan_from_file(plan) if plan else {})
+    with terminal_screen(quiet=quiet, as_json=as_json) as screen:
+        if folder:
+            outcome = resume(folder, screen=screen)
+        else:
+            outcome = run(asked, argv=without_secrets(context.obj), screen=screen)
+    return show_outcome(outcome, as_json=as_json)
+
+
+def _refuse_others(context: click.Context) -> None:
+    """A resumed run goes on with the plan that it began with."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _WITH_RESUME and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            what = parameter.opts[0] if parameter.param_type_name == "option" else "the plan file"
+            raise UsageError(f"--resume goes on with the plan that the run began with; leave out {what}.")

@@ -1,0 +1,47 @@
+"""The command line as it may be written into a run folder: without what opens a door."""
+
+from collections.abc import Iterator, Sequence
+
+from withstand.spec import Plan, Target, redacted
+
+_HIDDEN = "***"
+_SECRET_PATHS = ("target.headers", "target.extra_body")
+
+
+def without_secrets(argv: Sequence[str]) -> list[str]:
+    """The same words; the values of headers and of body fields are hidden, and so is a password within a URL."""
+    return list(_words(iter(argv)))
+
+
+def _words(argv: Iterator[str]) -> Iterator[str]:
+    for word in argv:
+        option, equals, value = word.partition("=")
+        if option not in {"--header", "--set", "--base-url"}:
+            yield word
+        elif equals:
+            yield f"{option}={_hidden(option, value)}"
+        else:
+            yield option
+            yield from (_hidden(option, value) for value in [next(argv, None)] if value is not None)
+
+
+def _hidden(option: str, value: str) -> str:
+    if option == "--base-url":
+        return _without_password(value)
+    if option == "--header":
+        return f"{_until(value, '=:')}={_HIDDEN}"
+    path, _, assigned = value.partition("=")
+    if path.startswith(_SECRET_PATHS):
+        return f"{path}={_HIDDEN}"
+    return f"{path}={_without_password(assigned)}" if path == "target.base_url" else value
+
+
+def _until(text: str, ends: str) -> str:
+    return text[: min((text.index(end) for end in ends if end in text), default=0)].strip()
+
+
+def _without_password(url: str) -> str:
+    try:
+        return redacted(Plan(target=Target(base_url=url))).target.base_url or url
+    except ValueError:
+        return _HIDDEN  # no URL at all, so nothing can be told of what is in it

@@ -1,0 +1,46 @@
+"""The table of verbs. Each is imported when it is called, and only then; its one line of help stands here."""
+
+import importlib
+from collections.abc import Mapping
+
+import click
+
+from withstand import __version__
+
+VERBS: Mapping[str, tuple[str, str]] = {
+    "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
+    "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
+    "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
+    "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
+    "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
+}
+"""Name → (module, help); the module's ``verb`` is the command."""
+
+
+class _Verbs(click.Group):
+    """A group that knows its commands by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).verb
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  same
+        """List the verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+@click.group(
+    cls=_Verbs,
+    subcommand_metavar="VERB …",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 good, 1 a limit was missed, 2 usage, 3 could not be measured.",
+)
+@click.version_option(__version__, "-V", "--version", message="withstand %(version)s")
+def withstand() -> None:
+    """Find out what an LLM serving stack really holds up under, with numbers that can be defended."""
