@@ -1,0 +1,76 @@
+"""The truth server for people: ``python -m withstand.testing.truth``, or ``withstand truth-server``."""
+
+import os
+from typing import Any
+
+import click
+
+from withstand.errors import UsageError, WithstandError
+from withstand.testing.truth.behaviours import table
+from withstand.testing.truth.config import Config
+from withstand.testing.truth.schedule import Schedule
+from withstand.testing.truth.server import serve_forever
+
+
+def parse_behaviour(text: str) -> str | dict[str, float]:
+    """``crlf``, or shares: ``plain=0.9,http_500=0.1``.
+
+    Raises:
+        UsageError: a share that is no number.
+    """
+    if "=" not in text:
+        return text
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    try:
+        return {name.strip(): float(share) for name, _, share in pairs}
+    except ValueError:
+        raise UsageError(f"--behaviour: {text!r} must look like plain=0.9,http_500=0.1.") from None
+
+
+@click.command("truth-server")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8080, show_default=True, help="0 = a free one.")
+@click.option("--unix", metavar="PATH", help="A Unix socket instead of host and port.")
+@click.option("--ttft-ms", default=50.0, show_default=True, help="From the request's last byte to the first token.")
+@click.option("--itl-ms", default=10.0, show_default=True, help="From token to token.")
+@click.option("--tokens", default=128, show_default=True, help="Length, where the request names none.")
+@click.option("--jitter", default="none", show_default=True, help="none, exp, uniform:MS or lognormal:SIGMA.")
+@click.option("--seed", default=0, show_default=True, help="Of the jitter and of a mixture.")
+@click.option("--behaviour", default="plain", show_default=True, help="One, or shares: plain=0.9,http_500=0.1.")
+@click.option("--slots", type=int, help="At most so many answers at once; the others queue.")
+@click.option("--tls", nargs=2, metavar="CERT KEY", help="PEM files.")
+@click.option("--list-behaviours", is_flag=True, help="Print the table and end.")
+@click.pass_context
+def main(context: click.Context, /, *, list_behaviours: bool, **options: Any) -> None:
+    """An endpoint with an exact token schedule; GET /truth says what was really written, and when."""
+    if list_behaviours:
+        click.echo(table())
+        return
+    try:
+        serve_forever(config_of(options), lambda url: click.echo(f"truth server {url} pid={os.getpid()}"))
+    except WithstandError as e:
+        click.echo(f"Error: {e}", err=True)
+        context.exit(e.exit_code)
+
+
+def config_of(options: dict[str, Any]) -> Config:
+    """The configuration that the options ask for."""
+    certfile, keyfile = options["tls"] or (None, None)
+    schedule = Schedule(
+        options["ttft_ms"], options["itl_ms"], options["tokens"], options["jitter"], seed=options["seed"]
+    )
+    return Config(
+        schedule=schedule,
+        behaviour=parse_behaviour(options["behaviour"]),
+        host=options["host"],
+        port=options["port"],
+        unix_path=options["unix"],
+        certfile=certfile,
+        keyfile=keyfile,
+        slots=options["slots"],
+        seed=options["seed"],
+    )
+
+
+if __name__ == "__main__":
+    main()

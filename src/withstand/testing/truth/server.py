@@ -1,0 +1,249 @@
+"""The truth server: a listener, its connections, and the log. One thread; start it with ``serve_forever``."""
+
+import gc
+import resource
+import socket
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from withstand.errors import ClientLimitError, UsageError
+from withstand.testing.truth import routes
+from withstand.testing.truth.asked import Asked, Body, Play, altered, length, prompt_tokens, texts
+from withstand.testing.truth.behaviours import chosen, style_of
+from withstand.testing.truth.clockwork import Clockwork
+from withstand.testing.truth.config import MODEL, Config
+from withstand.testing.truth.connection import Connection
+from withstand.testing.truth.incoming import HttpRequest
+from withstand.testing.truth.player import Player, Slots
+from withstand.testing.truth.score import Score
+from withstand.testing.truth.served import Entry, encode_log
+from withstand.testing.truth.style import Refusal, Style
+from withstand.testing.truth.told import planned, score
+
+_BACKLOG = 4096
+_decode_body = msgspec.json.Decoder(Body).decode
+
+
+def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; ``ready`` gets the base URL.
+
+    Raises:
+        UsageError: the certificate cannot be used.
+        ClientLimitError: the address cannot be had.
+    """
+    clockwork = Clockwork()
+    server = Server(config, clockwork)
+    try:
+        ready(server.base_url)
+        clockwork.run()
+    except KeyboardInterrupt:
+        return
+    finally:
+        server.close()
+        clockwork.close()
+
+
+class Server:
+    """Takes connections on a clockwork of the caller's."""
+
+    def __init__(self, config: Config, clockwork: Clockwork) -> None:
+        self._config = config
+        self._clockwork = clockwork
+        self._context = config.tls_context()
+        self._listener = listen(config)
+        self._play = Play(config.schedule)
+        self._slots = Slots(config.slots)
+        self._connections = count()
+        self._log: list[Entry] = []
+        raise_descriptor_limit()
+        collect_no_garbage()
+        clockwork.watch(self._listener.fileno(), self._accept)
+
+    @property
+    def base_url(self) -> str:
+        """Where a client finds it."""
+        return self._config.base_url(0 if self._config.unix_path else self._listener.getsockname()[1])
+
+    def truth(self) -> bytes:
+        """The log as JSON, the unfinished too."""
+        return encode_log(self._log)
+
+    def reset(self) -> None:
+        """An empty log; numbers begin at 0 again."""
+        self._log = []
+        gc.collect()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._clockwork.unwatch(self._listener.fileno())
+        self._listener.close()
+        if self._config.unix_path:
+            Path(self._config.unix_path).unlink()
+
+    def _accept(self, _: int) -> None:
+        while True:
+            try:
+                sock, _address = self._listener.accept()
+            except OSError:
+                return  # none is left, or it went away again; out of descriptors, it is asked again
+            self._admit(sock)
+
+    def _admit(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._context is not None:
+            try:
+                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            except OSError:
+                return  # it went away again
+        Connection(self._clockwork, sock, next(self._connections), self._answer, self._slots.leave)
+
+    # Answering.
+
+    def _answer(self, connection: Connection, request: HttpRequest) -> None:
+        kind = routes.completion_kind(request)
+        if kind is None:
+            self._perform(connection, request, None, self._other(request))
+            return
+        entry = Entry(
+            number=len(self._log),
+            request_id=request.headers.get("x-request-id"),
+            path=request.path,
+            connection=connection.number,
+            connection_request=connection.requests - 1,
+            accepted_ns=connection.accepted_ns,
+            arrival_ns=request.arrival_ns,
+            complete_ns=request.complete_ns,
+        )
+        self._log.append(entry)
+        self._perform(connection, request, entry, self._completion(request, entry, chat=kind == "chat"))
+
+    def _other(self, request: HttpRequest) -> Score:
+        if request.path == "/truth":
+            return self._refused(request, Refusal(200, "application/json", self.truth()))
+        if request.path == "/truth/reset" and request.method == "POST":
+            self.reset()
+            return self._refused(request, Refusal(200, "application/json", b"{}"))
+        told = routes.refused_by_key(request, self._config) or routes.answer(request, self._config)
+        return self._refused(request, told)
+
+    def _completion(self, request: HttpRequest, entry: Entry, *, chat: bool) -> Score:
+        if told := routes.refused_by_key(request, self._config):
+            return self._refused(request, told, entry.number)
+        try:
+            body = _decode_body(request.body)
+            self._describe(request, body, entry)
+            if told := routes.refused_by_model(body, self._config):
+                return self._refused(request, told, entry.number)
+            return self._played(request, body, entry, chat=chat)
+        except (msgspec.DecodeError, UnicodeDecodeError, UsageError) as e:
+            return self._refused(request, routes.refusal(400, str(e), "BadRequestError"), entry.number)
+
+    def _describe(self, request: HttpRequest, body: Body, entry: Entry) -> None:
+        entry.model = body.model
+        entry.stream = bool(body.stream)
+        entry.prompt_chars = sum(map(len, texts([body.prompt, body.messages])))
+        entry.prompt_tokens = prompt_tokens(body)
+        if self._config.keep_bodies:
+            entry.body = msgspec.json.decode(request.body)
+
+    def _played(self, request: HttpRequest, body: Body, entry: Entry, *, chat: bool) -> Score:
+        _, _, told = (body.model or "").partition(":")
+        play = altered(self._play, told if "=" in told else "")  # others have colons in their names too: llama3.2:1b
+        play = altered(play, request.headers.get("x-truth", ""))
+        entry.behaviour = self._behaviour(request, play, entry.number)
+        tokens, finish_reason = length(body, play)
+        options = body.stream_options
+        asked = Asked(
+            number=entry.number,
+            chat=chat,
+            stream=entry.stream,
+            usage=bool(options and options.include_usage),
+            usage_always=bool(options and options.continuous_usage_stats),
+            model=body.model or MODEL,
+            prompt_tokens=entry.prompt_tokens,
+            tokens=tokens,
+            finish_reason=finish_reason,
+            schedule=play.schedule,
+            keep_alive=request.keep_alive,
+        )
+        style = style_of(entry.behaviour)
+        entry.tokens_planned = planned(asked, style)
+        return score(asked, style)
+
+    def _behaviour(self, request: HttpRequest, play: Play, number: int) -> str:
+        if routes.is_moved(request):
+            return "plain"
+        if play.behaviour is not None:
+            return play.behaviour
+        if isinstance(self._config.behaviour, str):
+            return self._config.behaviour
+        return chosen(self._config.behaviour, self._config.seed, number)
+
+    def _refused(self, request: HttpRequest, told: Refusal, number: int = 0) -> Score:
+        asked = Asked(
+            number=number,
+            chat=True,
+            stream=False,
+            tokens=0,
+            schedule=self._play.schedule,
+            keep_alive=request.keep_alive,
+        )
+        return score(asked, Style(refusal=told))
+
+    def _perform(self, connection: Connection, request: HttpRequest, entry: Entry | None, told: Score) -> None:
+        """Whatever is no model's answer needs no slot."""
+        player = Player(self._clockwork, told, entry, connection.put, connection.conclude)
+        connection.player = player
+        if entry is not None and told.status == 200:
+            self._slots.enter(player, request.complete_ns)
+        else:
+            player.start(request.complete_ns)
+
+
+def listen(config: Config) -> socket.socket:
+    """The listening socket.
+
+    Raises:
+        ClientLimitError: the address cannot be had.
+    """
+    family, address, name = _address(config)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as e:
+        listener.close()
+        why = (e.strerror or str(e)).lower()
+        raise ClientLimitError(f"{name} cannot be listened on ({why}); choose another, or port 0.") from None
+    listener.setblocking(False)
+    return listener
+
+
+def _address(config: Config) -> tuple[int, str | tuple[str, int], str]:
+    """(Family, address, what an error calls it)."""
+    if config.unix_path is not None:
+        return socket.AF_UNIX, config.unix_path, f"unix_path: {config.unix_path}"
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    return family, (config.host, config.port), f"host, port: {config.host}:{config.port}"
+
+
+def raise_descriptor_limit() -> None:
+    """As many connections as the system lets us have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):
+        return  # macOS says unlimited and takes less
+
+
+def collect_no_garbage() -> None:
+    """A collection would make a token late, and nothing here makes cycles that live long."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()

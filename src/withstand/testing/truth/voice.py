@@ -1,0 +1,130 @@
+"""The JSON of an answer, in both of OpenAI's dialects. Knows objects, knows neither times nor framing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from withstand.testing.truth.asked import Asked
+from withstand.testing.truth.style import Style, Usage
+
+CREATED_S = 1_700_000_000
+_FILLER = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Voice:
+    """Speaks for one request. The law: it keeps no state, so that the same words come out each time."""
+
+    def __init__(self, asked: Asked, style: Style) -> None:
+        self.tokens = asked.tokens if style.sentence is None else len(style.sentence)
+        self._asked = asked
+        self._style = style
+        self._usage_always = asked.usage_always or style.usage is Usage.ALWAYS
+        self._usage_at_end = style.usage is not Usage.NEVER and (asked.usage or self._usage_always)
+        kind = "chatcmpl" if asked.chat else "cmpl"
+        self._id = f"{kind}-truth-{asked.number}"
+
+    def role(self) -> bytes:
+        """The chunk without a word in it."""
+        return self._chunk([self._choice({"role": "assistant", "content": ""}, None)], 0)
+
+    def said(self, start: int, count: int) -> bytes:
+        """The tokens from ``start``; the last ones bring the finish reason, unless that stands apart."""
+        last = start + count >= self.tokens and not self._style.finish_apart
+        choice = self._choice(self._delta(start, count), self._finish_reason() if last else None)
+        return self._chunk([choice], start + count)
+
+    def finish(self) -> bytes:
+        """The chunk that only says why the answer ended."""
+        return self._chunk([self._choice({}, self._finish_reason())], self.tokens)
+
+    def usage(self) -> bytes | None:
+        """The chunk with the counts, if they are wanted and told."""
+        return self._encoded("chunk", [], self._counts(self.tokens)) if self._usage_at_end else None
+
+    def whole(self) -> bytes:
+        """The answer as one body."""
+        said = merged(self._delta(i, 1) for i in range(self.tokens))
+        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self._finish_reason()}
+        if self._asked.chat:
+            choice["message"] = {"role": "assistant", "content": None} | said
+        else:
+            choice["text"] = said.get("content", "")
+        counts = None if self._style.usage is Usage.NEVER else self._counts(self.tokens)
+        return self._encoded("whole", [choice], counts)
+
+    def _chunk(self, choices: list[dict[str, Any]], tokens: int) -> bytes:
+        return self._encoded("chunk", choices, self._counts(tokens) if self._usage_always else None)
+
+    def _encoded(self, form: str, choices: list[dict[str, Any]], usage: dict[str, Any] | None) -> bytes:
+        kind = "text_completion"
+        if self._asked.chat:
+            kind = "chat.completion.chunk" if form == "chunk" else "chat.completion"
+        answer = {"id": self._id, "object": kind, "created": CREATED_S, "model": self._asked.model, "choices": choices}
+        return msgspec.json.encode(answer if usage is None else answer | {"usage": usage})
+
+    def _choice(self, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+        said = {"delta": delta} if self._asked.chat else {"text": delta.get("content", "")}
+        return {"index": 0, **said, "logprobs": None, "finish_reason": finish_reason}
+
+    def _delta(self, start: int, count: int) -> dict[str, Any]:
+        words = range(start, start + count)
+        if self._asked.chat and self._style.tool_chars is not None:
+            return self._tool_call(words, self._style.tool_chars)
+        text = "".join(map(self._word, words))
+        if self._asked.chat and self._style.thinking and start < self._thought():
+            return {self._style.thinking.field: text}
+        return {"content": text}
+
+    def _word(self, index: int) -> str:
+        return self._style.word(index) if self._style.sentence is None else self._style.sentence[index]
+
+    def _tool_call(self, words: range, chars: int) -> dict[str, Any]:
+        """A piece of the arguments; the pieces together are a JSON object."""
+        filler = (_FILLER * (chars // len(_FILLER) + 1))[:chars] * len(words)
+        opening = '{"query":"' if words.start == 0 else ""
+        closing = '"}' if words.stop >= self.tokens else ""
+        call: dict[str, Any] = {"index": 0}
+        if words.start == 0:
+            call |= {"id": f"call-{self._id}", "type": "function"}
+        function = {"name": "look_up"} if words.start == 0 else {}
+        return {"tool_calls": [call | {"function": function | {"arguments": opening + filler + closing}}]}
+
+    def _thought(self) -> int:
+        """Tokens of reasoning: an event is of one kind, by its first token."""
+        if not self._style.thinking:
+            return 0
+        until = self._style.thinking.tokens
+        until = self.tokens // 2 if until is None else until
+        per_event = self._style.per_event
+        return min(self.tokens, -(-until // per_event) * per_event)
+
+    def _finish_reason(self) -> str:
+        if self._asked.chat and self._style.tool_chars is not None:
+            return "tool_calls"
+        return self._asked.finish_reason if self._style.sentence is None else "stop"
+
+    def _counts(self, tokens: int) -> dict[str, Any]:
+        prompt = self._asked.prompt_tokens
+        counts: dict[str, Any] = {"prompt_tokens": prompt, "total_tokens": prompt + tokens, "completion_tokens": tokens}
+        if self._asked.chat and self._style.thinking:
+            counts["completion_tokens_details"] = {"reasoning_tokens": min(tokens, self._thought())}
+        return counts
+
+
+def merged(deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """What all the deltas say together: texts and tool calls are joined, key by key."""
+    texts: dict[str, list[str]] = {}
+    calls: list[dict[str, Any]] = []
+    for delta in deltas:
+        for key, value in delta.items():
+            if key == "tool_calls":
+                calls += value
+            else:
+                texts.setdefault(key, []).append(value)
+    said: dict[str, Any] = {key: "".join(parts) for key, parts in texts.items()}
+    if calls:
+        arguments = "".join(call["function"]["arguments"] for call in calls)
+        call = {k: v for k, v in calls[0].items() if k != "index"}
+        said["tool_calls"] = [call | {"function": {"name": calls[0]["function"]["name"], "arguments": arguments}}]
+    return said
