@@ -42,7 +42,7 @@ def test_a_plain_stream() -> None:
     )
     assert (reply.chunk_ns, reply.answer(), reply.finish_reason) == ([2, 3], "ab", "stop")
     assert reply.counted() == (2, TokensFrom.SERVER)
-    assert reply.status() is Status.OK
+    assert reply.verdict() == (Status.OK, None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_carries_no_output_does_not_count(delta: dict[str, object]) -> None
 )
 def test_verdicts(events: list[bytes], status: Status) -> None:
     reply = read(*events)
-    assert reply.status() is status
+    assert reply.verdict()[0] is status
     assert (reply.fault is None) == (status in {Status.OK, Status.EMPTY, Status.TRUNCATED})
 
 
@@ -120,7 +120,7 @@ def test_whole_body() -> None:
     reply = Reply(keep_text=True)
     body = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": {"completion_tokens": 1}}
     CHAT.read_whole(msgspec.json.encode(body), reply, 5)
-    assert (reply.chunk_ns, reply.answer(), reply.status()) == ([5], "hi", Status.OK)
+    assert (reply.chunk_ns, reply.answer(), reply.verdict()) == ([5], "hi", (Status.OK, None))
 
 
 def test_bodies_of_requests() -> None:

@@ -103,7 +103,7 @@ class Exchange:
         if self._reader is not None:
             self._reader.close(self.stamp_ns)
             self._check_kind()
-            self.settle(self.reply.status(), self.reply.fault[1] if self.reply.fault else None, now_ns)
+            self.settle(*self.reply.verdict(), now_ns)
         else:
             self.settle(*self._refusal(), now_ns)
 
@@ -129,16 +129,11 @@ class Exchange:
         return Status.BAD_ANSWER, told
 
     def broken(self, status: Status, error: str, now_ns: int) -> None:
-        """The connection ended, or we ended it, before the answer did. What had been said before counts."""
-        if self._reader is not None:
-            self._reader.close(self.stamp_ns)
-            if self.reply.fault:
-                self.settle(*self.reply.fault, now_ns)
-                return
-            if self.reply.done:
-                self.settle(self.reply.status(), None, now_ns)
-                return
-        self.settle(status, error, now_ns)
+        """The connection ended, or we ended it, before the answer did. What was said whole before counts."""
+        if self.reply.fault or self.reply.done:
+            self.settle(*self.reply.verdict(), now_ns)
+        else:
+            self.settle(status, error, now_ns)
 
     def settle(self, status: Status, error: str | None, now_ns: int) -> None:
         """The end; nothing is changed after it."""

@@ -77,13 +77,15 @@ class Reply:
             return len(self.chunk_ns), TokensFrom.CHUNKS
         return None, None
 
-    def status(self) -> Status:
-        """The verdict on an answer whose HTTP message has ended as it should."""
+    def verdict(self) -> tuple[Status, str | None]:
+        """(Status, what is wrong) of an answer whose HTTP message has ended as it should."""
         if self.fault:
-            return self.fault[0]
+            return self.fault
         if not self.chunk_ns and not self.output_tokens:
-            return Status.EMPTY
-        return Status.OK if self.done or self.finish_reason else Status.TRUNCATED
+            return Status.EMPTY, "HTTP 200, but not a single token"
+        if not self.done and not self.finish_reason:
+            return Status.TRUNCATED, "The stream ended without a finish reason and without [DONE]"
+        return Status.OK, None
 
 
 class StreamReader(Protocol):
