@@ -1,0 +1,169 @@
+"""Workers as processes: the same plan whatever their number, and what happens when one of us is stopped or dies."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from driving import Drive, asked
+from withstand.errors import ClientLimitError, MeasureError
+from withstand.load.limits import ensure_descriptors, ensure_ports
+from withstand.record import Record, Status
+from withstand.testing import Schedule, TruthServer
+from withstand.wire import Ask
+
+QUICK = Schedule(ttft_ms=5, itl_ms=1, tokens=5)
+SLOW = Schedule(ttft_ms=100, itl_ms=50, tokens=40)
+
+
+def after(seconds: float, signals: list[int]) -> threading.Thread:
+    """Send ourselves signals, half a second apart."""
+
+    def send() -> None:
+        time.sleep(seconds)
+        for number in signals:
+            os.kill(os.getpid(), number)
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_the_same_requests_at_the_same_planned_times(drive: Drive, workers: int) -> None:
+    with TruthServer(QUICK, keep_bodies=True) as server:
+        driven = drive(server.base_url, asked(40, gap_ns=5_000_000), workers=workers)
+        prompts = sorted(s.body["messages"][0]["content"] for s in server.truth())
+    assert {r.status for r in driven.records} == {Status.OK}
+    assert [r.id for r in driven.records] == list(range(40))
+    assert len({r.worker for r in driven.records}) == workers
+    origin = (driven.records[0].scheduled_ns or 0) - 0
+    assert [(r.scheduled_ns or 0) - origin for r in driven.records] == [i * 5_000_000 for i in range(40)]
+    assert prompts == sorted(f"hello {i}" for i in range(40))
+    assert sum(h.sent for h in driven.result.health) == 40
+
+
+def test_a_cap_holds_over_all_workers(drive: Drive) -> None:
+    with TruthServer(Schedule(ttft_ms=30, itl_ms=1, tokens=5), keep_bodies=False) as server:
+        driven = drive(server.base_url, asked(30), cap=3, workers=2)
+    moments = sorted([(r.sent_ns or 0, 1) for r in driven.records] + [(r.end_ns or 0, -1) for r in driven.records])
+    running, most = 0, 0
+    for _, change in moments:
+        running += change
+        most = max(most, running)
+    assert most <= 3
+
+
+def test_open_loop_does_not_wait_for_a_server_that_hangs(drive: Drive) -> None:
+    with TruthServer(QUICK, behaviour="hang") as server:
+        driven = drive(server.base_url, asked(20, gap_ns=10_000_000))
+    assert {r.status for r in driven.records} == {Status.TIMEOUT}
+    lateness_ms = [((r.started_ns or 0) - (r.ready_ns or 0)) / 1e6 for r in driven.records]
+    assert max(lateness_ms) < 100
+
+
+def test_a_duration_ends_a_closed_loop_and_what_runs_may_finish(drive: Drive) -> None:
+    def endless() -> object:
+        i = 0
+        while True:
+            yield asked(i + 1)[i]
+            i += 1
+
+    with TruthServer(Schedule(ttft_ms=20, itl_ms=2, tokens=5)) as server:
+        driven = drive(server.base_url, endless(), cap=2, endless=True, duration_ns=400_000_000)
+    assert {r.status for r in driven.records} == {Status.OK}
+    assert 10 <= len(driven.records) <= 60
+
+
+def test_first_interrupt_drains(drive: Drive) -> None:
+    with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
+        thread = after(0.8, [signal.SIGINT])
+        driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000))
+        thread.join()
+    assert driven.result.interrupted
+    assert {r.status for r in driven.records} == {Status.OK}
+    assert 5 < len(driven.records) < 200
+
+
+def test_second_interrupt_stops_at_once_and_loses_nothing(drive: Drive) -> None:
+    with TruthServer(SLOW) as server:
+        thread = after(1.0, [signal.SIGINT, signal.SIGINT])
+        driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), drain_ns=60_000_000_000)
+        thread.join()
+    assert driven.result.interrupted
+    assert {r.status for r in driven.records} <= {Status.OK, Status.CANCELLED}
+    assert Status.CANCELLED in {r.status for r in driven.records}
+    sent = sum(h.sent for h in driven.result.health)
+    assert len(driven.records) == sent
+    assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 5
+
+
+def test_a_dead_worker_is_noticed_and_its_records_stay(drive: Drive) -> None:
+    killed: list[int] = []
+
+    def kill_one(report: object, since_start_ns: int) -> None:
+        if since_start_ns > 400_000_000 and not killed:
+            child = _worker_pids()[0]
+            killed.append(child)
+            os.kill(child, signal.SIGKILL)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(server.base_url, asked(100, gap_ns=10_000_000), workers=2, listener=kill_one)
+    assert driven.result.error is not None
+    assert "died" in driven.result.error
+    assert sorted(h.lost for h in driven.result.health) == [False, True]
+    by_worker = {w: sum(r.worker == w for r in driven.records) for w in (0, 1)}
+    assert max(by_worker.values()) == 50
+    assert 5 < min(by_worker.values()) < 50
+
+
+def _worker_pids() -> list[int]:
+    """Our children that are workers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (path / "stat").read_text().rpartition(")")[2].split()
+            command = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(stat[1]) == os.getpid() and b"withstand.load.worker" in command:
+            found.append(int(path.name))
+    return sorted(found)
+
+
+def test_a_worker_that_cannot_begin_says_why(drive: Drive, tmp_path: Path) -> None:
+    (tmp_path / "records.w0.jsonl").mkdir()
+    with TruthServer(QUICK) as server, pytest.raises(MeasureError, match="cannot be written"):
+        drive(server.base_url, asked(1), cap=1)
+
+
+def test_refused_connections_are_counted_not_hidden(drive: Drive) -> None:
+    with TruthServer(QUICK) as server:
+        base_url = server.base_url
+        records: list[Record] = []
+
+        def stop(report: object, since_start_ns: int) -> None:
+            if since_start_ns > 200_000_000:
+                server.close()
+
+        records = drive(base_url, asked(60, gap_ns=10_000_000), listener=stop, ask=Ask(model="truth")).records
+    assert len(records) == 60
+    assert {r.status for r in records} <= {Status.OK, Status.REFUSED, Status.RESET, Status.TRUNCATED}
+    assert Status.REFUSED in {r.status for r in records}
+
+
+def test_more_connections_than_files_allowed_is_refused_beforehand() -> None:
+    with pytest.raises(ClientLimitError, match="open files"):
+        ensure_descriptors(2_000_000_000)
+    assert ensure_descriptors(10) >= 74
+
+
+def test_more_connections_than_ports_is_refused_beforehand() -> None:
+    with pytest.raises(ClientLimitError, match="local ports"):
+        ensure_ports(70_000, over_tcp=True)
+    ensure_ports(70_000, over_tcp=False)
+    ensure_ports(None, over_tcp=True)
