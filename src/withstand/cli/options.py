@@ -30,7 +30,8 @@ class Verb(click.Command):
         """One section a heading, in the order of their first options."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            if line := parameter.get_help_record(ctx):
+            line = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if line:
                 sections.setdefault(getattr(parameter, "heading", _OTHERS), []).append(line)
         for heading, lines in sections.items():
             with formatter.section(heading):
@@ -79,10 +80,10 @@ workload_options = _all_of(
     [
         _option(_WORKLOAD, "--dataset-name", "Where prompts come from: random (default), sharegpt, …", "NAME"),
         _option(_WORKLOAD, "--dataset-path", "The dataset's file.", "FILE"),
-        _option(_WORKLOAD, "--num-prompts", "Prompts a stage; 100 by default.", type=_COUNT),
+        _option(_WORKLOAD, "--num-prompts", "Prompts a stage; 100 by default.", "N", type=_COUNT),
         _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_COUNT),
         _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_COUNT),
-        _option(_WORKLOAD, "--seed", "The same seed gives the same requests at the same times.", type=int),
+        _option(_WORKLOAD, "--seed", "The same seed gives the same requests at the same times.", "N", type=int),
         _option(
             _WORKLOAD,
             "--tokenizer",
@@ -115,11 +116,9 @@ load_options = _all_of(
     ]
 )
 
-_OUTPUT = "Output"
-
 output_options = _all_of(
     [
-        _option(_OUTPUT, "--quiet", "No progress on stderr.", is_flag=True),
-        _option(_OUTPUT, "--json as_json", "Print summary.json instead of text.", is_flag=True),
+        _option(_OTHERS, "--quiet", "No progress on stderr.", is_flag=True),
+        _option(_OTHERS, "--json as_json", "Print summary.json instead of text.", is_flag=True),
     ]
 )

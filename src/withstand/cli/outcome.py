@@ -4,6 +4,7 @@ from withstand.app.screen import Outcome
 from withstand.cli.output import rendered, write_result
 from withstand.report.json import summary_json
 from withstand.report.terminal import print_report
+from withstand.report.write import REPORT_NAME
 
 
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
@@ -12,5 +13,5 @@ def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
         write_result(summary_json(outcome.summary).decode())
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
-        write_result(f"Report: {outcome.folder / 'report.html'}")
+        write_result(f"Report: {outcome.folder / REPORT_NAME}")
     return outcome.exit_code

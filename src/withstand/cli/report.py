@@ -8,25 +8,19 @@ import click
 from withstand.app.report import Loaded, load_runs
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
-from withstand.cli.screen import block
-from withstand.report.csv import csv_table
+from withstand.cli.screen import stage_title
+from withstand.report.classic import Style, classic
+from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.json import summary_json
-from withstand.report.markdown import markdown_report
+from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
 from withstand.runs import write_atomically
 
-
-def _text(loaded: Loaded) -> str:
-    blocks = [block(stage) for stage in loaded.summary.stages]
-    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console))])
-
-
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
-    "text": _text,
     "json": lambda loaded: summary_json(loaded.summary).decode(),
-    "markdown": lambda loaded: markdown_report(loaded.summary),
-    "csv": lambda loaded: csv_table(loaded.summary),
+    "markdown": lambda loaded: markdown(loaded.summary),
+    "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
@@ -34,9 +28,17 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 
 @click.command("report", cls=Verb)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(list(_FORMATS)), help="By default what FILE ends in, else text.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", *_FORMATS]), help="By default what FILE ends in, else text."
+)
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
-def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> None:
+@click.option(
+    "--style",
+    type=click.Choice(["vllm", "sglang"]),
+    default="vllm",
+    help="Whose block the text shows; vllm's by default.",
+)
+def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: Style) -> None:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder. Of several, the stages are shown side by side.
@@ -45,13 +47,20 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> None
     if loaded.partial:
         say(loaded.partial)
     if loaded.damaged_lines:
-        say(f"{loaded.damaged_lines} lines of the records were cut by a crash or are damaged, and are left out.")
-    text = _FORMATS[form or _form_of(output)](loaded)
+        say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
+    form = form or _form_of(output)
+    text = _text(loaded, style) if form == "text" else _FORMATS[form](loaded)
     if output is None:
         write_result(text)
     else:
         write_atomically(output, text.encode())
         say(f"Written: {output}")
+
+
+def _text(loaded: Loaded, style: Style) -> str:
+    backend = loaded.summary.backend
+    blocks = [f"{stage_title(s.name, s.phase)}\n{classic(s, style, backend=backend)}\n" for s in loaded.summary.stages]
+    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console))])
 
 
 def _form_of(output: Path | None) -> str:

@@ -43,10 +43,10 @@ class TerminalScreen:
         self._view.update(share_done(progress), ", ".join(t for t in texts if t), progress.elapsed_s)
 
     def stage_finished(self, summary: StageSummary) -> None:
-        """The classic block."""
+        """The classic block, under the stage's name."""
         self._view.end()
         if self._blocks:
-            write_result(block(summary))
+            write_result(f"{stage_title(summary.name, summary.phase)}\n{classic(summary)}\n")
 
 
 @contextlib.contextmanager
@@ -57,11 +57,6 @@ def terminal_screen(*, quiet: bool, as_json: bool) -> Iterator[TerminalScreen]:
         yield TerminalScreen(drawn_on, blocks=not as_json)
     finally:
         drawn_on.end()
-
-
-def block(summary: StageSummary) -> str:
-    """A stage's name above its classic block."""
-    return f"{stage_title(summary.name, summary.phase)}\n{classic(summary)}"
 
 
 def stage_title(name: str, phase: str | None) -> str:

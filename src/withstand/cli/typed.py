@@ -31,7 +31,7 @@ def _hidden(option: str, value: str) -> str:
     if option == "--header":
         return f"{_until(value, '=:')}={_HIDDEN}"
     path, _, assigned = value.partition("=")
-    if path.startswith(_SECRET_PATHS):
+    if path == "target" or path.startswith(_SECRET_PATHS):
         return f"{path}={_HIDDEN}"
     return f"{path}={_without_password(assigned)}" if path == "target.base_url" else value
 

@@ -1,5 +1,6 @@
 """Writing so that a crash, a full disk or a reader in between never sees half a file."""
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -20,8 +21,14 @@ def write_atomically(path: Path, data: bytes) -> None:
         make_durable(temporary)
         temporary.replace(path)
     except OSError as e:
-        temporary.unlink(missing_ok=True)
+        discard(temporary)
         raise storage_error(path, e) from None
+
+
+def discard(path: Path) -> None:
+    """Remove a file if it is there; where not even that can be done, the error before it is the one to tell."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def make_durable(path: Path) -> None:
@@ -36,6 +43,6 @@ def make_durable(path: Path) -> None:
 def storage_error(path: Path, e: OSError) -> StorageError:
     """One sentence with a cure."""
     return StorageError(
-        f"{path} cannot be written: {e.strerror}. Free some space or choose another --output-dir; "
+        f"{path} cannot be written: {e.strerror}. Free some space or choose another folder; "
         "what was measured before is kept."
     )

@@ -15,7 +15,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import StorageError, UsageError
 from withstand.record import Record, decode_record, encode_record
-from withstand.runs.files import make_durable, storage_error, write_atomically
+from withstand.runs.files import discard, make_durable, storage_error, write_atomically
 from withstand.runs.manifest import SCHEMA, Manifest
 
 _MANIFEST = "run.json"
@@ -126,7 +126,7 @@ class RunFolder:
             for part in parts:
                 part.unlink()
         except OSError as e:
-            temporary.unlink(missing_ok=True)
+            discard(temporary)
             raise storage_error(self.path / _CLOSED, e) from None
 
 

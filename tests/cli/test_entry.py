@@ -1,0 +1,154 @@
+"""The command as a process: exit codes, one sentence a fault, quiet ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import pytest
+
+from withstand.cli import entry
+from withstand.cli.entry import exit_code_of
+from withstand.cli.verbs import VERBS, withstand
+from withstand.errors import SpecError, TargetError, WithstandError
+
+
+def call(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "withstand", *argv], capture_output=True, text=True, check=False)
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, e: BaseException) -> None:
+    """A verb ``demo`` that does nothing but raise."""
+
+    @click.command("demo")
+    def verb() -> None:
+        raise e
+
+    monkeypatch.setattr(withstand, "get_command", lambda *_: verb)
+
+
+def test_help_and_version() -> None:
+    for argv in ((), ("--help",), ("-h",)):
+        done = call(*argv)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert all(name in done.stdout for name in VERBS)
+    assert re.fullmatch(r"withstand \d+\.\d+\.\d+\n", call("--version").stdout)
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (("nonsense",), "No such command 'nonsense'"),
+        (("--nonsense",), "No such option"),
+        (("schema", "nonsense"), "'nonsense' is not one of 'plan', 'record'"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_exit_2(argv: tuple[str, ...], sentence: str) -> None:
+    done = call(*argv)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("withstand: ")
+    assert sentence in done.stderr
+    assert "--help` lists what there is." in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("e", "code"), [(SpecError("A field is wrong."), 2), (TargetError("It is not there."), 3)])
+def test_our_errors_are_their_text(
+    e: WithstandError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising(monkeypatch, e)
+    assert exit_code_of(["demo"]) == code
+    assert capsys.readouterr() == ("", f"withstand: {e}\n")
+
+
+def test_a_fault_of_ours_is_one_sentence_and_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    raising(monkeypatch, ZeroDivisionError("by zero\nand more"))
+    assert exit_code_of(["demo"]) == 3
+    (log,) = tmp_path.iterdir()
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "ZeroDivisionError: by zero)" in said
+    assert str(log) in said
+    assert "Traceback (most recent call last)" in log.read_text("utf-8")
+
+
+def test_a_fault_of_ours_on_a_full_disk_is_still_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    raising(monkeypatch, ZeroDivisionError("by zero"))
+    assert exit_code_of(["demo"]) == 3
+    assert "cannot be kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("e", [KeyboardInterrupt(), click.Abort()])
+def test_an_interrupt_is_quiet(
+    e: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising(monkeypatch, e)
+    assert exit_code_of(["demo"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_main_leaves_with_the_exit_code() -> None:
+    with pytest.raises(SystemExit) as left:
+        entry.main(["--nonsense"])
+    assert left.value.code == 2
+
+
+def test_a_reader_that_has_left_is_no_fault() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "withstand", "schema"]
+    with subprocess.Popen(command, stdout=write_end, stderr=subprocess.PIPE, text=True) as done:
+        os.close(write_end)
+        assert done.stderr is not None
+        assert done.stderr.read() == ""
+    assert done.returncode == 0
+
+
+def test_ctrl_c_ends_the_truth_server_without_a_word_of_python(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "withstand", "truth-server", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert "http://" in server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=20)
+    assert "Traceback" not in said
+
+
+# The verbs' table.
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_tables_help_is_the_verbs_own(name: str) -> None:
+    command = withstand.get_command(click.Context(withstand), name)
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").startswith(VERBS[name][1])
+
+
+def test_help_imports_no_verb() -> None:
+    code = """
+import sys
+from withstand.cli.entry import exit_code_of
+exit_code_of(["--help"])
+loaded = [m for m in sys.modules if m.startswith("withstand.")]
+print(*loaded, sep=",", file=sys.stderr)
+print(*[m for m in ("rich", "msgspec", "asyncio", "ssl", "socket") if m in sys.modules], sep=",", file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours, heavy = done.stderr.splitlines()
+    assert {m.split(".")[1] for m in ours.split(",")} == {"cli", "errors"}
+    assert heavy == ""

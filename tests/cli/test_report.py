@@ -1,0 +1,86 @@
+"""``withstand report``: a folder in, each format out."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from withstand.cli.entry import exit_code_of
+
+SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert exit_code_of(["report", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def test_text_has_each_stages_block_and_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, str(SAMPLE))
+    assert text.count("Serving Benchmark Result") == 2
+    assert "rate-4" in text
+    assert "concurrency-2" in text
+    assert "warm-up\n" not in text
+
+
+def test_sglangs_block(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Backend:" in printed(capsys, str(SAMPLE), "--style", "sglang")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    summary = json.loads(printed(capsys, str(SAMPLE), "--format", "json"))
+    assert [s["completed"] for s in summary["stages"]] == [12, 6]
+
+
+def test_csv_and_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, str(SAMPLE), "--format", "csv"))))
+    assert [row["completed"] for row in rows] == ["12", "6"]
+    assert "| " in printed(capsys, str(SAMPLE), "--format", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("r.json", "{"), ("r.html", "<!"), ("r.md", "**"), ("r.txt", "rate-4\n=")]
+)
+def test_a_files_ending_chooses_the_format(
+    name: str, begins: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printed(capsys, str(SAMPLE), "--output", str(tmp_path / name)) == ""
+    assert (tmp_path / name).read_text("utf-8").lstrip().startswith(begins)
+
+
+def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(SAMPLE, tmp_path / name)
+    summary = json.loads(printed(capsys, str(tmp_path / "one"), str(tmp_path / "two"), "--format", "json"))
+    names = [s["name"] for s in summary["stages"]]
+    assert names == ["one/rate-4", "one/concurrency-2", "two/rate-4", "two/concurrency-2"]
+
+
+def test_a_path_that_is_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "result.json").write_text("{}", "utf-8")
+    for path in (tmp_path, tmp_path / "result.json", tmp_path / "missing"):
+        assert exit_code_of(["report", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert f"withstand: {path} is no run folder" in said
+        assert said.count("\n") == 1
+
+
+def test_an_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["report", str(SAMPLE), "--output", "/dev/null/x.json"]) == 3
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_cut_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "cut")
+    manifest = tmp_path / "cut" / "run.json"
+    manifest.write_text(manifest.read_text("utf-8").replace('"state": "done"', '"state": "running"'), "utf-8")
+    with (tmp_path / "cut" / "records.w0.jsonl").open("ab") as file:
+        file.write(b"{broken\n{broken\n")
+    assert exit_code_of(["report", str(tmp_path / "cut"), "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert "killed or crashed; 0 of 3 stages are complete" in shown.err
+    assert "left out: 1." in shown.err
+    assert json.loads(shown.out)["complete"] is False

@@ -1,0 +1,151 @@
+"""``withstand run`` and ``demo``: what is typed arrives in ``app``, what comes back is printed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from withstand.app.report import load_run
+from withstand.app.screen import Outcome, Screen
+from withstand.cli import demo as demo_verb
+from withstand.cli import run as run_verb
+from withstand.cli.entry import exit_code_of
+from withstand.spec import Plan, Poisson
+
+SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
+
+
+class App:
+    """Stands where ``withstand.app`` is called; returns the sample's outcome."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any, dict[str, Any]]] = []
+        self.exit_code = 0
+
+    def answer(self, name: str) -> Callable[..., Outcome]:
+        def call(*args: object, screen: Screen, **more: object) -> Outcome:
+            self.calls.append((name, args[0] if args else None, more))
+            summary = load_run(SAMPLE).summary
+            screen.message("A sentence.")
+            screen.stage_started("rate-4", None, 1, 1)
+            screen.stage_finished(summary.stages[0])
+            return Outcome(exit_code=self.exit_code, folder=Path("there"), summary=summary)
+
+        return call
+
+    @property
+    def plan(self) -> Plan:
+        (_, plan, _), *_ = self.calls
+        assert isinstance(plan, Plan)
+        return plan
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> App:
+    fake = App()
+    monkeypatch.setattr(run_verb, "run", fake.answer("run"))
+    monkeypatch.setattr(run_verb, "resume", fake.answer("resume"))
+    monkeypatch.setattr(demo_verb, "demo", fake.answer("demo"))
+    return fake
+
+
+def test_options_and_file_become_the_plan(app: App, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('seed = 5\n[target]\nmodel = "of-file"\n', "utf-8")
+    typed = ["run", str(file), "--model", "typed", "--request-rate", "2,4", "--set", "drain_s=5"]
+    assert exit_code_of(typed) == 0
+    assert (app.plan.seed, app.plan.target.model, app.plan.drain_s) == (5, "typed", 5.0)
+    assert [s.arrivals for s in app.plan.stages] == [Poisson(2.0), Poisson(4.0)]
+
+
+def test_the_command_line_is_handed_on_without_secrets(app: App) -> None:
+    exit_code_of(["run", "--model", "m", "--header", "Authorization=sesame"])
+    assert app.plan.target.headers == {"Authorization": "sesame"}
+    assert app.calls[0][2] == {"argv": ["run", "--model", "m", "--header", "Authorization=***"]}
+
+
+def test_stdout_has_the_result_and_stderr_the_rest(app: App, capsys: pytest.CaptureFixture[str]) -> None:
+    exit_code_of(["run"])
+    printed = capsys.readouterr()
+    assert "Serving Benchmark Result" in printed.out
+    assert "Mean TTFT (ms):" in printed.out
+    assert "Report: there/report.html" in printed.out
+    assert printed.err.splitlines() == ["A sentence.", "[1/1] rate-4"]
+
+
+def test_quiet_leaves_the_result(app: App, capsys: pytest.CaptureFixture[str]) -> None:
+    exit_code_of(["run", "--quiet"])
+    printed = capsys.readouterr()
+    assert "Serving Benchmark Result" in printed.out
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize("verb", ["run", "demo"])
+def test_json_is_one_document(app: App, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exit_code_of([verb, "--json"])
+    summary = msgspec.json.decode(capsys.readouterr().out)
+    assert [s["name"] for s in summary["stages"]] == ["rate-4", "concurrency-2"]
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_the_outcome_decides_the_exit_code(app: App, code: int) -> None:
+    app.exit_code = code
+    assert exit_code_of(["run"]) == code
+
+
+def test_resume_goes_on_with_a_folder(app: App) -> None:
+    assert exit_code_of(["run", "--resume", "there", "--quiet"]) == 0
+    assert app.calls == [("resume", Path("there"), {})]
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["--seed", "1"], "--seed"),
+        (["--insecure"], "--insecure"),
+        (["plan.toml"], "the plan file"),
+        (["--set", "seed=1"], "--set"),
+    ],
+)
+def test_resume_takes_nothing_else(app: App, more: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["run", "--resume", "there", *more]) == 2
+    assert f"leave out {named}." in capsys.readouterr().err
+    assert not app.calls
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        (["--request-rate", "0"], "--request-rate"),
+        (["--request-rate", "-1"], "--request-rate"),
+        (["--max-concurrency", "x"], "--max-concurrency"),
+        (["--num-prompts", "0"], "--num-prompts"),
+        (["--burstiness", "x"], "--burstiness"),
+        (["--duration", "-1"], "duration_s"),
+        (["--goodput", "x"], "--goodput"),
+        (["--set", "workload.nonsense=1"], "nonsense"),
+        (["missing.toml"], "missing.toml"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_input_is_one_sentence_that_names_it(
+    app: App, typed: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of(["run", *typed]) == 2
+    said = capsys.readouterr().err
+    assert named in said
+    assert said.count("\n") == 1
+    assert not app.calls
+
+
+def test_demo_hands_on_its_options(app: App, tmp_path: Path) -> None:
+    assert exit_code_of(["demo", "--minutes", "0.5", "--output-dir", str(tmp_path)]) == 0
+    assert app.calls == [("demo", None, {"minutes": 0.5, "output_dir": tmp_path})]
+
+
+def test_help_lists_options_under_headings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["run", "--help"]) == 0
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == ["Target:", "Workload:", "Load:", "Options:"]

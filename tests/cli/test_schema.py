@@ -1,0 +1,42 @@
+"""The schemas that editors and other programs check files with."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from withstand.app.schema import SUBJECTS
+from withstand.cli.schema import verb
+
+
+def schema(*argv: str) -> dict[str, object]:
+    done = CliRunner().invoke(verb, argv)
+    assert done.exit_code == 0
+    document: dict[str, object] = json.loads(done.output)
+    return document
+
+
+@pytest.mark.parametrize(("subject", "name"), [("plan", "Plan"), ("record", "Record")])
+def test_one_subject(subject: str, name: str) -> None:
+    document = schema(subject)
+    assert document["$ref"] == f"#/$defs/{name}"
+
+
+def test_all_subjects_in_one_document() -> None:
+    document = schema()
+    assert document["anyOf"] == [{"$ref": "#/$defs/Plan"}, {"$ref": "#/$defs/Record"}]
+    assert set(SUBJECTS) == {"plan", "record"}
+
+
+def test_every_reference_is_defined() -> None:
+    text = json.dumps(schema())
+    definitions = schema()["$defs"]
+    assert isinstance(definitions, dict)
+    referred = {part.split('"')[0] for part in text.split('"#/$defs/')[1:]}
+    assert referred <= set(definitions)
+
+
+def test_unknown_keys_are_refused_by_the_schema_as_by_the_plan() -> None:
+    definitions = schema("plan")["$defs"]
+    assert isinstance(definitions, dict)
+    assert definitions["Stage"]["additionalProperties"] is False

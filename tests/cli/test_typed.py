@@ -1,0 +1,27 @@
+"""What is typed is kept in the run folder, but for secrets."""
+
+import pytest
+
+from withstand.cli.typed import without_secrets
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        (["run", "plan.toml", "--model", "m"], ["run", "plan.toml", "--model", "m"]),
+        (["--header", "Authorization: Bearer sesame"], ["--header", "Authorization=***"]),
+        (["--header=X-Any=sesame"], ["--header=X-Any=***"]),
+        (["--header", "sesame"], ["--header", "=***"]),
+        (["--header"], ["--header"]),
+        (["--set", "target.headers.X=sesame"], ["--set", "target.headers.X=***"]),
+        (["--set", 'target.headers={"X":"sesame"}'], ["--set", "target.headers=***"]),
+        (["--set", 'target={"headers":{"X":"sesame"}}'], ["--set", "target=***"]),
+        (["--set=target.extra_body.pass=sesame"], ["--set=target.extra_body.pass=***"]),
+        (["--set", "stages.0.max_concurrency=4"], ["--set", "stages.0.max_concurrency=4"]),
+        (["--set", "target.base_url=http://u:sesame@h/v1"], ["--set", "target.base_url=http://h/v1"]),
+        (["--base-url", "https://u:sesame@h:8/v1"], ["--base-url", "https://h:8/v1"]),
+        (["--base-url", "http://[sesame"], ["--base-url", "***"]),
+    ],
+)
+def test_secrets_are_hidden(typed: list[str], kept: list[str]) -> None:
+    assert without_secrets(typed) == kept
