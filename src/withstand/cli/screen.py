@@ -46,7 +46,7 @@ class TerminalScreen:
         """The classic block, under the stage's name."""
         self._view.end()
         if self._blocks:
-            write_result(f"{stage_title(summary.name, summary.phase)}\n{classic(summary)}\n")
+            write_result(f"{stage_title(summary.name, summary.phase)}\n{classic(summary)}\n\n")
 
 
 @contextlib.contextmanager

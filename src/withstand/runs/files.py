@@ -1,11 +1,14 @@
 """Writing so that a crash, a full disk or a reader in between never sees half a file."""
 
 import contextlib
+import errno
 import os
 import secrets
 from pathlib import Path
 
 from withstand.errors import StorageError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -41,8 +44,6 @@ def make_durable(path: Path) -> None:
 
 
 def storage_error(path: Path, e: OSError) -> StorageError:
-    """One sentence with a cure."""
-    return StorageError(
-        f"{path} cannot be written: {e.strerror}. Free some space or choose another folder; "
-        "what was measured before is kept."
-    )
+    """What failed, why, and the cure."""
+    cure = "Free some space" if e.errno in _FULL else "Choose a folder that exists and may be written to"
+    return StorageError(f"{path} cannot be written: {e.strerror}. {cure}; what was measured before is kept.")
