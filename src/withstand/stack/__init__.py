@@ -1,5 +1,7 @@
-"""Stands up what is measured. For now: the embedded engine, a real small model on a bare laptop."""
+"""Starts what is measured, and ends it again: for now the embedded engine."""
 
-from withstand.stack.llamacpp import EngineInfo, embedded_engine
+from withstand.stack.embedded import EngineInfo, embedded_engine
+from withstand.stack.progress import Progress
+from withstand.stack.service import Running, Service, running
 
-__all__ = ["EngineInfo", "embedded_engine"]
+__all__ = ["EngineInfo", "Progress", "Running", "Service", "embedded_engine", "running"]

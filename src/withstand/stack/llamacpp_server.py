@@ -1,43 +1,70 @@
-"""The embedded engine's process: ``python -m withstand.stack.llamacpp_server FILE PORT PARALLEL CONTEXT THREADS``.
+"""The child: llama.cpp's OpenAI server until the parent lets go. ``python -m withstand.stack.llamacpp_server --help``.
 
-It ends when its standard input does: whoever started it is gone then.
+Its settings keep one request from helping the next: every prompt is computed, so a figure does not depend on what ran
+before.
 """
 
-import os
+import argparse
 import signal
 import sys
+from typing import Any
 
-from withstand.stack.model import NAME
+from withstand.stack.lifeline import end_with_parent
 
-_CACHE_MIB = 256
+_WARNINGS = 2
 
 
-def main(path: str, port: int, parallel: int, context: int, threads: int) -> None:
-    """Serve until nobody holds our standard input any more."""
-    import xllamacpp  # noqa: PLC0415 - an extra
+def main() -> None:
+    """Serve."""
+    end_with_parent()
+    asked = _parser().parse_args()
+    try:
+        import xllamacpp  # noqa: PLC0415 - the extra `engine`
+    except ImportError as e:
+        sys.exit(f"xllamacpp cannot be loaded: {e}. It needs libgomp (Debian: apt-get install libgomp1).")
+    server = xllamacpp.Server(_params(xllamacpp.CommonParams(), asked))
+    while server:
+        signal.pause()
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    params = xllamacpp.CommonParams()
-    params.model.path = path
-    params.model_alias = {NAME}
-    params.hostnames = ["127.0.0.1"]
-    params.port = port
-    params.n_parallel = parallel
-    params.n_ctx = context
-    params.cpuparams.n_threads = threads
-    params.cpuparams_batch.n_threads = threads
-    params.n_threads_http = 2 * parallel
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="llamacpp_server", description="llama.cpp's OpenAI server.")
+    parser.add_argument("--model", required=True, help="a GGUF file")
+    parser.add_argument("--alias", required=True, help="the name that the model is served under")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--parallel", type=int, default=16, help="requests computed at once; the others wait")
+    parser.add_argument("--context", type=int, default=32_768, help="tokens over all parallel requests")
+    parser.add_argument("--threads", type=int, default=1)
+    return parser
+
+
+def _params(params: Any, asked: argparse.Namespace) -> Any:
+    params.model.path = asked.model
+    params.model_alias = {asked.alias}
+    params.hostnames = [asked.host]
+    params.port = asked.port
+    params.n_parallel = asked.parallel
+    params.n_ctx = asked.context
+    params.cpuparams.n_threads = asked.threads
+    params.cpuparams_batch.n_threads = asked.threads
     params.cont_batching = True
     params.use_jinja = True
     params.endpoint_metrics = True
+    params.ui = False
+    params.verbosity = _WARNINGS
+    return _without_memory(params)
+
+
+def _without_memory(params: Any) -> Any:
+    """Nothing of one prompt is kept for the next: no prefix, no checkpoint, no slot chosen for its likeness."""
     params.cache_prompt = False
-    params.cache_ram_mib = _CACHE_MIB
-    server = xllamacpp.Server(params)
-    while os.read(sys.stdin.fileno(), 1):
-        continue
-    del server
-    os._exit(0)
+    params.cache_ram_mib = 0
+    params.cache_idle_slots = False
+    params.n_ctx_checkpoints = 0
+    params.slot_prompt_similarity = 0.0
+    return params
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(word) for word in sys.argv[2:6]))
+    main()

@@ -1,10 +1,10 @@
-"""How a step that takes a while is told to whoever watches."""
+"""How a preparation says how far it is. Who draws it is somebody else's business."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called with (what is being done, how much of it, of how much; None = not known)."""
+    """Called a few times a second."""
 
-    def __call__(self, step: str, done: int, total: int | None) -> None:
-        """The step is over when done = total."""
+    def __call__(self, step: str, done: int, total: int | None, /) -> None:
+        """``step`` is over when ``done`` = ``total``; ``total`` is None where its end is not known beforehand."""

@@ -1,103 +1,154 @@
-"""A process that we own: started with a log, watched until it is ready, ended with everything that it started.
+"""A process that is ours: started, waited for until it is healthy, ended whatever happens.
 
-Its standard input is a pipe that only we hold. It must end when that pipe ends, so that a ``kill -9`` of us leaves
-nothing behind; and it is in a session of its own, so that Ctrl-C reaches us and not it.
+It gets a process group of its own, so the terminal's Ctrl-C does not end it before its requests are drained; a pipe as
+stdin that closes when we die, which a program of ours heeds by ``lifeline``; and a file for all that it says.
+It knows nothing of what the process serves.
 """
 
-import contextlib
-import http.client
 import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from urllib.parse import urlsplit
+
+import msgspec
 
 from withstand import clock
 from withstand.errors import EngineError
 
-_POLL_S = 0.05
-_END_S = 5.0
+_LOOK_S = 0.02
+_ANSWER_S = 2.0
+_STOP_S = 5.0
+_LOG_TAIL_BYTES = 4096
+_LOG_LINE_CHARS = 300
 
 
-class Service:
-    """A context: at its end the process is gone."""
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process is run. ``env`` is laid over our own environment; ``health_url`` answers 200 when it is ready."""
 
-    def __init__(self, name: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-        self.name = name
-        self._argv = list(argv)
-        self._env = {**os.environ, **env}
-        self._log = log
-        self._process: subprocess.Popen[bytes]
-
-    @property
-    def pid(self) -> int:
-        """Of the process, which leads its group."""
-        return self._process.pid
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own argv
-                self._argv, env=self._env, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
-        return self
-
-    def wait_until_healthy(self, port: int, path: str, timeout_s: float) -> None:
-        """Until a GET of ``path`` at its port is answered by 200.
-
-        Raises:
-            EngineError: the process ended, or the time did.
-        """
-        until_ns = clock.now_ns() + int(timeout_s * 1e9)
-        while not _answers(port, path):
-            if self._process.poll() is not None:
-                raise EngineError(f"{self.name} ended while it started: {self.last_words()}. Its log is {self._log}.")
-            if clock.now_ns() > until_ns:
-                raise EngineError(f"{self.name} was not ready within {timeout_s:g} s; its log is {self._log}.")
-            clock.sleep_s(_POLL_S)
-
-    def last_words(self) -> str:
-        """The last line of its log, or its exit status."""
-        lines = self._log.read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1][:200] if lines else f"exit status {self._process.returncode}"
-
-    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
-            try:
-                self._process.wait(_END_S)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    log_file: Path
+    health_url: str
+    ready_within_s: float = 60.0
 
 
-def listens(port: int) -> bool:
-    """Whether a connection to this port of this machine is accepted."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+class Running(msgspec.Struct, frozen=True):
+    """A service that has become healthy."""
+
+    pid: int
+    ready_s: float
 
 
-def _answers(port: int, path: str) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1.0)
+@contextmanager
+def running(service: Service) -> Iterator[Running]:
+    """The service, healthy inside the block and gone after it.
+
+    Raises:
+        EngineError: it cannot be started, ended by itself, or was not healthy in time.
+    """
+    started_ns = clock.now_ns()
+    log_start, process = _start(service)
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
+        _wait_until_healthy(service, process, started_ns, log_start)
+        yield Running(pid=process.pid, ready_s=(clock.now_ns() - started_ns) / 1e9)
+        if process.poll() is not None:
+            raise EngineError(
+                f"{service.name} ended in the middle of the work{_last_words(service, process, log_start)}"
+            )
     finally:
-        connection.close()
+        _stop(process)
 
 
-def free_port() -> int:
-    """A port that nobody uses at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _start(service: Service) -> tuple[int, subprocess.Popen[bytes]]:
+    """Where its part of the log begins, and the process."""
+    try:
+        with service.log_file.open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
+                service.argv,
+                env=os.environ | service.env,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            return log.tell(), process
+    except OSError as e:
+        raise EngineError(f"{service.name} cannot be started: {e.filename or service.argv[0]}: {e.strerror}.") from None
+
+
+def _wait_until_healthy(service: Service, process: subprocess.Popen[bytes], started_ns: int, log_start: int) -> None:
+    give_up_ns = started_ns + int(service.ready_within_s * 1e9)
+    while not is_healthy(service.health_url):
+        if process.poll() is not None:
+            raise EngineError(f"{service.name} ended at its start{_last_words(service, process, log_start)}")
+        if clock.now_ns() > give_up_ns:
+            raise EngineError(
+                f"{service.name} was not ready within {service.ready_within_s:g} s"
+                f"{_last_words(service, process, log_start)}"
+            )
+        clock.sleep_s(_LOOK_S)
+
+
+def is_healthy(url: str) -> bool:
+    """Whether a GET is answered with 200."""
+    at = urlsplit(url)
+    question = f"GET {at.path or '/'} HTTP/1.0\r\nHost: {at.netloc}\r\n\r\n"
+    try:
+        with socket.create_connection((at.hostname, at.port), timeout=_ANSWER_S) as connection:
+            connection.sendall(question.encode("ascii"))
+            return connection.recv(64).split()[1:2] == [b"200"]
+    except OSError:  # nobody listens yet, or it is too busy: not healthy
+        return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Everything is asked for before anything is waited for: a second Ctrl-C in here leaves nothing running."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    _signal_group(process, signal.SIGTERM)
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """The process leads its group; one that was waited for has none that is surely ours."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def _last_words(service: Service, process: subprocess.Popen[bytes], log_start: int) -> str:
+    """How it ended, if it did, and the last line that it wrote."""
+    how = _ending(process.poll())
+    line = last_line(service.log_file, log_start)
+    return f"{how}: {line}" if line else f"{how} and said nothing."
+
+
+def _ending(code: int | None) -> str:
+    match code:
+        case None:
+            return ""
+        case -9:
+            return " (killed by SIGKILL, perhaps for want of memory)"
+        case code if code < 0:
+            return f" (killed by {signal.Signals(-code).name})"
+        case _:
+            return f" (exit code {code})"
+
+
+def last_line(log_file: Path, start: int = 0) -> str:
+    """The last line that is not empty, of what was written from ``start`` on."""
+    with log_file.open("rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(start, size - _LOG_TAIL_BYTES))
+        lines = log.read().decode("utf-8", "replace").split("\n")
+    return next((line.strip()[:_LOG_LINE_CHARS] for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,85 @@
+"""The user's cache folder, and one process at a time in it. It knows nothing of what is kept there."""
+
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from withstand import clock
+from withstand.errors import EngineError
+from withstand.stack.progress import Progress
+
+_ENV = "WITHSTAND_CACHE"
+_LOCK = ".lock"
+_WORK = ".work-"
+_LOOK_S = 0.2
+_WAITING = "Waiting for another withstand that prepares the model"
+
+
+def cache_folder() -> Path:
+    """Where files of ours outlive a run; it need not exist.
+
+    Raises:
+        EngineError: the user has no home.
+    """
+    if named := os.environ.get(_ENV):
+        return Path(named).absolute()
+    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if xdg.is_absolute():  # a relative one is to be ignored, says the XDG base directory specification
+        return xdg / "withstand"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise EngineError(f"This user has no home folder for the model's cache; name a folder by {_ENV}.") from None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "withstand"
+
+
+@contextmanager
+def workplace(folder: Path, progress: Progress) -> Iterator[Path]:
+    """An empty folder inside ``folder``, for one process at a time; it is gone afterwards.
+
+    What is finished moves out of it by a rename, so a reader never sees half a file. The lock, which the kernel takes
+    from a process that dies, saves double work and lets leftovers be swept.
+
+    Raises:
+        EngineError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _LOCK).open("wb") as lock:
+            _wait_for(lock.fileno(), progress)
+            _sweep(folder)
+            with tempfile.TemporaryDirectory(prefix=_WORK, dir=folder, ignore_cleanup_errors=True) as work:
+                yield Path(work)
+    except OSError as e:
+        raise EngineError(
+            f"The cache folder {folder} cannot be written: {e.strerror or e}; name another one by {_ENV}."
+        ) from None
+
+
+def _wait_for(lock: int, progress: Progress) -> None:
+    waited = False
+    while not _taken(lock):
+        waited = True
+        progress(_WAITING, 0, None)
+        clock.sleep_s(_LOOK_S)
+    if waited:
+        progress(_WAITING, 1, 1)
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """What a process left that was killed in the middle of its work."""
+    for leftover in folder.glob(f"{_WORK}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
