@@ -1,6 +1,8 @@
 """The truth server for people: ``python -m withstand.testing.truth``, or ``withstand truth-server``."""
 
 import os
+import signal
+import sys
 from typing import Any
 
 import click
@@ -46,6 +48,7 @@ def main(context: click.Context, /, *, list_behaviours: bool, **options: Any) ->
     if list_behaviours:
         click.echo(table())
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # clean up as after Ctrl-C
     try:
         serve_forever(config_of(options), lambda url: click.echo(f"truth server {url} pid={os.getpid()}"))
     except WithstandError as e:

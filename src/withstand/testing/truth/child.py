@@ -14,7 +14,7 @@ from withstand import clock
 from withstand.errors import WithstandError
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.config import Config
-from withstand.testing.truth.server import Server
+from withstand.testing.truth.server import Server, prepare_process
 
 _STDIN, _STDOUT = 0, 1
 _LOOK_NS = 1_000_000_000
@@ -76,6 +76,7 @@ def main() -> int:
     except WithstandError as e:
         say(msgspec.json.encode(Started(error=str(e))))
         return e.exit_code
+    prepare_process()
     Control(server, clockwork)
     say(msgspec.json.encode(Started(base_url=server.base_url)))
     clockwork.run()

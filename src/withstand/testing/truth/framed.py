@@ -94,11 +94,21 @@ def _in_chunks(body: Iterator[Write], opening: Write, extension: bytes = b"", tr
 
 
 def _compressed(body: Iterator[Write]) -> Iterator[Write]:
-    """A mark is known with the flush of its write, not before."""
-    packer = zlib.compressobj(wbits=31)
+    packer, unpacker = zlib.compressobj(wbits=31), zlib.decompressobj(wbits=31)
     at_ns = 0
     for write in body:
         at_ns = write.at_ns
         data = packer.compress(write.data) + packer.flush(zlib.Z_SYNC_FLUSH)
-        yield Write(at_ns, data, tuple(Mark(len(data), mark.tokens) for mark in write.marks))
+        yield Write(at_ns, data, _marks_in(data, write.marks, unpacker))
     yield Write(at_ns, packer.flush())
+
+
+def _marks_in(data: bytes, marks: tuple[Mark, ...], unpacker: "zlib._Decompress") -> tuple[Mark, ...]:
+    """Where in the compressed data each mark becomes known to a reader who unpacks it byte by byte."""
+    ends, known = [], 0
+    waiting = list(marks)
+    for place in range(len(data)):
+        known += len(unpacker.decompress(data[place : place + 1]))
+        while waiting and waiting[0].end <= known:
+            ends.append(Mark(place + 1, waiting.pop(0).tokens))
+    return tuple(ends)

@@ -58,6 +58,7 @@ class TruthServer:
             keyfile=str(tls[1]) if tls else None,
             **options,
         )
+        self.config.tls_context()  # a bad file shows here, where it was named
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -37,6 +37,7 @@ def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
     clockwork = Clockwork()
     server = Server(config, clockwork)
     try:
+        prepare_process()
         ready(server.base_url)
         clockwork.run()
     except KeyboardInterrupt:
@@ -58,8 +59,6 @@ class Server:
         self._slots = Slots(config.slots)
         self._connections = count()
         self._log: list[Entry] = []
-        raise_descriptor_limit()
-        collect_no_garbage()
         clockwork.watch(self._listener.fileno(), self._accept)
 
     @property
@@ -233,17 +232,16 @@ def _address(config: Config) -> tuple[int, str | tuple[str, int], str]:
     return family, (config.host, config.port), f"host, port: {config.host}:{config.port}"
 
 
-def raise_descriptor_limit() -> None:
-    """As many connections as the system lets us have."""
+def prepare_process() -> None:
+    """As many connections as the system lets us have, and no pauses.
+
+    A garbage collection would make a token late, and nothing here makes cycles that live long.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):
         return  # macOS says unlimited and takes less
-
-
-def collect_no_garbage() -> None:
-    """A collection would make a token late, and nothing here makes cycles that live long."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()

@@ -7,7 +7,7 @@ from withstand.testing.truth import framed
 from withstand.testing.truth.asked import Asked
 from withstand.testing.truth.framed import Head
 from withstand.testing.truth.schedule import offsets_ns
-from withstand.testing.truth.score import End, Mark, Score, Write
+from withstand.testing.truth.score import End, Mark, Pass, Score, Write
 from withstand.testing.truth.style import Role, Style
 from withstand.testing.truth.voice import Voice
 
@@ -19,13 +19,10 @@ def score(asked: Asked, style: Style) -> Score:
     if style.silent:
         return Score(None, iter(()), style.end)
     head, body, frame = _message(asked, style)
-    for lay in style.body:
-        body = lay(body, asked)
     writes = (style.frame or frame)(_not_before(body, head.at_ns), head)
     if style.before:
         writes = _preceded(writes, style.before)
-    for lay in style.wire:
-        writes = lay(writes, asked)
+    writes = laid_out(writes, asked, style.wire)
     end = End.CLOSE if style.end is End.KEEP and not asked.keep_alive else style.end
     return Score(head.status, writes, end, style.idle_ms)
 
@@ -49,9 +46,16 @@ def _message(asked: Asked, style: Style) -> tuple[Head, Iterator[Write], framed.
         body = whole(asked, style)
     else:
         kind, frame = "text/event-stream; charset=utf-8", framed.chunked
-        body = stream(asked, style)
+        body = laid_out(stream(asked, style), asked, style.body)
     head = Head(status, kind, headers, asked.keep_alive, round(style.head_ms * _NS_PER_MS))
     return head, body, frame
+
+
+def laid_out(writes: Iterator[Write], asked: Asked, passes: tuple[Pass, ...]) -> Iterator[Write]:
+    """One pass after another."""
+    for lay in passes:
+        writes = lay(writes, asked)
+    return writes
 
 
 def whole(asked: Asked, style: Style) -> Iterator[Write]:

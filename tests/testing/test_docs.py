@@ -1,0 +1,37 @@
+"""The page about the truth server says what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from withstand.testing.truth.asked import Play, altered
+from withstand.testing.truth.behaviours import BEHAVIOURS, style_of, table
+from withstand.testing.truth.schedule import Schedule
+from withstand.testing.truth.served import Served
+
+PAGE = (Path(__file__).parents[2] / "docs" / "truth-server.md").read_text("utf-8")
+
+
+def test_the_table_is_the_registrys() -> None:
+    assert table() in PAGE, "put the output of `python -m withstand.testing.truth --list-behaviours` into the page"
+
+
+def test_every_field_of_the_log_is_explained() -> None:
+    missing = [field for field in Served.__struct_fields__ if f"`{field}`" not in PAGE]
+    assert not missing
+
+
+@pytest.mark.parametrize("text", re.findall(r"`truth:([^`]*)`|X-Truth: ([^\n`]*)", PAGE))
+def test_examples_can_be_understood(text: tuple[str, str]) -> None:
+    play = altered(Play(Schedule()), "".join(text))
+    assert play.behaviour is None or style_of(play.behaviour)
+
+
+def test_there_is_an_example_in_python_that_runs() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(compile(example, "docs/truth-server.md", "exec"), {})
+
+
+def test_every_behaviour_says_what_a_right_client_reports() -> None:
+    assert all(b.does and b.client for b in BEHAVIOURS.values())
