@@ -93,7 +93,8 @@ class Connection:
         if self._incoming.expects_continue and not self._waiting:
             self._incoming.expects_continue = False
             self.put(Write(0, _CONTINUE), None)
-        self._go_on()
+        if self._waiting:  # other clients' bytes that are here already are read, and stamped, before this is answered
+            self._clockwork.at(now_ns, self._go_on)
 
     def put(self, write: Write, entry: Entry | None) -> None:
         """Send, or keep what the client does not take yet."""
