@@ -157,7 +157,7 @@ def test_a_busy_port_is_one_sentence(tmp_path: Path, engine: EngineInfo) -> None
 def test_a_file_that_llama_cpp_cannot_read_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "junk.gguf").write_bytes(b"GGUF" + bytes(100))
     monkeypatch.setenv("WITHSTAND_MODEL", str(tmp_path / "junk.gguf"))
-    with pytest.raises(EngineError, match=r"^The embedded engine ended at its start .*: .+"):
+    with pytest.raises(EngineError, match=r"^The embedded engine ended at its start .*: error loading model: .*"):
         embedded_engine(lambda *_: None, tmp_path / "engine.log", 1, context=512).__enter__()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from withstand.errors import EngineError
 from withstand.stack import service as service_module
-from withstand.stack.service import Service, is_healthy, last_line, running
+from withstand.stack.service import Service, is_healthy, running, said_reason, tail
 
 ANOTHER_PROCESS = """
 import sys, time
@@ -173,9 +173,18 @@ def test_ctrl_c_leaves_it_alive_until_the_block_ends(
     assert gone(pid, port, within_s=0.5)
 
 
+def test_the_reason_is_quoted_where_its_pattern_is_known(make_service: Callable[..., Service]) -> None:
+    says = "print('1 E load: error loading model: it is cut')\nprint('2 E exiting')\nraise SystemExit(1)"
+    with (
+        pytest.raises(EngineError, match=r"at its start \(exit code 1\): error loading model: it is cut$"),
+        running(make_service(says, before="", reason=r" E .*?(error loading model: .+)")),
+    ):
+        pass
+
+
 def test_the_last_line_is_the_last_that_says_something(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_bytes(b"x" * 10_000 + b"\nthe reason \xff\n\n  \n")
-    assert last_line(log) == "the reason \N{REPLACEMENT CHARACTER}"
+    log.write_bytes(b"x" * 100_000 + b"\nthe reason \xff\n\n  \n")
+    assert said_reason(tail(log), None) == said_reason(tail(log), "no match") == "the reason \N{REPLACEMENT CHARACTER}"
     log.write_bytes(b"")
-    assert last_line(log) == ""
+    assert said_reason(tail(log), None) == ""

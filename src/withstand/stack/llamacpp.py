@@ -19,6 +19,9 @@ _ENV: Final = {
     "GOMP_SPINCOUNT": "1000",
 }
 
+_REASON: Final = r" E .*?(error loading model: .+|couldn't bind .+)"
+"""Where its log says why it does not start; the lines after it only say that it does not."""
+
 _BUFFER_BYTES = 450_000_000
 _KV_BYTES_PER_TOKEN = 23_040  # SmolLM2-135M: 30 layers x 2 x 3 heads x 64 x 2 bytes
 
@@ -53,6 +56,7 @@ class LlamaCpp:
             env=dict(_ENV),
             log_file=log_file,
             health_url=f"{settings.base_url}/health",
+            reason=_REASON,
         )
 
 

@@ -22,7 +22,10 @@ def main() -> None:
         import xllamacpp  # noqa: PLC0415 - the extra `engine`
     except ImportError as e:
         sys.exit(f"xllamacpp cannot be loaded: {e}. It needs libgomp (Debian: apt-get install libgomp1).")
-    server = xllamacpp.Server(_params(xllamacpp.CommonParams(), asked))
+    try:
+        server = xllamacpp.Server(_params(xllamacpp.CommonParams(), asked))
+    except RuntimeError as e:  # llama.cpp has written the reason itself
+        sys.exit(f"llama.cpp does not start: {e}")
     while server:  # it serves for as long as the object lives
         signal.pause()
 

@@ -6,6 +6,7 @@ It knows nothing of what the process serves.
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -22,18 +23,22 @@ from withstand.errors import EngineError
 _LOOK_S = 0.02
 _ANSWER_S = 2.0
 _STOP_S = 5.0
-_LOG_TAIL_BYTES = 4096
+_LOG_TAIL_BYTES = 16_384
 _LOG_LINE_CHARS = 300
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
-    """How a process is run. ``env`` is laid over our own environment; ``health_url`` answers 200 when it is ready."""
+    """How a process is run. ``env`` is laid over our own environment; ``health_url`` answers 200 when it is ready.
+
+    ``reason`` is a pattern of what its log says when it fails, better than the last line; its group is quoted.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     log_file: Path
     health_url: str
+    reason: str | None = None
     ready_within_s: float = 60.0
 
 
@@ -127,10 +132,10 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 def _last_words(service: Service, process: subprocess.Popen[bytes], log_start: int) -> str:
-    """How it ended, if it did, and the last line that it wrote."""
+    """How it ended, if it did, and why, in its own words."""
     how = _ending(process.poll())
-    line = last_line(service.log_file, log_start)
-    return f"{how}: {line}" if line else f"{how} and said nothing."
+    why = said_reason(tail(service.log_file, log_start), service.reason)
+    return f"{how}: {why}" if why else f"{how} and said nothing."
 
 
 def _ending(code: int | None) -> str:
@@ -145,10 +150,16 @@ def _ending(code: int | None) -> str:
             return f" (exit code {code})"
 
 
-def last_line(log_file: Path, start: int = 0) -> str:
-    """The last line that is not empty, of what was written from ``start`` on."""
+def tail(log_file: Path, start: int = 0) -> str:
+    """The end of what was written from ``start`` on."""
     with log_file.open("rb") as log:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(start, size - _LOG_TAIL_BYTES))
-        lines = log.read().decode("utf-8", "replace").split("\n")
-    return next((line.strip()[:_LOG_LINE_CHARS] for line in reversed(lines) if line.strip()), "")
+        return log.read().decode("utf-8", "replace")
+
+
+def said_reason(log: str, pattern: str | None) -> str:
+    """The last that fits the pattern, else the last line that is not empty."""
+    said = re.findall(pattern, log) if pattern else []
+    said = said or [line for line in log.split("\n") if line.strip()]
+    return said[-1].strip()[:_LOG_LINE_CHARS] if said else ""
