@@ -79,7 +79,7 @@ class Connection:
             except OSError:
                 data = b""
             if not data:
-                self._gone()
+                self._ended_by_client()
                 return
             self._take(data, clock.now_ns())
 
@@ -154,6 +154,13 @@ class Connection:
     def _close_if_idle(self, served: int) -> None:
         if self._open and self.player is None and self.requests == served:
             self._close(reset=False)
+
+    def _ended_by_client(self) -> None:
+        """A request that is still to be answered is taken up first, in its turn, so that the log has it."""
+        if self._waiting and self.player is None:
+            self._clockwork.at(clock.now_ns(), self._gone)
+        else:
+            self._gone()
 
     def _gone(self) -> None:
         """The client has left."""
