@@ -1,0 +1,65 @@
+"""The table of stages: one list of columns for the terminal, Markdown and HTML, so that all three say the same."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from withstand.metrics.summary import Distribution, StageSummary
+from withstand.report.numbers import UNKNOWN, count, number, plain
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A heading in three parts, and what stands in a stage's row."""
+
+    group: str
+    part: str
+    unit: str
+    cell: Callable[[StageSummary], str]
+
+    @property
+    def heading(self) -> str:
+        """On one line: ``TTFT p50 (ms)``."""
+        words = " ".join(word for word in (self.group, self.part) if word)
+        return f"{words} ({self.unit})" if self.unit else words
+
+
+def rate_asked(stage: StageSummary) -> str:
+    """A rate, ``inf``, or the name of a process that has no single rate."""
+    load = stage.load
+    return load.arrivals if load.request_rate is None else plain(load.request_rate)
+
+
+def concurrency(stage: StageSummary) -> str:
+    """The cap; without one, ``~`` and the mean of what was in flight."""
+    if stage.load.max_concurrency is not None:
+        return count(stage.load.max_concurrency)
+    return UNKNOWN if stage.concurrency_mean is None else f"~{stage.concurrency_mean:,.1f}"
+
+
+def doubts_counted(stage: StageSummary) -> str:
+    """How many; ``!`` when one of them blocks the headline."""
+    if not stage.doubts:
+        return UNKNOWN
+    return f"{len(stage.doubts)}{'!' if any(doubt.blocking for doubt in stage.doubts) else ''}"
+
+
+def percentile(distribution: Distribution, key: str) -> str:
+    """``p50`` … ``p99``, in ms."""
+    return number(distribution.percentiles.get(key))
+
+
+COLUMNS = (
+    Column("asked", "rate", "req/s", rate_asked),
+    Column("sent", "rate", "req/s", lambda s: number(s.achieved_rate)),
+    Column("conc.", "", "", concurrency),
+    Column("ok", "/asked", "", lambda s: f"{s.completed:,}/{s.attempted:,}"),
+    Column("TTFT", "p50", "ms", lambda s: percentile(s.ttft, "p50")),
+    Column("TTFT", "p99", "ms", lambda s: percentile(s.ttft, "p99")),
+    Column("ITL", "p50", "ms", lambda s: percentile(s.itl, "p50")),
+    Column("ITL", "p99", "ms", lambda s: percentile(s.itl, "p99")),
+    Column("E2EL", "p50", "ms", lambda s: percentile(s.e2el, "p50")),
+    Column("output", "", "tok/s", lambda s: number(s.output_throughput)),
+    Column("doubts", "", "", doubts_counted),
+)
+
+CAPTION = "conc.: the cap on requests in flight, or ~ the mean of what was · doubts: ! = one forbids the headline"

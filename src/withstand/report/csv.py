@@ -1,0 +1,71 @@
+"""One row a stage for spreadsheets: full numbers, units in the headings, unknown as an empty cell.
+
+A name that a spreadsheet would take for a formula is given a leading apostrophe, which it shows as text.
+"""
+
+import csv
+import io
+
+from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
+
+_LATENCIES = ("ttft", "tpot", "itl", "e2el", "response")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+Cell = str | float | None
+
+
+def csv_text(summary: Summary) -> str:
+    """The whole file; lines end as RFC 4180 wants them."""
+    rows = [_row(stage, summary) for stage in summary.stages]
+    headings = list(rows[0]) if rows else []
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(headings)
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return out.getvalue()
+
+
+def _row(stage: StageSummary, summary: Summary) -> dict[str, Cell]:
+    return {
+        "phase": stage.phase,
+        "stage": stage.name,
+        "model": summary.model_id,
+        "backend": summary.backend,
+        "arrivals": stage.load.arrivals,
+        "request_rate_rps": stage.load.request_rate,
+        "max_concurrency": stage.load.max_concurrency,
+        "attempted": stage.attempted,
+        "completed": stage.completed,
+        "failed": stage.failed,
+        "duration_s": stage.duration_s,
+        "scheduled_rate_rps": stage.scheduled_rate,
+        "achieved_rate_rps": stage.achieved_rate,
+        "request_throughput_rps": stage.request_throughput,
+        "request_goodput_rps": stage.request_goodput,
+        "output_throughput_tps": stage.output_throughput,
+        "total_token_throughput_tps": stage.total_token_throughput,
+        "total_input_tokens": stage.total_input_tokens,
+        "total_output_tokens": stage.total_output_tokens,
+        "concurrency_mean": stage.concurrency_mean,
+        "concurrency_peak": stage.concurrency_peak,
+        **_latencies(stage),
+        "doubts": " ".join(doubt.kind.value for doubt in stage.doubts),
+    }
+
+
+def _latencies(stage: StageSummary) -> dict[str, Cell]:
+    cells: dict[str, Cell] = {}
+    for name in _LATENCIES:
+        cells |= _distribution(name, getattr(stage, name))
+    return cells
+
+
+def _distribution(name: str, distribution: Distribution) -> dict[str, Cell]:
+    percentiles = {f"{name}_p{p}_ms": distribution.percentiles.get(f"p{p}") for p in PERCENTILES}
+    return {f"{name}_mean_ms": distribution.mean, **percentiles}
+
+
+def _cell(value: Cell) -> Cell:
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value

@@ -1,0 +1,47 @@
+"""A table of stages for pull requests and wikis, and the doubts below it."""
+
+import re
+from collections.abc import Iterator
+
+from withstand.metrics.summary import Summary
+from withstand.report.columns import CAPTION, COLUMNS
+from withstand.report.standing import Heard, heard, standing
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+
+
+def markdown(summary: Summary) -> str:
+    """The whole text, with a newline at its end."""
+    parts = [
+        f"**{standing(summary).sentence}**",
+        _subject(summary),
+        "\n".join(_table(summary)),
+        f"<sub>{CAPTION}</sub>",
+    ]
+    doubts = heard(summary)
+    if doubts:
+        parts += ["### Doubts", "\n".join(_doubt(doubt) for doubt in doubts)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _subject(summary: Summary) -> str:
+    return " · ".join(escaped(text) for text in (summary.model_id, summary.backend, summary.target) if text)
+
+
+def _table(summary: Summary) -> Iterator[str]:
+    yield "| phase | stage | " + " | ".join(column.heading for column in COLUMNS) + " |"
+    yield "| --- | --- |" + " ---: |" * len(COLUMNS)
+    for stage in summary.stages:
+        cells = [escaped(stage.phase or ""), escaped(stage.name), *(column.cell(stage) for column in COLUMNS)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _doubt(doubt: Heard) -> str:
+    mark = "**Blocking.** " if doubt.blocking else ""
+    stages = f" ({escaped(', '.join(doubt.stages))})" if doubt.stages else ""
+    return f"- {mark}{escaped(doubt.sentence)}{stages} *{escaped(doubt.remedy)}*"
+
+
+def escaped(text: str) -> str:
+    """On one line, and nothing in it is markup."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,46 @@
+"""Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
+
+UNKNOWN = "–"
+
+
+def number(value: float | None) -> str:
+    """``0.34  41.20  412.6  4,126``: two decimals below 100, one below 1,000, then none."""
+    if value is None:
+        return UNKNOWN
+    decimals = 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
+    return f"{value:,.{decimals}f}"
+
+
+def count(value: int | None) -> str:
+    """``12,345``."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def plain(value: float | None) -> str:
+    """A number that someone has set: ``8``, ``0.25``, with no digits that he did not write."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
+
+
+def percent(share: float | None) -> str:
+    """``99.9 %``, rounded down: only all is 100 %."""
+    if share is None:
+        return UNKNOWN
+    tenths = int(share * 1000 + 1e-9)
+    return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10:.1f} %"
+
+
+def seconds(value: float | None) -> str:
+    """``0.89 s``, ``42 s``, ``3 min 05 s``."""
+    if value is None:
+        return UNKNOWN
+    if value < 10:
+        return f"{value:.2f} s"
+    whole = round(value)
+    return f"{whole} s" if whole < 60 else f"{whole // 60:,} min {whole % 60:02} s"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 stage``, ``1,234 requests``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -1,0 +1,99 @@
+"""Do the numbers stand? The doubts of all stages, each kind said once and the loudest first, and one sentence on top.
+
+The order of ``DoubtKind`` is that of the reader's interest: what we did wrong, what the server did, then the setting.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summary import Summary
+from withstand.report.numbers import counted
+
+_LOUDNESS = {kind: place for place, kind in enumerate(DoubtKind)}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One sentence, and the stages that it was said of; none = the run as a whole."""
+
+    sentence: str
+    stages: tuple[str, ...]
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """One kind of doubt over all stages. The first case is the one to show."""
+
+    kind: DoubtKind
+    blocking: bool
+    remedy: str
+    cases: tuple[Case, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Of the first stage that raised it."""
+        return self.cases[0].sentence
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """All stages that raised it."""
+        return tuple(name for case in self.cases for name in case.stages)
+
+
+class Level(StrEnum):
+    """How far the numbers can be believed."""
+
+    STANDS = "stands"
+    DOUBTED = "doubted"
+    FALLEN = "fallen"
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """The judgement on a run, in a word and in a sentence."""
+
+    level: Level
+    sentence: str
+
+
+def heard(summary: Summary) -> tuple[Heard, ...]:
+    """Every doubt, gathered by kind; blocking ones first, then in the order of ``DoubtKind``."""
+    said: dict[tuple[bool, DoubtKind], list[tuple[Doubt, str | None]]] = {}
+    for doubt, stage in _all_doubts(summary):
+        said.setdefault((doubt.blocking, doubt.kind), []).append((doubt, stage))
+    order = sorted(said, key=lambda key: (not key[0], _LOUDNESS[key[1]]))
+    return tuple(_gathered(said[key]) for key in order)
+
+
+def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
+    of_stages = [(doubt, stage.name) for stage in summary.stages for doubt in stage.doubts]
+    return [*((doubt, None) for doubt in summary.doubts), *of_stages]
+
+
+def _gathered(said: list[tuple[Doubt, str | None]]) -> Heard:
+    first = said[0][0]
+    stages: dict[str, list[str]] = {}
+    for doubt, stage in said:
+        stages.setdefault(doubt.sentence, []).extend([stage] if stage is not None else [])
+    cases = tuple(Case(sentence, tuple(names)) for sentence, names in stages.items())
+    return Heard(first.kind, first.blocking, first.remedy, cases)
+
+
+def standing(summary: Summary) -> Standing:
+    """The sentence that opens a report."""
+    level, sentence = _judged(summary)
+    if not summary.complete:
+        return Standing(Level.FALLEN, f"Partial: the run was cut, and this is what there was by then. {sentence}")
+    return Standing(level, sentence)
+
+
+def _judged(summary: Summary) -> tuple[Level, str]:
+    doubts = heard(summary)
+    blocking = sum(doubt.blocking for doubt in doubts)
+    if not summary.stages:
+        return Level.FALLEN, "Nothing was measured."
+    if blocking:
+        what = "a doubt forbids" if blocking == 1 else f"{blocking} doubts forbid"
+        return Level.FALLEN, f"The numbers do not stand: {what} the headline."
+    if doubts:
+        return Level.DOUBTED, f"The numbers stand, with {counted(len(doubts), 'doubt')} to read beside them."
+    return Level.STANDS, "The numbers stand: no doubt was raised."
