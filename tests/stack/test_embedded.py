@@ -94,6 +94,7 @@ def test_it_knows_the_capital_of_france(engine: EngineInfo) -> None:
 def test_lengths_are_exact_when_eos_is_ignored(engine: EngineInfo) -> None:
     assert output_tokens(chat(engine, max_completion_tokens=24, ignore_eos=True)) == 24
     assert output_tokens(chat(engine, max_tokens=24, ignore_eos=True)) == 24
+    assert output_tokens(chat(engine, max_tokens=8, max_completion_tokens=24, ignore_eos=True)) == 24
 
 
 def test_min_tokens_is_not_heeded(engine: EngineInfo) -> None:
@@ -103,6 +104,11 @@ def test_min_tokens_is_not_heeded(engine: EngineInfo) -> None:
 def test_no_prompt_helps_the_next(engine: EngineInfo) -> None:
     answers = [chat(engine, max_tokens=2) for _ in range(3)]
     assert [a["usage"]["prompt_tokens_details"]["cached_tokens"] for a in answers] == [0, 0, 0]
+
+
+def test_a_request_may_ask_for_the_cache_itself(engine: EngineInfo) -> None:
+    answers = [chat(engine, max_tokens=2, cache_prompt=True) for _ in range(4)]
+    assert answers[-1]["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
 
 
 def test_a_stream_has_one_event_a_token_and_the_usage_when_asked(engine: EngineInfo) -> None:
