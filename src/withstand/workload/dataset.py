@@ -1,0 +1,75 @@
+"""The shape of a dataset: sessions of turns, drawn in a seeded order, lazily and at most once each."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from withstand import plugins
+from withstand.errors import SpecError
+from withstand.request import Message
+from withstand.spec import Workload
+from withstand.workload.tokenizers import Tokenizer
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said at once, and how long the answer may be."""
+
+    messages: tuple[Message, ...]
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    ignore_eos: bool = False
+    think_ns: int = 0
+    extra_body: dict[str, msgspec.Raw] = {}
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Turns that follow each other. ``due_ns`` is the dataset's own time, where it has one."""
+
+    turns: tuple[Turn, ...]
+    due_ns: int | None = None
+
+
+class Dataset(Protocol):
+    """A source of sessions."""
+
+    name: str
+    timed: bool
+    """Whether sessions have times of their own."""
+    finite: bool
+    """Whether its sessions come out of a file, and may not be enough."""
+
+    def sessions(self) -> Iterator[Session]:
+        """One pass, in the seeded order; endless where the sessions are made up."""
+
+    def shortage(self) -> str:
+        """What was left out of the last pass and why, as the end of a sentence; empty = nothing."""
+
+
+OptionsT = TypeVar("OptionsT")
+
+
+def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
+    """The dataset's own options.
+
+    Raises:
+        SpecError: with the path of the field.
+    """
+    try:
+        return msgspec.convert(workload.options, kind)
+    except msgspec.ValidationError as e:
+        told = str(e).replace("`$", "`$.workload.options")
+        if "`$" not in told:
+            told += " - at `$.workload.options`"
+        raise SpecError(f"The plan is wrong: {told}.") from None
+
+
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+    """The dataset that the workload names.
+
+    Raises:
+        UsageError: unknown, unreadable, empty, or an option is wrong.
+    """
+    opener: Any = plugins.load("datasets", workload.dataset, "workload.dataset / --dataset-name")
+    dataset: Dataset = opener(workload, tokenizer, seed)
+    return dataset

