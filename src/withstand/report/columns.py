@@ -9,18 +9,11 @@ from withstand.report.numbers import UNKNOWN, count, number, plain
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A heading in three parts, and what stands in a stage's row."""
+    """A heading, the same in three short lines where it is narrow, and what stands in a stage's row."""
 
-    group: str
-    part: str
-    unit: str
+    heading: str
+    stacked: tuple[str, str, str]
     cell: Callable[[StageSummary], str]
-
-    @property
-    def heading(self) -> str:
-        """On one line: ``TTFT p50 (ms)``."""
-        words = " ".join(word for word in (self.group, self.part) if word)
-        return f"{words} ({self.unit})" if self.unit else words
 
 
 def rate_asked(stage: StageSummary) -> str:
@@ -49,17 +42,17 @@ def percentile(distribution: Distribution, key: str) -> str:
 
 
 COLUMNS = (
-    Column("asked", "rate", "req/s", rate_asked),
-    Column("sent", "rate", "req/s", lambda s: number(s.achieved_rate)),
-    Column("conc.", "", "", concurrency),
-    Column("ok", "/asked", "", lambda s: f"{s.completed:,}/{s.attempted:,}"),
-    Column("TTFT", "p50", "ms", lambda s: percentile(s.ttft, "p50")),
-    Column("TTFT", "p99", "ms", lambda s: percentile(s.ttft, "p99")),
-    Column("ITL", "p50", "ms", lambda s: percentile(s.itl, "p50")),
-    Column("ITL", "p99", "ms", lambda s: percentile(s.itl, "p99")),
-    Column("E2EL", "p50", "ms", lambda s: percentile(s.e2el, "p50")),
-    Column("output", "", "tok/s", lambda s: number(s.output_throughput)),
-    Column("doubts", "", "", doubts_counted),
+    Column("Rate asked (req/s)", ("asked", "rate", "req/s"), rate_asked),
+    Column("Rate sent (req/s)", ("sent", "rate", "req/s"), lambda s: number(s.achieved_rate)),
+    Column("Conc.", ("conc.", "", ""), concurrency),
+    Column("OK/asked", ("ok", "/asked", ""), lambda s: f"{s.completed:,}/{s.attempted:,}"),
+    Column("TTFT p50 (ms)", ("TTFT", "p50", "ms"), lambda s: percentile(s.ttft, "p50")),
+    Column("TTFT p99 (ms)", ("TTFT", "p99", "ms"), lambda s: percentile(s.ttft, "p99")),
+    Column("ITL p50 (ms)", ("ITL", "p50", "ms"), lambda s: percentile(s.itl, "p50")),
+    Column("ITL p99 (ms)", ("ITL", "p99", "ms"), lambda s: percentile(s.itl, "p99")),
+    Column("E2EL p50 (ms)", ("E2EL", "p50", "ms"), lambda s: percentile(s.e2el, "p50")),
+    Column("Output (tok/s)", ("out", "", "tok/s"), lambda s: number(s.output_throughput)),
+    Column("Doubts", ("?", "", ""), doubts_counted),
 )
 
-CAPTION = "conc.: the cap on requests in flight, or ~ the mean of what was · doubts: ! = one forbids the headline"
+CAPTION = "conc.: the cap on requests in flight, else ~ their mean"

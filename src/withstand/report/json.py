@@ -41,8 +41,8 @@ def finite(value: Any) -> Any:
 
 def _stage(stage: StageSummary, summary: Summary) -> dict[str, Any]:
     latencies = {name: getattr(stage, name) for name in _LATENCIES}
-    fields = {"name": stage.name, "phase": stage.phase, "backend": summary.backend, "model_id": summary.model_id}
-    fields |= _asked(stage) | _came_to(stage)
+    whose = {"name": stage.name, "phase": stage.phase, "backend": summary.backend, "model_id": summary.model_id}
+    fields = whose | _asked(stage) | _came_to(stage)
     for name, distribution in latencies.items():
         fields |= _distribution(name, distribution)
     fields["intervals"] = {name: _intervals(distribution) for name, distribution in latencies.items()}

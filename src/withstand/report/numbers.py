@@ -1,6 +1,6 @@
 """Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
 
-UNKNOWN = "–"
+UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 
 
 def number(value: float | None) -> str:

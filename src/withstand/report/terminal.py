@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -18,43 +17,44 @@ from withstand.report.standing import Heard, Level, heard, standing
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
-_STAGE_WIDTH_MIN = 12
+_NAME_WIDTH_MIN = 8
 
 
 def print_report(summary: Summary, console: Console) -> None:
     """What was measured, whether it stands, the table of stages, then the doubts, loudest first."""
+    verdict = standing(summary)
     console.print()
     console.print(Text(_shown(_subject(summary)), style="bold"))
-    verdict = standing(summary)
+    console.print(Text(_extent(summary), style="dim"))
     console.print(Text(verdict.sentence, style=_STYLES[verdict.level]))
     if summary.stages:
         console.print()
         console.print(_table(summary, wide=console.width >= _WIDE))
-        console.print(Text(CAPTION, style="dim"))
+        console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
     for doubt in heard(summary):
         console.print()
-        _print_doubt(doubt, console)
+        console.print(_doubt(doubt))
 
 
 def _subject(summary: Summary) -> str:
-    duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
+    return " · ".join(fact for fact in (summary.model_id, summary.target) if fact) or "withstand"
+
+
+def _extent(summary: Summary) -> str:
     requests = sum(stage.attempted for stage in summary.stages)
-    facts = [
-        summary.model_id,
-        summary.target,
-        counted(len(summary.stages), "stage"),
-        counted(requests, "request"),
-        seconds(duration_s) if duration_s else None,
-    ]
-    return " · ".join(fact for fact in facts if fact)
+    duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
+    extent = f"{counted(len(summary.stages), 'stage')} · {counted(requests, 'request')}"
+    return f"{extent} · {seconds(duration_s)}" if duration_s else extent
 
 
 def _table(summary: Summary, *, wide: bool) -> Table:
+    """Numbers are never cut: where it is narrow, names are folded."""
     table = Table(box=None, padding=(0, 2 if wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("\n\nstage", no_wrap=True, overflow="ellipsis", min_width=_STAGE_WIDTH_MIN)
+    table.add_column("\n\nstage", overflow="fold", min_width=_NAME_WIDTH_MIN)
     for column in COLUMNS:
-        header = Text("\n".join([column.group, column.part]), justify="right")
-        table.add_column(header.append(f"\n{column.unit}", style="dim"), justify="right", no_wrap=True)
+        *words, unit = column.stacked
+        header = Text("\n".join(words), justify="right").append(f"\n{unit}", style="dim")
+        table.add_column(header, justify="right", no_wrap=True)
     for phase, stages in groupby(summary.stages, key=lambda stage: stage.phase):
         _add_phase(table, phase, stages)
     return table
@@ -63,10 +63,9 @@ def _table(summary: Summary, *, wide: bool) -> Table:
 def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary]) -> None:
     if phase:
         table.add_row(Text(_shown(phase), style="italic"))
-    indent = "  " if phase else ""
+    indent = " " if phase else ""
     for stage in stages:
-        name = Text(f"{indent}{_shown(stage.name)}", overflow="ellipsis", no_wrap=True)
-        table.add_row(name, *_cells(stage))
+        table.add_row(Text(f"{indent}{_shown(stage.name)}"), *_cells(stage))
 
 
 def _cells(stage: StageSummary) -> Iterator[Text]:
@@ -75,18 +74,22 @@ def _cells(stage: StageSummary) -> Iterator[Text]:
         yield Text(text, style="bold red" if text.endswith("!") else "")
 
 
-def _print_doubt(doubt: Heard, console: Console) -> None:
+def _doubt(doubt: Heard) -> Table:
+    """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    said = Text.assemble((f"{mark} ", style), _shown(doubt.sentence), (_where(doubt), "dim"))
-    console.print(Padding(said, (0, 0)))
-    console.print(Padding(Text(f"→ {_shown(doubt.remedy)}"), (0, 0, 0, 2)))
+    said = Text.assemble(_shown(doubt.sentence), (_where(doubt), "dim"), f"\n→ {_shown(doubt.remedy)}")
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_row(Text(mark, style=style), said)
+    return grid
 
 
 def _where(doubt: Heard) -> str:
-    if not doubt.stages:
-        return ""
-    others = ", and alike" if len(doubt.cases) > 1 else ""
-    return f"  [{_shown(', '.join(doubt.stages))}{others}]"
+    """The sentence's numbers are those of its own stages; others said alike with numbers of theirs."""
+    first, *others = doubt.cases
+    alike = [name for case in others for name in case.stages]
+    at = [f"at {', '.join(first.stages)}"] if first.stages else []
+    places = at + ([f"alike at {', '.join(alike)}"] if alike else [])
+    return f"\n{_shown(' · '.join(places))}" if places else ""
 
 
 def _shown(text: str) -> str:
