@@ -14,7 +14,7 @@ from withstand.app.endpoint import Endpoint, with_base_url
 from withstand.app.journal import Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
-from withstand.app.stages import all_stages, connections_of, stripes_of
+from withstand.app.stages import all_stages, connections_of, filled, stripes_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.job import Report
@@ -133,7 +133,7 @@ class _Measuring:
         while pending := self._journal.pending():
             self._stage(pending[0], len(pending))
             if not self._journal.pending():
-                self._journal.add_stages(more(self._journal.measured()))
+                self._journal.add_stages(filled(self._plan, more(self._journal.measured())))
 
     def _check_datasets(self) -> None:
         """A dataset that cannot serve is said before anything is sent."""

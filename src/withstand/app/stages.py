@@ -1,6 +1,7 @@
 """A plan's stages made whole: the warm-up in front, the numbers filled in, workers chosen. Pure."""
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,15 +15,24 @@ _WARMUP = "warm-up"
 
 
 def all_stages(plan: Plan) -> tuple[Stage, ...]:
-    """Every stage with its workload and counts; the warm-up first, unless the plan brings its own or wants none.
+    """Every stage made whole; the warm-up first, unless the plan brings its own or wants none.
 
     Raises:
         SpecError: a stage has neither an end nor a limit.
     """
-    stages = [_filled(plan, stage, i) for i, stage in enumerate(plan.stages)]
+    stages = filled(plan, plan.stages)
     if plan.num_warmups and not stages[0].warmup:
-        stages.insert(0, _warmup(plan, stages))
-    return tuple(stages)
+        return (_warmup(plan, stages), *stages)
+    return stages
+
+
+def filled(plan: Plan, stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages with their workloads and counts.
+
+    Raises:
+        SpecError: a stage has neither an end nor a limit.
+    """
+    return tuple(_filled(plan, stage, i) for i, stage in enumerate(stages))
 
 
 def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
@@ -36,7 +46,7 @@ def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
     return msgspec.structs.replace(stage, workload=workload, num_prompts=num_prompts)
 
 
-def _warmup(plan: Plan, stages: list[Stage]) -> Stage:
+def _warmup(plan: Plan, stages: Sequence[Stage]) -> Stage:
     names = {stage.name for stage in stages}
     first = stages[0]
     return Stage(
