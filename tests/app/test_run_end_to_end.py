@@ -1,0 +1,367 @@
+"""``withstand run`` as a user has it: real processes, a real server, every kind of bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from withstand.record import Status
+from withstand.runs import RunFolder
+from withstand.testing import Schedule, TruthServer
+from withstand.testing.certs import make_certificates
+
+QUICK = Schedule(ttft_ms=10, itl_ms=2, tokens=5)
+SMALL = ("--num-prompts", "12", "--set", "workload.options.input_len=8", "--set", "workload.options.output_len=5")
+RUN = (sys.executable, "-m", "withstand", "run")
+
+
+def withstand(*arguments: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*RUN, *arguments]
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def summary(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_several_loads_are_stages_and_the_folder_has_everything(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        done = withstand(
+            "--base-url", server.base_url, "--request-rate", "40,80", *SMALL, "--output-dir", "r", cwd=tmp_path
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Serving Benchmark Result") == 2
+    assert "Mean TTFT (ms):" in done.stdout
+    stages = summary(tmp_path / "r")["stages"]
+    assert [(s["name"], s["completed"], s["failed"], s["request_rate"]) for s in stages] == [
+        ("rate-40", 12, 0, 40.0),
+        ("rate-80", 12, 0, 80.0),
+    ]
+    assert sorted(p.name for p in (tmp_path / "r").iterdir()) == [
+        "records.jsonl.gz",
+        "report.html",
+        "run.json",
+        "summary.json",
+    ]
+    assert len(list(RunFolder.open(tmp_path / "r").records())) == 25
+
+
+def test_the_same_seed_sends_the_same_bytes(tmp_path: Path) -> None:
+    bodies = []
+    for name in ("a", "b"):
+        with TruthServer(QUICK, keep_bodies=True) as server:
+            withstand("--base-url", server.base_url, "--request-rate", "50", *SMALL, "--output-dir", name, cwd=tmp_path)
+            bodies.append(sorted(json.dumps(s.body) for s in server.truth() if s.body))
+    assert bodies[0] == bodies[1]
+    assert len(bodies[0]) == 13
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("--dataset-name", "nope"), 2, "--dataset-name: 'nope' is unknown; choose one of"),
+        (("--dataset-name", "sharegpt", "--dataset-path", "none.json"), 2, "none.json cannot be read: No such file"),
+        (("--dataset-name", "sharegpt", "--dataset-path", "empty.json"), 2, "empty.json is empty"),
+        (("--request-rate", "0"), 2, "--request-rate"),
+        (("--request-rate", "-3"), 2, "--request-rate"),
+        (("--max-concurrency", "0"), 2, "--max-concurrency"),
+        (("--set", "targt.model=x"), 2, "`targt`"),
+        (("bad.toml",), 2, "`speed` - at `$.stages[0]`"),
+        (("none.toml",), 2, "none.toml"),
+        (("--base-url", "localhost:8000"), 2, "--base-url"),
+        (("--api-key-env", "NOT_SET_ANYWHERE"), 2, "NOT_SET_ANYWHERE"),
+        (("--cacert", "none.pem", "--base-url", "https://127.0.0.1:9"), 2, "--cacert"),
+    ],
+)
+def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], code: int, sentence: str) -> None:
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "bad.toml").write_text("[[stages]]\nspeed = 3\n")
+    with TruthServer(QUICK) as server:
+        base = () if "--base-url" in arguments else ("--base-url", server.base_url)
+        done = withstand(*base, *arguments, cwd=tmp_path)
+        requests = [s for s in server.truth() if s.path.endswith("completions")]
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not requests
+    assert not (tmp_path / "runs").exists() or not any((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("server_options", "arguments", "sentence"),
+    [
+        ({"models": ("truth",)}, ("--model", "other"), "does not know the model 'other'"),
+        ({"api_key": "right"}, (), "refuses the key"),
+        ({"behaviour": "html_error"}, (), "web page"),
+        ({"behaviour": "html_200"}, (), "web page"),
+        ({"behaviour": "non_json"}, (), "not what --backend expects"),
+        ({"behaviour": "http_500"}, (), "HTTP 500"),
+        ({"behaviour": "no_stream"}, (), "target.stream=false"),
+        ({"behaviour": "error_before_token"}, (), "nothing was measured"),
+        ({"behaviour": "redirect"}, (), "redirected"),
+        ({"behaviour": "empty_200"}, (), "not a single token"),
+        ({"behaviour": "hang"}, ("--set", "target.timeouts.read_s=0.5"), "No byte for 0.5 s"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_measured(
+    tmp_path: Path, server_options: dict[str, object], arguments: tuple[str, ...], sentence: str
+) -> None:
+    with TruthServer(QUICK, **server_options) as server:
+        done = withstand("--base-url", server.base_url, *SMALL, *arguments, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()[-1]) < 500
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    done = withstand("--base-url", "http://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "No connection to 127.0.0.1:9: connection refused" in done.stderr
+
+
+def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
+    certificates = make_certificates(tmp_path)
+    with TruthServer(QUICK, tls=certificates.server) as server:
+        stranger = withstand("--base-url", server.base_url, *SMALL, cwd=tmp_path)
+        trusted = withstand("--base-url", server.base_url, "--cacert", "ca.pem", *SMALL, cwd=tmp_path)
+        careless = withstand("--base-url", server.base_url, "--insecure", *SMALL, cwd=tmp_path)
+    assert (stranger.returncode, trusted.returncode, careless.returncode) == (3, 0, 0), trusted.stderr
+    assert "--cacert" in stranger.stderr
+
+
+def test_a_key_is_sent_and_never_stored(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("s3cret-from-file\n")
+    for name, options, env in (
+        ("file", ("--api-key-file", "key"), {}),
+        ("env", ("--api-key-env", "MY_KEY"), {"MY_KEY": "s3cret-from-file"}),
+    ):
+        with TruthServer(QUICK, api_key="s3cret-from-file") as server:
+            done = withstand(
+                "--base-url", server.base_url, *options, *SMALL, "--output-dir", name, cwd=tmp_path, env=env
+            )
+        assert done.returncode == 0, done.stderr
+        assert "s3cret" not in done.stdout + done.stderr
+        for path in (tmp_path / name).iterdir():
+            assert b"s3cret" not in path.read_bytes(), path
+
+
+def test_a_limiter_is_counted_as_a_limiter(tmp_path: Path) -> None:
+    with TruthServer(QUICK, behaviour="limited") as server:
+        done = withstand("--base-url", server.base_url, *SMALL, "--output-dir", "r", cwd=tmp_path)
+    assert done.returncode == 3
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert stage["statuses"] == {"limited": 12}
+    assert "limiter" in done.stdout
+
+
+def test_a_missed_slo_is_exit_code_1(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        good = withstand("--base-url", server.base_url, *SMALL, "--goodput", "ttft:5000", cwd=tmp_path)
+        missed = withstand("--base-url", server.base_url, *SMALL, "--goodput", "ttft:1", cwd=tmp_path)
+    assert (good.returncode, missed.returncode) == (0, 1)
+
+
+def test_failures_are_measured_and_doubted(tmp_path: Path) -> None:
+    with TruthServer(QUICK, behaviour={"plain": 0.9, "http_500": 0.1}, seed=1) as server:
+        done = withstand(
+            "--base-url",
+            server.base_url,
+            *SMALL,
+            "--num-prompts",
+            "49",
+            "--num-warmups",
+            "1",
+            "--output-dir",
+            "r",
+            cwd=tmp_path,
+        )
+    assert done.returncode == 0, done.stderr
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert stage["completed"] + stage["failed"] == 49
+    assert stage["failed"] in {4, 5}
+    assert "requests_failed" in {d["kind"] for d in stage["doubts"]}
+
+
+SLOW = Schedule(ttft_ms=20, itl_ms=10, tokens=20)
+LONG = ("--request-rate", "30", "--num-prompts", "600", *SMALL[2:], "--set", "workload.options.output_len=20")
+
+
+def started(server: TruthServer, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A run whose measured stage is well under way."""
+    command = [*RUN, "--base-url", server.base_url, *arguments, "--output-dir", str(folder)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    until = time.monotonic() + 30
+    part = folder / "records.w0.jsonl"
+    while not part.exists() or part.read_bytes().count(b"\n") < 12:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return process
+
+
+def test_kill_minus_nine_leaves_a_readable_folder_and_no_worker(tmp_path: Path) -> None:
+    with TruthServer(SLOW) as server:
+        process = started(server, tmp_path / "r", *LONG)
+        process.kill()
+        process.communicate()
+        time.sleep(1.0)
+        served = [s for s in server.truth() if s.done_ns is not None and s.aborted_ns is None and s.tokens]
+    records = list(RunFolder.open(tmp_path / "r").records())
+    assert len([r for r in records if r.status is Status.OK]) >= min(len(served), 11)
+    assert not _workers(process.pid)
+    report = subprocess.run(
+        [sys.executable, "-m", "withstand", "report", str(tmp_path / "r")], capture_output=True, text=True, check=False
+    )
+    assert report.returncode == 0, report.stderr
+    assert "Partial" in report.stderr + report.stdout
+    assert "Successful requests:" in report.stdout
+
+
+def test_ctrl_c_drains_writes_and_reports_and_resume_goes_on(tmp_path: Path) -> None:
+    with TruthServer(SLOW) as server:
+        process = started(server, tmp_path / "r", *LONG, "--request-rate", "30,60")
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 3, err
+        assert "Successful requests:" in out
+        assert "--resume" in err
+        statuses = {r.status for r in RunFolder.open(tmp_path / "r").records()}
+        assert statuses == {Status.OK}
+        assert [e.state.value for e in RunFolder.open(tmp_path / "r").manifest.stages] == [
+            "done",
+            "interrupted",
+            "planned",
+        ]
+        plan = tmp_path / "r" / "run.json"
+        plan.write_text(plan.read_text().replace('"num_prompts": 600', '"num_prompts": 15'))
+        again = withstand("--resume", str(tmp_path / "r"), cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert [(s["name"], s["completed"]) for s in summary(tmp_path / "r")["stages"]] == [
+        ("rate-60", 15),
+        ("rate-30", 15),
+    ]
+
+
+def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    with TruthServer(Schedule(ttft_ms=20, itl_ms=200, tokens=100)) as server:
+        command = (
+            "--request-rate",
+            "30",
+            "--num-prompts",
+            "600",
+            *SMALL[2:],
+            "--set",
+            "workload.options.output_len=100",
+        )
+        process = subprocess.Popen(
+            [*RUN, "--base-url", server.base_url, *command, "--num-warmups", "0", "--output-dir", str(tmp_path / "r")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        while len(server.truth()) < 20:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.7)
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+        sent = [s for s in server.truth() if s.path.endswith("completions")]
+    assert process.returncode == 3, err
+    records = list(RunFolder.open(tmp_path / "r").records())
+    assert len(records) == len(sent)
+    assert {r.status for r in records} == {Status.CANCELLED}
+
+
+def _workers(session: int) -> list[str]:
+    """Processes of workers that were started by that process's run."""
+    done = subprocess.run(["ps", "-eo", "ppid=,args="], capture_output=True, text=True, check=True)
+    return [
+        line for line in done.stdout.splitlines() if "withstand.load.worker" in line and line.split()[0] == str(session)
+    ]
+
+
+def test_a_full_disk_is_said_and_what_was_measured_is_kept(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk."""
+    with TruthServer(QUICK) as server:
+        command = [*RUN, "--base-url", server.base_url, "--request-rate", "100", "--num-prompts", "200", *SMALL[2:4]]
+        command += ["--set", "workload.options.output_len=40"]
+        done = subprocess.run(
+            ["bash", "-c", 'ulimit -f 64; exec "$@"', "x", *command, "--output-dir", str(tmp_path / "r")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 3, done.stderr
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    records = [r for r in RunFolder.open(tmp_path / "r").records() if r.status is Status.OK]
+    assert len(records) > 20
+
+
+def test_descriptors_below_the_load_are_said_before_anything_is_sent(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        command = [*RUN, "--base-url", server.base_url, "--max-concurrency", "500", "--num-prompts", "600", *SMALL[2:]]
+        done = subprocess.run(
+            ["bash", "-c", 'ulimit -n 256; exec "$@"', "x", *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        requests = [s for s in server.truth() if s.path.endswith("completions")]
+    assert done.returncode == 3
+    assert "open files" in done.stderr
+    assert not requests
+
+
+def test_a_soft_limit_is_raised(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        command = [*RUN, "--base-url", server.base_url, "--max-concurrency", "150", "--num-prompts", "300", *SMALL[2:]]
+        done = subprocess.run(
+            ["bash", "-c", 'ulimit -Sn 64; exec "$@"', "x", *command, "--output-dir", "r"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert summary(tmp_path / "r")["stages"][0]["completed"] == 300
+
+
+def test_conversations_and_traces_run(tmp_path: Path) -> None:
+    rows = [{"timestamp": i * 20, "input_length": 30, "output_length": 4, "hash_ids": [0]} for i in range(10)]
+    (tmp_path / "trace.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    trace = ("--dataset-name", "mooncake-trace", "--dataset-path", "trace.jsonl", "--num-prompts", "10")
+    talk = (
+        "--dataset-name",
+        "conversations",
+        "--max-concurrency",
+        "2",
+        "--num-prompts",
+        "4",
+        "--set",
+        "workload.options.first_len=9",
+    )
+    with TruthServer(QUICK) as server:
+        base = ("--base-url", server.base_url)
+        traced = withstand(
+            *base, *trace, "--set", 'stages=[{"arrivals":{"kind":"trace"}}]', "--output-dir", "t", cwd=tmp_path
+        )
+        talked = withstand(*base, *talk, "--set", "workload.options.output_len=3", "--output-dir", "c", cwd=tmp_path)
+    assert (traced.returncode, talked.returncode) == (0, 0), traced.stderr + talked.stderr
+    assert summary(tmp_path / "t")["stages"][0]["completed"] == 10
+    assert summary(tmp_path / "c")["stages"][0]["completed"] == 16
