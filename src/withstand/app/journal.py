@@ -1,5 +1,6 @@
 """A run's folder while the run goes on: the manifest after each step, the report after each stage."""
 
+import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ import msgspec
 from withstand import __version__, clock
 from withstand.app.census import Census
 from withstand.app.report import Loader
-from withstand.app.screen import Outcome
-from withstand.app.verdict import exit_code
+from withstand.app.screen import Outcome, Screen
+from withstand.app.verdict import NOT_MEASURED, exit_code
+from withstand.errors import StorageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.write import write_reports
@@ -138,11 +140,16 @@ class Journal:
 
     def interrupted(self) -> None:
         """The user stopped it."""
-        self._update(state=RunState.INTERRUPTED)
+        self._ended(state=RunState.INTERRUPTED)
 
     def failed(self, error: str) -> None:
         """It could not go on."""
-        self._update(state=RunState.FAILED, error=error)
+        self._ended(state=RunState.FAILED, error=error)
+
+    def _ended(self, **changes: Any) -> None:
+        """If the disk is full too, that is told elsewhere."""
+        with contextlib.suppress(StorageError):
+            self._update(**changes)
 
     def _entry(self, index: int, **changes: Any) -> None:
         stages = list(self.manifest.stages)
@@ -166,16 +173,26 @@ class Journal:
 
     def has_results(self) -> bool:
         """Whether a measured stage has left a single record."""
-        return any(s.attempted for s in self._loaded.load(self.folder).summary.stages)
+        measured = {i for i, entry in enumerate(self.manifest.stages) if not entry.stage.warmup}
+        return any(record.stage in measured for record in self.folder.records())
 
     def discard(self) -> None:
         """Nothing came of it: leave no empty run behind."""
         shutil.rmtree(self.folder.path, ignore_errors=True)
 
-    def finish(self) -> Outcome:
-        """Close the folder, write the last report."""
+    def finish(self, screen: Screen) -> Outcome:
+        """Close the folder, write the last report. What cannot be written is told; the numbers are shown anyway."""
+        whole = True
+        for step in (self._mark_done, self.folder.close, self.report):
+            try:
+                step()
+            except StorageError as e:
+                whole = False
+                screen.message(str(e))
+        summary = self._loaded.load(self.folder).summary
+        code = exit_code(summary, self.manifest) if whole else NOT_MEASURED
+        return Outcome(exit_code=code, folder=self.folder.path, summary=summary)
+
+    def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:
             self._update(state=RunState.DONE)
-        self.folder.close()
-        summary = self.report()
-        return Outcome(exit_code=exit_code(summary, self.manifest), folder=self.folder.path, summary=summary)

@@ -46,7 +46,8 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     try:
         return _carry_out(plan, journal, screen, more)
     except WithstandError:
-        journal.discard()
+        if not journal.has_results():
+            journal.discard()
         raise
 
 
@@ -97,7 +98,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outc
         if not journal.has_results():
             raise
         screen.message(str(e))
-    return journal.finish()
+    return journal.finish(screen)
 
 
 @contextlib.contextmanager
@@ -153,6 +154,8 @@ class _Measuring:
             self._screen.message(f"Stage {stage.name} failed: {e}")
             return
         self._tell(index, stage)
+        if result.storage:
+            raise StorageError(result.error)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
         if result.interrupted:

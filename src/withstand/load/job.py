@@ -70,3 +70,5 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     output_tokens: int = 0
     health: Health | None = None
     error: str | None = None
+    storage: bool = False
+    """The error is that records cannot be written: no further stage makes sense."""

@@ -49,6 +49,8 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that were made ready."""
     interrupted: bool
     error: str | None
+    storage: bool = False
+    """The error is that records cannot be written."""
 
 
 Listener = Callable[[Report, int], None]
@@ -110,6 +112,7 @@ class StageDriver:
             planned=feeder.written,
             interrupted=interrupts.count > 0,
             error=fleet.error() or _loss(fleet),
+            storage=any(m.report.storage for m in fleet.members),
         )
 
 

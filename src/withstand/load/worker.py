@@ -10,7 +10,7 @@ import signal
 import msgspec
 
 from withstand import clock
-from withstand.errors import WithstandError
+from withstand.errors import StorageError, WithstandError
 from withstand.load.job import Command, Job, Report
 from withstand.load.poller import READ, Poller
 from withstand.load.selfcheck import SelfCheck
@@ -169,7 +169,7 @@ def main() -> None:
         if worker.wait_for_start():
             say(worker.run())
     except WithstandError as e:
-        say(Report(error=str(e)))
+        say(Report(error=str(e), storage=isinstance(e, StorageError)))
         raise SystemExit(e.exit_code) from None
 
 
