@@ -38,8 +38,8 @@ def _table(summary: Summary) -> Iterator[str]:
 
 def _doubt(doubt: Heard) -> str:
     mark = "**Blocking.** " if doubt.blocking else ""
-    stages = f" ({escaped(', '.join(doubt.stages))})" if doubt.stages else ""
-    return f"- {mark}{escaped(doubt.sentence)}{stages} *{escaped(doubt.remedy)}*"
+    where = f" ({escaped(doubt.where)})" if doubt.where else ""
+    return f"- {mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
 
 
 def escaped(text: str) -> str:

@@ -35,9 +35,12 @@ class Heard(msgspec.Struct, frozen=True):
         return self.cases[0].sentence
 
     @property
-    def stages(self) -> tuple[str, ...]:
-        """All stages that raised it."""
-        return tuple(name for case in self.cases for name in case.stages)
+    def where(self) -> str:
+        """``at a, b · alike at c``: the numbers of the sentence are those of the first, others said alike with theirs."""
+        first, *others = self.cases
+        alike = [name for case in others for name in case.stages]
+        places = (("at", first.stages), ("alike at", alike))
+        return " · ".join(f"{word} {', '.join(names)}" for word, names in places if names)
 
 
 class Level(StrEnum):

@@ -77,19 +77,11 @@ def _cells(stage: StageSummary) -> Iterator[Text]:
 def _doubt(doubt: Heard) -> Table:
     """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    said = Text.assemble(_shown(doubt.sentence), (_where(doubt), "dim"), f"\n→ {_shown(doubt.remedy)}")
+    where = f"\n{_shown(doubt.where)}" if doubt.where else ""
+    said = Text.assemble(_shown(doubt.sentence), (where, "dim"), f"\n→ {_shown(doubt.remedy)}")
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text(mark, style=style), said)
     return grid
-
-
-def _where(doubt: Heard) -> str:
-    """The sentence's numbers are those of its own stages; others said alike with numbers of theirs."""
-    first, *others = doubt.cases
-    alike = [name for case in others for name in case.stages]
-    at = [f"at {', '.join(first.stages)}"] if first.stages else []
-    places = at + ([f"alike at {', '.join(alike)}"] if alike else [])
-    return f"\n{_shown(' · '.join(places))}" if places else ""
 
 
 def _shown(text: str) -> str:

@@ -1,0 +1,367 @@
+"use strict";
+// The charts. All numbers and tables are in the page already; this draws, and lets the reader choose stages.
+// It knows no markup from outside: names reach the page as text nodes, and Plotly as escaped strings.
+
+(() => {
+  const METRICS = { ttft: "TTFT", tpot: "TPOT", itl: "ITL", e2el: "E2EL" };
+  const DASHES = ["solid", "dash", "dot", "dashdot"];
+  const MARKS = ["circle", "diamond", "square", "triangle-up"];
+  const CONFIG = { displayModeBar: false, responsive: false, doubleClick: "reset" };
+  const LOG_FROM = 30; // slowest / fastest of the stages chosen, from which equal steps hide the fast ones
+
+  const root = document.documentElement;
+  const stages = JSON.parse(document.getElementById("data").textContent).stages;
+  const phases = [...new Set(stages.map((stage) => stage.phase))];
+  const state = { chosen: new Set(), metric: "ttft", times: "auto" };
+
+  // Colours stand in the style sheet, so that dark, light and print need no second list.
+
+  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const colours = (name) => style(name).split(/\s+/);
+
+  function between(from, to, share) {
+    const parts = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+    const [a, b] = [parts(from), parts(to)];
+    return `rgb(${a.map((value, i) => Math.round(value + share * (b[i] - value))).join(",")})`;
+  }
+
+  function colourOf(stage) {
+    const ramp = colours("--ramp");
+    const siblings = stages.filter((other) => other.phase === stage.phase);
+    const place = siblings.length > 1 ? siblings.indexOf(stage) / (siblings.length - 1) : 0.25;
+    const at = Math.min(place * (ramp.length - 1), ramp.length - 1.000001);
+    return between(ramp[Math.floor(at)], ramp[Math.floor(at) + 1], at % 1);
+  }
+
+  // The first phase chosen is drawn plainly; further ones differ in dash or mark, for colours start anew in each.
+  const phaseStyle = (list, stage) => list[[...new Set(chosen().map((other) => other.phase))].indexOf(stage.phase) % list.length];
+  const escaped = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+  const chosen = () => stages.filter((_, i) => state.chosen.has(i));
+  const known = (value) => value !== null && value !== undefined;
+
+  // Axes and layout.
+
+  function steps(low, high) {
+    const values = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+      for (const digit of high / low > 300 ? [1] : [1, 2, 5]) values.push(digit * 10 ** power);
+    }
+    return values;
+  }
+
+  function timeAxis(values, { dtick } = {}) {
+    const positive = values.filter((value) => value > 0);
+    const [low, high] = [Math.min(...positive), Math.max(...positive)];
+    if (!positive.length || !isLog(positive)) return { rangemode: "tozero", dtick };
+    const ticks = steps(low, high);
+    const range = [Math.log10(low) - 0.06, Math.log10(high) + 0.06];
+    return { type: "log", range, tickvals: ticks, ticktext: ticks.map((value) => value.toLocaleString("en")) };
+  }
+
+  function isLog(values) {
+    if (state.times !== "auto") return state.times === "log";
+    const sorted = [...values].sort((a, b) => a - b);
+    return sorted[sorted.length - 1] / sorted[0] > LOG_FROM;
+  }
+
+  function layoutOf(height, axes) {
+    const axis = {
+      gridcolor: style("--grid"), linecolor: style("--hairline"), zeroline: false, automargin: true, ticks: "",
+      separatethousands: true, title: { standoff: 8 }, fixedrange: false,
+    };
+    return {
+      height, margin: { l: 44, r: 12, t: 8, b: 34 }, hovermode: "closest", showlegend: false, separators: ".,",
+      font: { family: style("--sans"), size: 12, color: style("--muted") },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: "zoom",
+      hoverlabel: { bgcolor: style("--paper"), bordercolor: style("--hairline"), font: { color: style("--ink"), family: style("--sans") } },
+      ...axes, xaxis: { ...axis, showgrid: false, showline: true, ...axes.xaxis }, yaxis: { ...axis, ...axes.yaxis },
+    };
+  }
+
+  const drawing = (traces, layout) => ({ traces, layout });
+  const missing = (sentence) => ({ sentence });
+
+  // Latency against load: a chart a phase.
+
+  function loadAxis(group) {
+    const distinct = (key) => new Set(group.map((stage) => stage[key]).filter(known)).size > 1;
+    if (distinct("asked")) return { at: (stage) => stage.asked, title: "offered, req/s" };
+    if (distinct("cap")) return { at: (stage) => stage.cap, title: "concurrency", log: true };
+    const prefix = commonStart(group.map((stage) => stage.name));
+    return { at: (stage) => escaped(stage.name.slice(prefix.length)), title: escaped(prefix.replace(/[\s_:=-]+$/, "")), named: true };
+  }
+
+  function commonStart(names) {
+    let length = 0;
+    while (names.length > 1 && names.every((name) => name.length > length && name[length] === names[0][length])) length += 1;
+    return names[0].slice(0, length).replace(/[0-9.]+$/, "");
+  }
+
+  function quantileTrace(group, axis, key) {
+    const metric = (stage) => stage.metrics[state.metric][key];
+    const seen = group.filter((stage) => known(metric(stage)[0]) && known(axis.at(stage)));
+    const arm = (stage, end) => (known(metric(stage)[end]) ? Math.abs(metric(stage)[end] - metric(stage)[0]) : 0);
+    const bounded = (stage) => known(metric(stage)[1]) && known(metric(stage)[2]);
+    const colour = style(key === "p50" ? "--accent" : "--ink");
+    return {
+      type: "scatter", mode: "lines+markers", name: key, x: seen.map(axis.at), y: seen.map((stage) => metric(stage)[0]),
+      line: { color: colour, width: 1.6, dash: key === "p50" ? "solid" : "dash" },
+      marker: { color: colour, size: 8, symbol: seen.map((stage) => (bounded(stage) || state.metric === "itl" ? "circle" : "circle-open")) },
+      error_y: {
+        type: "data", symmetric: false, thickness: 1.2, width: 4, color: colour,
+        array: seen.map((stage) => arm(stage, 2)), arrayminus: seen.map((stage) => arm(stage, 1)),
+      },
+      text: seen.map((stage) => escaped(stage.name)),
+      hovertemplate: `%{text}<br>${METRICS[state.metric]} ${key} %{y:,.4~g} ms<extra></extra>`,
+    };
+  }
+
+  function byLoad(element) {
+    const group = stages.filter((stage) => stage.phase === element.dataset.phase);
+    const axis = loadAxis(group);
+    const traces = ["p50", "p99"].map((key) => quantileTrace(group, axis, key)).filter((trace) => trace.x.length);
+    if (!traces.length) return missing(`No stage has a ${METRICS[state.metric]}.`);
+    const xs = [...new Set(traces.flatMap((trace) => trace.x))];
+    const reach = traces.flatMap((trace) => trace.y.flatMap((y, i) => [y - trace.error_y.arrayminus[i], y + trace.error_y.array[i]]));
+    const xaxis = axis.named ? { type: "category" } : { tickvals: xs, type: axis.log ? "log" : "linear" };
+    return drawing(traces, layoutOf(260, { xaxis: { ...xaxis, title: { text: axis.title, standoff: 6 } }, yaxis: timeAxis(reach) }));
+  }
+
+  // Rates and outcomes: all stages.
+
+  function achieved() {
+    const offered = stages.filter((stage) => known(stage.asked));
+    if (!offered.length) return missing("No stage had an offered rate: each sent as fast as its cap on concurrency allowed.");
+    const x = offered.map((stage) => stage.asked);
+    const most = 1.08 * Math.max(...x, ...offered.map((stage) => stage.sent || 0));
+    const trace = (key, name, symbol, color) => ({
+      type: "scatter", mode: "markers", name, x, y: offered.map((stage) => stage[key]), text: offered.map((stage) => escaped(stage.name)),
+      marker: { size: 10, symbol, color, line: { color, width: 1.6 } }, hovertemplate: `%{text}<br>${name} %{y:,.4~g} of %{x:,.4~g} req/s<extra></extra>`,
+    });
+    const ideal = { type: "scatter", mode: "lines", x: [0, most], y: [0, most], hoverinfo: "skip", line: { color: style("--muted"), width: 1, dash: "dot" }, name: "as offered" };
+    const traces = [ideal, trace("sent", "sent", "circle-open", style("--muted")), trace("done", "answered well", "circle", style("--accent"))];
+    const layout = layoutOf(300, { xaxis: { range: [0, most], title: { text: "offered", standoff: 6 } }, yaxis: { range: [0, most] } });
+    return drawing(traces, { ...layout, showlegend: true, legend: { x: 0.02, y: 0.98, bgcolor: "rgba(0,0,0,0)" } });
+  }
+
+  const rowHeight = () => Math.max(90, 50 + 20 * stages.length);
+
+  function rowsLayout(xaxis) {
+    const places = stages.map((_, i) => i);
+    const text = stages.map((stage) => escaped(stage.name.length > 24 ? `${stage.name.slice(0, 23)}…` : stage.name));
+    const yaxis = { tickvals: places, ticktext: text, autorange: "reversed", showgrid: false, ticklabelstandoff: 6 };
+    return { ...layoutOf(rowHeight(), { xaxis: { showline: false, ...xaxis }, yaxis }), bargap: 0.42, barmode: "stack" };
+  }
+
+  function output() {
+    if (!stages.some((stage) => known(stage.output))) return missing("The output tokens of no stage are known.");
+    const trace = {
+      type: "bar", orientation: "h", y: stages.map((_, i) => i), x: stages.map((stage) => stage.output), marker: { color: stages.map(colourOf) },
+      text: stages.map((stage) => (known(stage.output) ? stage.output.toLocaleString("en") : "unknown")), textposition: "outside",
+      constraintext: "none", textfont: { size: 12 }, cliponaxis: false, hoverinfo: "skip",
+    };
+    const layout = rowsLayout({ visible: false });
+    return drawing([trace], { ...layout, margin: { ...layout.margin, r: 50, b: 8 } });
+  }
+
+  function outcome() {
+    const statuses = [...new Set(stages.flatMap((stage) => Object.keys(stage.statuses)))].sort((a, b) => (b === "ok") - (a === "ok") || a.localeCompare(b));
+    const palette = colours("--outcomes");
+    const traces = statuses.map((status, place) => ({
+      type: "bar", orientation: "h", name: escaped(status.replaceAll("_", " ")), y: stages.map((_, i) => i),
+      x: stages.map((stage) => (stage.attempted ? (stage.statuses[status] || 0) / stage.attempted : 0)),
+      customdata: stages.map((stage) => stage.statuses[status] || 0),
+      marker: { color: status === "ok" ? style("--ok") : palette[(place - 1 + palette.length) % palette.length] },
+      hovertemplate: `%{customdata:,} ${escaped(status)}<extra></extra>`,
+    }));
+    const annotations = stages.map((stage, i) => ({ xref: "paper", x: 1.01, y: i, xanchor: "left", showarrow: false, text: failures(stage), font: { size: 12 } }));
+    const layout = rowsLayout({ tickformat: ".0%", range: [0, 1], fixedrange: true });
+    const legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" };
+    return drawing(traces, { ...layout, annotations, legend, showlegend: true, margin: { ...layout.margin, r: 150, t: 30 } });
+  }
+
+  function failures(stage) {
+    const failed = Object.entries(stage.statuses).filter(([status]) => status !== "ok");
+    return failed.length ? failed.map(([status, n]) => `${n.toLocaleString("en")} ${escaped(status.replaceAll("_", " "))}`).join(", ") : "all well";
+  }
+
+  // Distributions and courses: the stages chosen.
+
+  function ecdf(element) {
+    const metric = element.dataset.metric;
+    const seen = chosen().filter((stage) => stage.ecdf[metric]);
+    if (!seen.length) return missing(nothing(metric));
+    const traces = seen.map((stage) => {
+      const x = stage.ecdf[metric];
+      return {
+        type: "scatter", mode: "lines", name: escaped(stage.name), x, y: x.map((_, i) => i / (x.length - 1)),
+        line: { color: colourOf(stage), width: 1.8, dash: phaseStyle(DASHES, stage) },
+        hovertemplate: `${escaped(stage.name)}<br>%{y:.1%} within %{x:,.4~g} ms<extra></extra>`,
+      };
+    });
+    const xaxis = timeAxis(traces.flatMap((trace) => trace.x));
+    return drawing(traces, layoutOf(270, { xaxis, yaxis: { tickformat: ".0%", range: [0, 1.01], tickvals: [0, 0.25, 0.5, 0.75, 0.9, 1] } }));
+  }
+
+  function scatter(element) {
+    const metric = element.dataset.metric;
+    const seen = chosen().filter((stage) => stage.scatter[metric]);
+    if (!seen.length) return missing(nothing(metric));
+    const traces = seen.map((stage) => ({
+      type: "scatter", mode: "markers", name: escaped(stage.name), x: stage.scatter[metric][0], y: stage.scatter[metric][1],
+      marker: { color: colourOf(stage), size: 4, opacity: 0.55, symbol: phaseStyle(MARKS, stage) },
+      hovertemplate: `${escaped(stage.name)}<br>%{y:,.4~g} ms at %{x:,.1f} s<extra></extra>`,
+    }));
+    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(), yaxis: timeAxis(traces.flatMap((trace) => trace.y)) }));
+  }
+
+  const secondsAxis = () => ({ title: { text: "seconds", standoff: 6 }, rangemode: "tozero" });
+  const nothing = (metric) => (state.chosen.size ? `The stages chosen have no ${METRICS[metric]}.` : "No stage is chosen.");
+
+  function stepTrace(stage, values, dash, unit) {
+    return {
+      type: "scatter", mode: "lines", name: escaped(stage.name), x: stage.bins.at, y: values,
+      line: { color: colourOf(stage), width: 1.5, dash, shape: "hv" },
+      hovertemplate: `${escaped(stage.name)}<br>%{y:,.4~g} ${unit} at %{x:,.1f} s<extra></extra>`,
+    };
+  }
+
+  function course(element) {
+    const key = element.dataset.course;
+    const seen = chosen().filter((stage) => stage.bins);
+    if (!seen.length) return missing("No stage is chosen.");
+    const traces = seen.map((stage) => stepTrace(stage, stage.bins[key], phaseStyle(DASHES, stage), key === "tokens" ? "tok/s" : "in flight"));
+    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(), yaxis: { rangemode: "tozero" } }));
+  }
+
+  function flow() {
+    const seen = chosen().filter((stage) => stage.bins);
+    if (!seen.length) return missing("No stage is chosen.");
+    const scheduled = seen.filter((stage) => stage.bins.scheduled.some(known));
+    const traces = [
+      ...scheduled.map((stage) => stepTrace(stage, stage.bins.scheduled, "dot", "scheduled/s")),
+      ...seen.map((stage) => stepTrace(stage, stage.bins.completed, "solid", "answered/s")),
+    ];
+    return drawing(traces, layoutOf(240, { xaxis: secondsAxis(), yaxis: { rangemode: "tozero" } }));
+  }
+
+  // Drawing.
+
+  const CHARTS = { byLoad, achieved, output, outcome, ecdf, scatter, course, flow };
+
+  function draw(element) {
+    const chart = CHARTS[element.dataset.chart](element);
+    if (chart.sentence) {
+      Plotly.purge(element);
+      const note = Object.assign(document.createElement("p"), { className: "empty", textContent: chart.sentence });
+      element.replaceChildren(note);
+      return Promise.resolve();
+    }
+    element.querySelector(".empty")?.remove();
+    return Plotly.react(element, chart.traces, { ...chart.layout, width: Math.floor(element.clientWidth) }, CONFIG);
+  }
+
+  function drawAll() {
+    const plots = [...document.querySelectorAll(".plot")];
+    return Promise.all(plots.map(draw)).then(() => {
+      root.dataset.charts = plots.every((plot) => plot.childElementCount) ? "drawn" : "failed";
+    });
+  }
+
+  // The reader's choice.
+
+  const node = (name, properties, ...children) => {
+    const element = Object.assign(document.createElement(name), properties);
+    element.append(...children);
+    return element;
+  };
+
+  function choose(indexes) {
+    state.chosen = new Set(indexes);
+    for (const box of document.querySelectorAll("#selector [name=stage]")) box.checked = state.chosen.has(Number(box.value));
+    drawAll();
+  }
+
+  function stageBox(stage, index) {
+    const box = node("input", { type: "checkbox", name: "stage", value: String(index), checked: state.chosen.has(index) });
+    box.addEventListener("change", () => choose(box.checked ? [...state.chosen, index] : [...state.chosen].filter((i) => i !== index)));
+    const label = node("label", {}, box, stage.name);
+    label.dataset.stage = String(index);
+    return label;
+  }
+
+  function phaseSet(phase) {
+    const members = stages.map((stage, i) => [stage, i]).filter(([stage]) => stage.phase === phase);
+    const only = node("button", { type: "button", title: "Show only these", textContent: phase || "stages" });
+    only.addEventListener("click", () => choose(members.map(([, i]) => i)));
+    return node("fieldset", {}, node("legend", {}, only), ...members.map(([stage, i]) => stageBox(stage, i)));
+  }
+
+  function radioSet(key, legend, choices) {
+    const buttons = Object.entries(choices).map(([value, title]) => {
+      const radio = node("input", { type: "radio", name: key, value, checked: value === state[key] });
+      radio.addEventListener("change", () => { state[key] = value; drawAll(); });
+      return node("label", {}, radio, title);
+    });
+    return node("fieldset", {}, node("legend", { textContent: legend }), ...buttons);
+  }
+
+  function paintSwatches() {
+    for (const label of document.querySelectorAll("#selector [data-stage]")) {
+      label.style.setProperty("--swatch", colourOf(stages[Number(label.dataset.stage)]));
+    }
+  }
+
+  function loadFigures() {
+    const box = document.getElementById("by-load");
+    const series = phases.filter((phase) => stages.filter((stage) => stage.phase === phase).length > 1);
+    box.closest(".group").hidden = !series.length;
+    box.classList.add(["one", "one", "two", "three"][Math.min(series.length, 3)]);
+    box.append(...series.map((phase) => {
+      const plot = node("div", { className: "plot" });
+      Object.assign(plot.dataset, { chart: "byLoad", phase });
+      return node("figure", {}, node("figcaption", {}, phase || "all stages"), plot);
+    }));
+  }
+
+  function label() {
+    for (const plot of document.querySelectorAll(".plot")) {
+      plot.setAttribute("role", "img");
+      plot.setAttribute("aria-label", `Chart: ${plot.previousElementSibling.textContent}. Its numbers are in the tables.`);
+    }
+  }
+
+  function repaint() {
+    paintSwatches();
+    return drawAll();
+  }
+
+  function printing(on) {
+    root.classList.toggle("printing", on);
+    if (on) for (const details of document.querySelectorAll("#percentiles details, #doubts details")) details.open = true;
+    repaint();
+  }
+
+  function start() {
+    const largest = phases.reduce((best, phase) => {
+      const size = (name) => stages.filter((stage) => stage.phase === name).length;
+      return size(phase) >= size(best) ? phase : best;
+    }, phases[0]);
+    state.chosen = new Set([...stages.keys()].filter((i) => stages[i].phase === largest));
+    document.getElementById("selector").append(...phases.map(phaseSet), radioSet("times", "times", { auto: "auto", linear: "linear", log: "log" }));
+    document.getElementById("metric").append(radioSet("metric", "latency", METRICS));
+    loadFigures();
+    label();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+    addEventListener("beforeprint", () => printing(true));
+    addEventListener("afterprint", () => printing(false));
+    let wait = 0;
+    addEventListener("resize", () => { clearTimeout(wait); wait = setTimeout(drawAll, 120); });
+    return repaint();
+  }
+
+  start().catch((error) => {
+    root.dataset.charts = "failed";
+    throw error;
+  });
+})();

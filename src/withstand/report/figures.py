@@ -1,0 +1,65 @@
+"""The few numbers of a run that one would tell a colleague: each with its unit and the stage that it was seen in."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from withstand.metrics.summary import StageSummary, Summary
+from withstand.report.numbers import count, number, percent
+
+Reader = Callable[[StageSummary], float | None]
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A key figure."""
+
+    label: str
+    value: str
+    unit: str
+    note: str
+
+
+def figures(summary: Summary) -> Iterator[Figure]:
+    """In the order of interest; what is not known is left out."""
+    stages = summary.stages
+    yield from _answered(stages)
+    yield from _span("TTFT, median", stages, lambda s: s.ttft.percentiles.get("p50"))
+    yield from _span("ITL, median", stages, lambda s: s.itl.percentiles.get("p50"))
+    yield from _best("Output", "tok/s", stages, lambda s: s.output_throughput)
+    yield from _best("Answers", "req/s", stages, lambda s: s.request_throughput)
+    yield from _best("Goodput", "req/s", stages, lambda s: s.request_goodput)
+    yield from _own_lateness(stages)
+
+
+def _answered(stages: tuple[StageSummary, ...]) -> Iterator[Figure]:
+    completed, attempted = sum(s.completed for s in stages), sum(s.attempted for s in stages)
+    if attempted:
+        note = f"{count(completed)} of {count(attempted)} requests"
+        yield Figure("Answered well", percent(completed / attempted), "", note)
+
+
+def _span(label: str, stages: tuple[StageSummary, ...], read: Reader) -> Iterator[Figure]:
+    """The lowest, and in the note the highest."""
+    known = _known(stages, read)
+    if not known:
+        return
+    (low, at_low), (high, at_high) = known[0], known[-1]
+    note = f"at {at_low}" if high == low else f"at {at_low}, up to {number(high)} ms at {at_high}"
+    yield Figure(label, number(low), "ms", note)
+
+
+def _best(label: str, unit: str, stages: tuple[StageSummary, ...], read: Reader) -> Iterator[Figure]:
+    if known := _known(stages, read):
+        high, at = known[-1]
+        yield Figure(label, number(high), unit, f"at {at}" if len(known) == 1 else f"at most, at {at}")
+
+
+def _own_lateness(stages: tuple[StageSummary, ...]) -> Iterator[Figure]:
+    if known := _known(stages, lambda s: s.lateness.percentiles.get("p99")):
+        yield Figure("Our own lateness", number(known[-1][0]), "ms", f"p99 of sends, at worst, at {known[-1][1]}")
+
+
+def _known(stages: tuple[StageSummary, ...], read: Reader) -> list[tuple[float, str]]:
+    """(value, stage's name) from low to high."""
+    values = [(value, stage.name) for stage in stages if (value := read(stage)) is not None]
+    return sorted(values, key=lambda pair: pair[0])

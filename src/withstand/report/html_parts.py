@@ -1,0 +1,135 @@
+"""The page's prose: masthead, doubts, key figures, plan and machine, definitions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from withstand.metrics.catalogue import CATALOGUE
+from withstand.metrics.summary import Summary
+from withstand.report.about import About
+from withstand.report.figures import Figure, figures
+from withstand.report.markup import Markup, joined, tag
+from withstand.report.numbers import counted, seconds
+from withstand.report.standing import Case, Heard, heard, standing
+
+_DEFINED = (
+    "ttft",
+    "tpot",
+    "itl",
+    "e2el",
+    "response",
+    "output_throughput",
+    "achieved_rate",
+    "concurrency_peak",
+    "steady",
+)
+
+
+def masthead(summary: Summary, about: About) -> Markup:
+    """What was measured, on what, and whether it stands."""
+    verdict = standing(summary)
+    return tag(
+        "header",
+        tag("p", "Load test", class_="eyebrow"),
+        tag("h1", about.title),
+        tag("p", _extent(summary), class_="extent"),
+        tag("p", _place(summary, about), class_="place"),
+        tag("p", verdict.sentence, class_=f"verdict {verdict.level}"),
+    )
+
+
+def _extent(summary: Summary) -> str:
+    phases = {stage.phase for stage in summary.stages if stage.phase}
+    requests = sum(stage.attempted for stage in summary.stages)
+    duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
+    extent = f"{counted(requests, 'request')} in {counted(len(summary.stages), 'stage')}"
+    extent += f" of {counted(len(phases), 'phase')}" if phases else ""
+    return f"{extent}, {seconds(duration_s)} of load" if duration_s else extent
+
+
+def _place(summary: Summary, about: About) -> str:
+    when = about.created_utc and about.created_utc.replace("T", " ").replace("Z", " UTC")
+    facts = [about.engine, summary.target, summary.backend, when]
+    return " · ".join(fact for fact in facts if fact)
+
+
+def doubts(summary: Summary) -> Markup:
+    """Each kind once; nothing at all where there is none."""
+    said = heard(summary)
+    if not said:
+        return Markup()
+    items = tag("ol", *(_doubt(doubt) for doubt in said), class_="doubts")
+    return tag("section", tag("h2", "Doubts"), tag("div", items, class_="body"), id="doubts")
+
+
+def _doubt(doubt: Heard) -> Markup:
+    first, *others = doubt.cases
+    kind = doubt.kind.replace("_", " ")
+    label = f"{kind}, blocks the headline" if doubt.blocking else kind
+    return tag(
+        "li",
+        tag("p", label, class_="kind"),
+        tag("p", doubt.sentence, class_="sentence"),
+        _places(first.stages, "Stage", "Stages"),
+        tag("p", doubt.remedy, class_="remedy"),
+        _alike(others),
+        class_="blocking" if doubt.blocking else "",
+    )
+
+
+def _places(stages: Sequence[str], one: str, many: str) -> Markup:
+    if not stages:
+        return Markup()
+    return tag("p", f"{one if len(stages) == 1 else many} {', '.join(stages)}", class_="where")
+
+
+def _alike(cases: Sequence[Case]) -> Markup:
+    """The same doubt with the numbers of other stages, folded away."""
+    if not cases:
+        return Markup()
+    items = [tag("li", tag("b", ", ".join(case.stages)), " ", case.sentence) for case in cases]
+    stages = sum(len(case.stages) for case in cases)
+    return tag("details", tag("summary", f"Alike in {counted(stages, 'more stage')}"), tag("ul", *items))
+
+
+def key_figures(summary: Summary) -> Markup:
+    """A row of large numbers."""
+    return tag("dl", *(_figure(figure) for figure in figures(summary)), class_="figures")
+
+
+def _figure(figure: Figure) -> Markup:
+    unit = tag("span", figure.unit, class_="unit") if figure.unit else Markup()
+    value = tag("dd", figure.value, " " if figure.unit else "", unit, class_="value")
+    return tag("div", tag("dt", figure.label), value, tag("dd", figure.note, class_="note"))
+
+
+def circumstances(about: About) -> Markup:
+    """The client's own error, the machine, the plan."""
+    facts = {"withstand": about.version, "engine": about.engine, **about.machine, "client": about.client_error}
+    known = {name: fact for name, fact in facts.items() if fact}
+    return joined(
+        tag("div", tag("h3", "Machine"), _tree(known), class_="column"),
+        tag("div", tag("h3", "Plan"), _tree(about.plan), class_="column"),
+    )
+
+
+def _tree(value: Any) -> Markup:
+    """A nested plan as nested lists; what is not set is left out."""
+    if isinstance(value, Mapping):
+        rows = [(str(key), item) for key, item in value.items() if item not in (None, {}, [], "", ())]
+        return tag("dl", *(joined(tag("dt", key), tag("dd", _tree(item))) for key, item in rows), class_="tree")
+    if isinstance(value, list | tuple):
+        if any(isinstance(item, Mapping) for item in value):
+            return joined(*(_branch(place, item) for place, item in enumerate(value)))
+        return joined(", ".join(str(item) for item in value))
+    return joined(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def _branch(place: int, item: Any) -> Markup:
+    name = item.get("name") if isinstance(item, Mapping) else None
+    return tag("details", tag("summary", str(name or f"[{place}]")), _tree(item))
+
+
+def definitions() -> Markup:
+    """Those that a reader of this page needs, in the catalogue's words."""
+    metrics = [CATALOGUE[key] for key in _DEFINED]
+    return tag("dl", *(joined(tag("dt", m.title), tag("dd", m.definition.replace("`", ""))) for m in metrics))

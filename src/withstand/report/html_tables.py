@@ -1,0 +1,93 @@
+"""The page's tables: one row a stage, and the percentiles with their intervals. They are there without JavaScript."""
+
+from collections.abc import Callable
+from itertools import groupby
+
+from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
+from withstand.report.columns import CAPTION, COLUMNS
+from withstand.report.markup import Markup, joined, tag
+from withstand.report.numbers import count, number
+
+Row = Callable[[StageSummary], Markup]
+
+_METRICS = {
+    "ttft": "Time to first token (TTFT)",
+    "tpot": "Time per output token (TPOT)",
+    "itl": "Inter-token latency (ITL)",
+    "e2el": "End-to-end latency (E2EL)",
+    "response": "Response time, from schedule",
+    "ttft_scheduled": "TTFT from schedule",
+}
+
+
+def stages(summary: Summary) -> Markup:
+    """The overview."""
+    head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
+    table = tag("table", tag("caption", CAPTION), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1))
+    return _scrollable(table, "Stages")
+
+
+def _heading(stacked: tuple[str, str, str]) -> Markup:
+    first, second, unit = stacked
+    shown = "doubts" if first == "?" else f"{first} {second}".strip().replace(" /", "/")
+    return tag("th", shown, tag("span", unit, class_="unit") if unit else Markup(), scope="col")
+
+
+def _overview_row(stage: StageSummary) -> Markup:
+    return tag("tr", tag("th", stage.name, scope="row"), *(_cell(column.cell(stage)) for column in COLUMNS))
+
+
+def _cell(text: str) -> Markup:
+    return tag("td", text.removesuffix("!"), tag("span", " blocking", class_="bad") if text.endswith("!") else Markup())
+
+
+def _bodies(summary: Summary, row: Row, width: int) -> list[Markup]:
+    return [
+        tag("tbody", _phase_row(phase, width), *(row(stage) for stage in group))
+        for phase, group in groupby(summary.stages, key=lambda stage: stage.phase)
+    ]
+
+
+def _phase_row(phase: str | None, width: int) -> Markup:
+    if not phase:
+        return Markup()
+    return tag("tr", tag("th", phase, scope="rowgroup", colspan=str(width)), class_="phase")
+
+
+def percentiles(summary: Summary) -> Markup:
+    """A table a metric; the first is open, a metric that no stage has is left out."""
+    known = [name for name in _METRICS if any(getattr(stage, name).n for stage in summary.stages)]
+    return joined(*(_folded(name, summary, opened=name == known[0]) for name in known))
+
+
+def _folded(name: str, summary: Summary, *, opened: bool) -> Markup:
+    headings = ["n", "mean", *(f"p{p}" for p in PERCENTILES), "max"]
+    head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *(tag("th", h, scope="col") for h in headings)))
+    rows = _bodies(summary, lambda stage: _distribution_row(stage.name, getattr(stage, name)), len(headings) + 1)
+    table = tag("table", head, *rows, class_="intervals")
+    title = tag("summary", _METRICS[name], tag("span", " ms", class_="unit"))
+    return tag("details", title, _scrollable(table, _METRICS[name]), open=opened)
+
+
+def _distribution_row(stage: str, distribution: Distribution) -> Markup:
+    values = [("mean", distribution.mean), *((f"p{p}", distribution.percentiles.get(f"p{p}")) for p in PERCENTILES)]
+    cells = [_with_interval(value, distribution.intervals.get(key)) for key, value in values]
+    n, most = tag("td", count(distribution.n)), tag("td", number(distribution.max))
+    return tag("tr", tag("th", stage, scope="row"), n, *cells, most)
+
+
+def _with_interval(value: float | None, interval: Interval | None) -> Markup:
+    if interval is None or value is None:
+        return tag("td", number(value))
+    ends = f"{_end(interval.low)} to {_end(interval.high)}"
+    return tag("td", number(value), tag("small", ends))
+
+
+def _end(value: float | None) -> str:
+    """``?`` where so few values cannot bound it."""
+    return "?" if value is None else number(value)
+
+
+def _scrollable(table: Markup, name: str) -> Markup:
+    """Where the window is narrower than the table, the table scrolls, also by keyboard; the page does not."""
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=name)

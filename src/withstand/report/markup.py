@@ -1,0 +1,30 @@
+"""HTML as nested calls. Text is escaped unless it is already ``Markup``: what came from outside cannot become a tag."""
+
+from html import escape
+
+_VOID = frozenset({"br", "col", "meta"})
+
+
+class Markup(str):
+    """HTML that is already right."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str, **attributes: str | bool) -> Markup:
+    """An element. ``class_`` is class, ``aria_label`` is aria-label; True stands alone, False is left out."""
+    said = "".join(_attribute(key, value) for key, value in attributes.items())
+    opened = f"<{name}{said}>"
+    return Markup(opened if name in _VOID else f"{opened}{joined(*children)}</{name}>")
+
+
+def joined(*children: str) -> Markup:
+    """One after another, without anything between."""
+    return Markup("".join(child if isinstance(child, Markup) else escape(child) for child in children))
+
+
+def _attribute(key: str, value: str | bool) -> str:
+    name = key.rstrip("_").replace("_", "-")
+    if isinstance(value, bool):
+        return f" {name}" if value else ""
+    return f' {name}="{escape(value)}"'

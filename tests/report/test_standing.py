@@ -1,0 +1,57 @@
+from typing import Any
+
+import msgspec
+
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summary import Summary
+from withstand.report.standing import Level, heard, standing
+
+
+def doubt(kind: DoubtKind, sentence: str = "It may be.", *, blocking: bool = False) -> Doubt:
+    return Doubt(kind, sentence, "Look.", blocking)
+
+
+def doubting(sample: Any, *doubts_by_stage: tuple[Doubt, ...]) -> Summary:
+    stages = zip(sample.summary.stages, doubts_by_stage, strict=False)
+    return msgspec.structs.replace(
+        sample.summary, stages=tuple(msgspec.structs.replace(stage, doubts=doubts) for stage, doubts in stages)
+    )
+
+
+def test_blocking_doubts_are_heard_first_then_ours_then_the_setting(sample: Any) -> None:
+    few, busy, failed = DoubtKind.TOO_FEW_SAMPLES, DoubtKind.CLIENT_BUSY, DoubtKind.REQUESTS_FAILED
+    summary = doubting(sample, (doubt(few), doubt(busy)), (doubt(failed, blocking=True),))
+    assert [d.kind for d in heard(summary)] == [failed, busy, few]
+
+
+def test_the_same_doubt_is_heard_once_with_its_stages(sample: Any) -> None:
+    few = DoubtKind.TOO_FEW_SAMPLES
+    summary = doubting(sample, (doubt(few, "20."),), (doubt(few, "40."),), (doubt(few, "20."),))
+    (once,) = heard(summary)
+    assert once.sentence == "20."
+    assert [case.stages for case in once.cases] == [("prompt-32", "prompt-128"), ("prompt-64",)]
+    assert once.where == "at prompt-32, prompt-128 · alike at prompt-64"
+
+
+def test_a_doubt_about_the_run_has_no_stage(single: Any) -> None:
+    summary = msgspec.structs.replace(doubting(single, ()), doubts=(doubt(DoubtKind.WARMUP_MISSING),))
+    assert heard(summary)[0].where == ""
+
+
+def test_the_verdict_follows_the_doubts(single: Any) -> None:
+    late = DoubtKind.SENDS_LATE
+    verdicts = [
+        standing(doubting(single, doubts)) for doubts in ((), (doubt(late),), (doubt(late), doubt(late, blocking=True)))
+    ]
+    assert [v.level for v in verdicts] == [Level.STANDS, Level.DOUBTED, Level.FALLEN]
+    assert verdicts[2].sentence == "The numbers do not stand: a doubt forbids the headline."
+
+
+def test_a_run_that_was_cut_says_so_first(single: Any) -> None:
+    verdict = standing(msgspec.structs.replace(doubting(single, ()), complete=False))
+    assert verdict.level is Level.FALLEN
+    assert verdict.sentence.startswith("Partial:")
+
+
+def test_nothing_measured_is_no_good_run() -> None:
+    assert standing(Summary(stages=())).sentence == "Nothing was measured."

@@ -1,0 +1,77 @@
+"""The terminal, Markdown and CSV."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from withstand.metrics.summary import Summary
+from withstand.report.csv import csv_text
+from withstand.report.markdown import markdown
+from withstand.report.terminal import print_report
+
+Matches = Callable[[str, str], None]
+
+
+def printed(summary: Summary, width: int, *, terminal: bool = False) -> str:
+    out = io.StringIO()
+    print_report(summary, Console(file=out, width=width, force_terminal=terminal))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_terminal_as_people_read_it(sample: Any, matches: Matches, width: int) -> None:
+    text = printed(sample.summary, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text, "no number is cut"
+    matches(f"terminal_{width}.txt", text)
+
+
+def test_a_run_that_fell_as_people_read_it(fallen: Any, matches: Matches) -> None:
+    matches("terminal_fallen.txt", printed(fallen.summary, 80))
+
+
+def test_no_terminal_no_escapes_and_foreign_text_is_text(fallen: Any) -> None:
+    assert "\x1b" not in printed(fallen.summary, 80)
+    coloured = printed(fallen.summary, 200, terminal=True)
+    assert "[red]the client[/red]" in coloured
+    assert "\x1b[31m |" not in coloured
+
+
+def test_long_names_are_folded_and_numbers_stay_whole(single: Any) -> None:
+    stage = msgspec.structs.replace(single.summary.stages[0], name="a-name-that-is-far-too-long-for-eighty-columns")
+    text = printed(msgspec.structs.replace(single.summary, stages=(stage,)), 80)
+    assert "120/120" in text
+    assert "…" not in text
+
+
+def test_a_run_without_stages_is_reported() -> None:
+    assert "Nothing was measured." in printed(Summary(stages=()), 80)
+
+
+def test_markdown_as_people_read_it(sample: Any, matches: Matches) -> None:
+    matches("stages.md", markdown(sample.summary))
+
+
+def test_foreign_text_is_no_markdown(fallen: Any) -> None:
+    text = markdown(fallen.summary)
+    assert "<b>at" not in text
+    assert "\\| \\`x\\`" in text
+
+
+def test_csv_has_a_row_a_stage_with_full_numbers(sample: Any, matches: Matches) -> None:
+    text = csv_text(sample.summary)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["stage"] for row in rows] == [stage.name for stage in sample.summary.stages]
+    assert float(rows[3]["ttft_p99_ms"]) == sample.summary.stages[3].ttft.percentiles["p99"]
+    assert rows[0]["request_rate_rps"] == ""
+    matches("stages.csv", text)
+
+
+def test_a_name_is_no_formula(fallen: Any) -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text(fallen.summary))))
+    assert rows[0]["stage"] == "'=1+1"
