@@ -36,7 +36,7 @@ class Heard(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """``at a, b · alike at c``: the numbers of the sentence are those of the first, others said alike with theirs."""
+        """``at a, b · alike at c``: the sentence has the numbers of the first; the others have their own."""
         first, *others = self.cases
         alike = [name for case in others for name in case.stages]
         places = (("at", first.stages), ("alike at", alike))

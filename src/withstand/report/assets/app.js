@@ -261,11 +261,23 @@
     return Plotly.react(element, chart.traces, { ...chart.layout, width: Math.floor(element.clientWidth) }, CONFIG);
   }
 
-  function drawAll() {
+  async function drawOnce() {
     const plots = [...document.querySelectorAll(".plot")];
-    return Promise.all(plots.map(draw)).then(() => {
-      root.dataset.charts = plots.every((plot) => plot.childElementCount) ? "drawn" : "failed";
+    await Promise.all(plots.map(draw));
+    root.dataset.charts = plots.every((plot) => plot.childElementCount) ? "drawn" : "failed";
+  }
+
+  // Plotly ends a drawing later than it returns, and must not be asked for another before.
+  let running = null;
+  let again = false;
+
+  function drawAll() {
+    again = running !== null;
+    running ??= drawOnce().finally(() => {
+      running = null;
+      return again ? drawAll() : undefined;
     });
+    return running;
   }
 
   // The reader's choice.
@@ -342,7 +354,7 @@
     repaint();
   }
 
-  function start() {
+  async function start() {
     const largest = phases.reduce((best, phase) => {
       const size = (name) => stages.filter((stage) => stage.phase === name).length;
       return size(phase) >= size(best) ? phase : best;
