@@ -177,7 +177,7 @@
     const annotations = stages.map((stage, i) => ({ xref: "paper", x: 1.01, y: i, xanchor: "left", showarrow: false, text: failures(stage), font: { size: 12 } }));
     const layout = rowsLayout({ tickformat: ".0%", range: [0, 1], fixedrange: true });
     const legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" };
-    return drawing(traces, { ...layout, annotations, legend, showlegend: true, margin: { ...layout.margin, r: 150, t: 30 } });
+    return drawing(traces, { ...layout, height: layout.height + 30, annotations, legend, showlegend: true, margin: { ...layout.margin, r: 150, t: 30 } });
   }
 
   function failures(stage) {
