@@ -13,6 +13,7 @@ from withstand.load.address import Address, Located, why
 from withstand.wire.openai_common import error_text
 
 _ANSWER_BYTES_MAX = 64 << 20
+_KNOWN_MAX = 200_000
 
 
 class Asker:
@@ -124,6 +125,7 @@ class EngineTokenizer:
         self._asker = asker
         self._path = path
         self._field = field
+        self._known: dict[int, int] = {}
         self._more: dict[str, Any] = {"add_special_tokens": False, "add_special": False}
         if model:
             self._more["model"] = model
@@ -134,7 +136,16 @@ class EngineTokenizer:
         Raises:
             TargetError: the engine does not answer as it must.
         """
-        return [self._count(text) for text in texts]
+        return [self._remembered(text) for text in texts]
+
+    def _remembered(self, text: str) -> int:
+        """Every stage asks for the same words again; the hash of a text stands for it."""
+        key = hash(text)
+        if key not in self._known:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[key] = self._count(text)
+        return self._known[key]
 
     def _count(self, text: str) -> int:
         status, answer = self._asker.ask("POST", self._path, {self._field: text, **self._more})
