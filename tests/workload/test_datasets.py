@@ -1,6 +1,5 @@
 """Datasets: lengths exact, seeds decisive, bad files said in one sentence."""
 
-import itertools
 import json
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 from shared import shared
 from withstand.errors import DatasetError, SpecError, UsageError
 from withstand.request import Request
-from withstand.spec import Inf, Poisson, Stage, Trace, Workload
+from withstand.spec import Inf, Stage, Trace, Workload
 from withstand.workload import Tokenizer, open_dataset, open_tokenizer, requests
 
 
@@ -59,30 +58,6 @@ def written(tmp_path: Path, data: Any) -> Path:
     else:
         path.write_text(data if isinstance(data, str) else json.dumps(data), "utf-8")
     return path
-
-
-def small_tokenizer(tmp_path: Path) -> Tokenizer:
-    """A real Hugging Face tokenizer, trained on the spot: most of our words are several tokens in it."""
-    from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - slow to import
-    from tokenizers import models, pre_tokenizers, trainers  # noqa: PLC0415 - same
-
-    tokenizer = HuggingFace(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator(["time and day and people of the world in a house by the water"] * 50, trainer)
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    return open_tokenizer(str(tmp_path), None)
-
-
-@pytest.mark.parametrize("which", ["tiktoken", "words", "estimate", "file"])
-@pytest.mark.parametrize("length", [1, 2, 33, 500])
-def test_random_lengths_are_exact_under_any_tokenizer(tmp_path: Path, which: str, length: int) -> None:
-    tokenizer = {"tiktoken": TIKTOKEN, "words": WORDS, "estimate": open_tokenizer("estimate", None)}.get(which)
-    tokenizer = tokenizer or small_tokenizer(tmp_path)
-    found = made("random", 20, tokenizer=tokenizer, input_len=length, output_len=7)
-    assert tokenizer.counts([text_of(r) for r in found]) == [length] * 20
-    assert {(r.prompt_tokens, r.output_tokens, r.ignore_eos) for r in found} == {(length, 7, True)}
 
 
 def test_random_lengths_lie_in_the_range_and_spread() -> None:
@@ -240,6 +215,14 @@ def test_recorded_agents_keep_their_delays(tmp_path: Path) -> None:
     assert (second.messages[0].role, text_of(second), second.think_ns) == ("user", "r", 500_000_000)
 
 
+def test_made_up_conversations_may_differ_in_turns_and_lengths() -> None:
+    found = made("conversations", 60, turns=4, first_len=20, later_len=10, range_ratio=0.5)
+    lengths = TIKTOKEN.counts([text_of(r) for r in found])
+    assert lengths == [r.prompt_tokens for r in found]
+    assert {r.turn + 1 for r in found if r.last_turn} == {2, 3, 4, 5, 6}
+    assert {n for n, r in zip(lengths, found, strict=True) if r.turn} == set(range(5, 16))
+
+
 def test_conversations_without_a_file_are_made_up() -> None:
     found = made("conversations", 4, turns=3, first_len=30, later_len=10, system_len=12, output_len=5)
     assert len(found) == 12
@@ -343,33 +326,3 @@ def test_unknown_names_and_options() -> None:
         made("random", input_len=0)
     with pytest.raises(SpecError, match="random has none"):
         made("random", stage=Stage(arrivals=Trace()))
-
-
-@pytest.mark.parametrize("name", ["engine", "/no/such/folder"])
-def test_tokenizers_that_are_not_there(name: str) -> None:
-    with pytest.raises(UsageError, match="--tokenizer"):
-        open_tokenizer(name, None)
-
-
-def test_a_broken_tokenizer_file(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"no tokenizer\.json"):
-        open_tokenizer(str(tmp_path), None)
-
-
-def test_special_tokens_inside_a_text_are_text() -> None:
-    assert TIKTOKEN.counts(["<|endoftext|>"])[0] > 1
-
-
-def test_a_duration_alone_draws_as_long_as_it_lasts() -> None:
-    stage = Stage(arrivals=Poisson(100.0), duration_s=2.0)
-    found = made("random", None, stage=stage, input_len=4)
-    assert 150 < len(found) < 250
-    assert all(r.due_ns is not None and r.due_ns < 2e9 for r in found)
-
-
-def test_endless_sessions_are_lazy() -> None:
-    workload = Workload(options={"input_len": 4})
-    stage = Stage(workload=workload)
-    stream = requests(open_dataset(workload, WORDS, "0"), stage, "0")
-    assert len(list(itertools.islice(stream, 1000))) == 1000

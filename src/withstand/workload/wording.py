@@ -30,8 +30,9 @@ scene stock career treatment approach size dog fund media sign thought list indi
 resource meeting disease
 """
 _WORDS = _TEXT.split()
-_MENDS_MAX = 24
-_COARSE_MENDS = 2
+_MENDS_MAX = 32
+_MENDS_COARSE = 2
+_MENDS_BY_WORDS = 12
 _SHORTEST = " a"
 
 
@@ -40,14 +41,19 @@ class Wording:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        counts = tokenizer.counts([f" {word}" for word in _WORDS])
-        self._words = [f" {word}" for word, count in zip(_WORDS, counts, strict=True) if count == 1]
-        if len(self._words) < len(_WORDS) // 8:
-            self._words = [f" {word}" for word in _WORDS]
+        whole = _whole_words(tokenizer)
+        words = whole if len(whole) >= len(_WORDS) // 8 else _WORDS
+        self._words = [f" {word}" for word in words]
+        self._word_tokens = max(0.1, tokenizer.counts([" ".join(words)])[0] / len(words))
 
     def rough(self, random: Random, tokens: int) -> str:
         """About that many tokens, beginning with a space."""
-        return "".join(random.choices(self._words, k=tokens))
+        return "".join(random.choices(self._words, k=self._words_for(tokens))) if tokens else ""
+
+    def chunk(self, random: Random, tokens: int) -> str:
+        """Exactly that many tokens, beginning with a space: to be shared by several texts."""
+        text = self.rough(random, tokens)
+        return text if self._word_tokens == 1 else self.mended([text], [tokens])[0]
 
     def texts(self, random: Random, lengths: Sequence[int]) -> list[str]:
         """A text of each length, not beginning with a space."""
@@ -67,17 +73,42 @@ class Wording:
             if not off:
                 return right
             for i, excess in off:
-                right[i] = self._mend(right[i], excess, fine=step >= _COARSE_MENDS)
+                right[i] = self._cut(right[i], excess, step) if excess > 0 else self._added(right[i], -excess, step)
             wrong = [i for i, _ in off]
         raise DatasetError(
             f"No text of exactly {lengths[wrong[0]]} tokens could be made with {self._tokenizer.name}; "
             "choose another --tokenizer or length."
         )
 
-    def _mend(self, text: str, excess: int, *, fine: bool) -> str:
-        """Words are added or cut; where that does not settle it (words that are no whole tokens), the shortest one."""
-        if excess > 0:
-            return " ".join(text.split(" ")[:-excess]) if text.count(" ") >= excess else text[: -max(1, excess)]
-        if fine:
-            return text + _SHORTEST * -excess
-        return text + "".join(self._words[(len(text) + i) % len(self._words)] for i in range(-excess))
+    def _cut(self, text: str, excess: int, step: int) -> str:
+        """Without its last words, or its last letter where words are too coarse."""
+        fewer = text.rsplit(" ", self._words_for(excess))[0]
+        if step >= _MENDS_BY_WORDS or not fewer or fewer == text:
+            return text[:-1].rstrip(" ")
+        return fewer
+
+    def _added(self, text: str, missing: int, step: int) -> str:
+        """With more words; then with the shortest; then with a letter."""
+        if step >= _MENDS_BY_WORDS:
+            return text + _SHORTEST.strip()
+        if step >= _MENDS_COARSE:
+            more = _SHORTEST * missing
+        else:
+            more = "".join(self._words[(len(text) + i) % len(self._words)] for i in range(self._words_for(missing)))
+        return text + more if text else more.lstrip()
+
+    def _words_for(self, tokens: int) -> int:
+        return max(1, round(tokens / self._word_tokens))
+
+
+def _whole_words(tokenizer: Tokenizer) -> list[str]:
+    """The words that are one token each. Groups are tried, and halved where they fail: counting may be slow."""
+    whole: list[str] = []
+    groups = [_WORDS]
+    while groups:
+        counts = tokenizer.counts([" ".join(group) for group in groups])
+        tried = list(zip(groups, counts, strict=True))
+        whole += [word for group, count in tried if count == len(group) for word in group]
+        failed = [group for group, count in tried if count != len(group) and len(group) > 1]
+        groups = [half for group in failed for half in (group[: len(group) // 2], group[len(group) // 2 :])]
+    return whole

@@ -17,7 +17,8 @@ from withstand.request import Message
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
-from withstand.workload.datasets.openai_jsonl import message, raw
+from withstand.workload.datasets.made_up import drawn
+from withstand.workload.datasets.openai_jsonl import messages_in, raw
 from withstand.workload.datasets.sharegpt import messages_of, read_conversations
 from withstand.workload.files import read_lines, read_text
 from withstand.workload.tokenizers import Tokenizer
@@ -25,6 +26,8 @@ from withstand.workload.wording import Wording
 
 EXPECTED = 'lines of {"conversation_id": …, "role": …, "content": …}, or ShareGPT\'s JSON'
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
+_OUTPUT_LEN = 128
+"""Of made-up conversations, where no other is set."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +44,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a system prompt that all share."""
     first_len: Tokens = 256
     later_len: Tokens = 64
+    range_ratio: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    """Of the number of turns and of their lengths, as in ``random``."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -65,14 +70,13 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     return FromFile("conversations", rows, maker.convert, seed=seed)
 
 
-def _recorded(path: str) -> list[list[Line] | str]:
-    head = read_text(path, "conversations", EXPECTED).lstrip()
-    if head.startswith("["):
-        return [_lines_of(messages_of(row)) for row in read_conversations(path, "conversations")]
+def _recorded(path: str) -> Sequence[list[Line] | msgspec.Raw]:
+    if read_text(path, "conversations", EXPECTED).lstrip().startswith("["):
+        return read_conversations(path, "conversations")
     conversations: dict[str, list[Line]] = {}
     for number, row in read_lines(path, "conversations", EXPECTED):
-        if "messages" in row and isinstance(row["messages"], list):
-            conversations[f"line {number}"] = [Line(message(m)) for m in row["messages"]]
+        if messages := messages_in(row.get("messages")):
+            conversations[f"line {number}"] = [Line(message) for message in messages]
         elif "conversation_id" in row and "role" in row:
             conversations.setdefault(str(row["conversation_id"]), []).extend(_agent_lines(row))
         else:
@@ -80,8 +84,11 @@ def _recorded(path: str) -> list[list[Line] | str]:
     return list(conversations.values())
 
 
-def _lines_of(messages: list[Message] | str) -> list[Line] | str:
-    return messages if isinstance(messages, str) else [Line(m) for m in messages]
+def _lines_of(row: list[Line] | msgspec.Raw) -> list[Line] | str:
+    if isinstance(row, list):
+        return row
+    messages = messages_of(row)
+    return messages if isinstance(messages, str) else [Line(message) for message in messages]
 
 
 def _agent_lines(row: dict[str, Any]) -> Iterator[Line]:
@@ -119,11 +126,13 @@ class _Maker:
         self._tokenizer = tokenizer
         self._think = Random(f"{seed}/think")
 
-    def convert(self, batch: Sequence[list[Line] | str]) -> list[Session | str]:
+    def convert(self, batch: Sequence[list[Line] | msgspec.Raw]) -> list[Session | str]:
         """One session a conversation."""
-        return [row if isinstance(row, str) else self._session(row) for row in batch]
+        return [self._session(_lines_of(row)) for row in batch]
 
-    def _session(self, lines: list[Line]) -> Session | str:
+    def _session(self, lines: list[Line] | str) -> Session | str:
+        if isinstance(lines, str):
+            return lines
         groups = _turns_of(lines)[: self.options.max_turns]
         if len(groups) < self.options.min_turns:
             return "with too few turns"
@@ -141,7 +150,7 @@ class _Maker:
             prompt_tokens=prompt_tokens,
             output_tokens=self.options.output_len or max(1, recorded_tokens),
             ignore_eos=self._ignore_eos is True,
-            think_ns=self.think_ns(max((line.delay_s or 0.0 for line in said), default=0.0)),
+            think_ns=self.think_ns(max(0.0, *(line.delay_s or 0.0 for line in said))),
             extra_body=extra,
         )
 
@@ -177,7 +186,8 @@ class _MadeUp:
 
     name = "conversations"
     timed = False
-    finite = False
+    most: int | None = None
+    certain = True
 
     def __init__(self, maker: _Maker, words: Wording, seed: str) -> None:
         self._maker = maker
@@ -188,26 +198,28 @@ class _MadeUp:
 
     def sessions(self) -> Iterator[Session]:
         """Made as they are drawn."""
-        random, options = Random(f"{self._seed}/texts"), self._maker.options
-        lengths = [options.first_len] + [options.later_len] * (options.turns - 1)
+        random, draw = Random(f"{self._seed}/texts"), Random(f"{self._seed}/lengths")
         while True:
-            yield Session(turns=self._turns(self._words.texts(random, lengths)))
+            lengths = self._lengths(draw)
+            texts = self._words.texts(random, lengths)
+            made = enumerate(zip(texts, lengths, strict=True))
+            yield Session(turns=tuple(self._turn(place, *turn, draw) for place, turn in made))
 
-    def _turns(self, texts: list[str]) -> tuple[Turn, ...]:
-        options, turns = self._maker.options, []
-        for place, text in enumerate(texts):
-            system = [Message(role="system", content=s) for s in self._system] if place == 0 else []
-            own_len = options.first_len if place == 0 else options.later_len
-            turns.append(
-                Turn(
-                    messages=(*system, Message(role="user", content=text)),
-                    prompt_tokens=own_len + (options.system_len if place == 0 else 0),
-                    output_tokens=options.output_len or 128,
-                    ignore_eos=self._maker.ignores_eos(),
-                    think_ns=self._maker.think_ns(0.0),
-                )
-            )
-        return tuple(turns)
+    def _lengths(self, draw: Random) -> list[int]:
+        options = self._maker.options
+        later = drawn(draw, options.turns, options.range_ratio) - 1
+        return [drawn(draw, n, options.range_ratio) for n in (options.first_len, *[options.later_len] * later)]
+
+    def _turn(self, place: int, text: str, length: int, draw: Random) -> Turn:
+        options = self._maker.options
+        system = [Message(role="system", content=s) for s in self._system] if place == 0 else []
+        return Turn(
+            messages=(*system, Message(role="user", content=text)),
+            prompt_tokens=length + (options.system_len if system else 0),
+            output_tokens=drawn(draw, options.output_len or _OUTPUT_LEN, options.range_ratio),
+            ignore_eos=self._maker.ignores_eos(),
+            think_ns=self._maker.think_ns(0.0),
+        )
 
     def shortage(self) -> str:
         """There is none."""

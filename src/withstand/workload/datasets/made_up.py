@@ -1,7 +1,9 @@
 """What datasets of made-up texts share: endless sessions of one turn, made in batches."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
+from random import Random
 
 from withstand.request import Message
 from withstand.workload.dataset import Session, Turn
@@ -21,11 +23,22 @@ def one_turn(text: str, prompt_tokens: int, output_tokens: int, *, ignore_eos: b
     return Session(turns=(turn,))
 
 
+def drawn(random: Random, length: int, range_ratio: float) -> int:
+    """Evenly from length * (1 - r) to length * (1 + r), rounded outwards as vLLM's bench does; at least 1.
+
+    The inner rounding keeps 100 * 1.1 from being 111.
+    """
+    low = math.floor(round(length * (1 - range_ratio), 6))
+    high = math.ceil(round(length * (1 + range_ratio), 6))
+    return random.randint(max(1, low), high)
+
+
 class MadeUp:
     """Endless: ``lengths`` gives (input, output) tokens, ``write`` a text for each of a batch of inputs."""
 
     timed = False
-    finite = False
+    most: int | None = None
+    certain = True
 
     def __init__(
         self,

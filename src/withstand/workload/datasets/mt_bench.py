@@ -1,7 +1,8 @@
 """``mt-bench``: its 80 questions in two turns; the second is asked when the first has been answered."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -37,14 +38,14 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
             raise DatasetError(f"--dataset-path {workload.path}, line {number} has no turns; it needs {EXPECTED}.")
         rows.append(turns[: options.turns])
 
-    def convert(batch: Sequence[list[str]]) -> list[Session | str]:
+    def convert(batch: Sequence[list[str]]) -> list[Session]:
         counts = iter(tokenizer.counts([text for turns in batch for text in turns]))
         return [Session(turns=tuple(_turn(t, next(counts), workload, options) for t in turns)) for turns in batch]
 
-    return FromFile("mt-bench", rows, convert, seed=seed)
+    return FromFile("mt-bench", rows, convert, seed=seed, judged=Counter())
 
 
-def _turn(text: str, count: int, workload: Workload, options: Any) -> Turn:
+def _turn(text: str, count: int, workload: Workload, options: Options) -> Turn:
     return Turn(
         messages=(Message(role="user", content=text),),
         prompt_tokens=count,

@@ -30,7 +30,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     options = read_options(workload, Options)
     words, random = Wording(tokenizer), Random(f"{seed}/texts")
     prefixes = [
-        words.rough(Random(f"{seed}/prefix/{i}"), options.prefix_len).lstrip() for i in range(options.num_prefixes)
+        words.chunk(Random(f"{seed}/prefix/{i}"), options.prefix_len).lstrip() for i in range(options.num_prefixes)
     ]
 
     def write(lengths: list[int]) -> list[str]:

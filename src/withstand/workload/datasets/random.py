@@ -8,7 +8,7 @@ import msgspec
 
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
-from withstand.workload.datasets.made_up import MadeUp
+from withstand.workload.datasets.made_up import MadeUp, drawn
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -29,7 +29,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     """Endless prompts, none like another."""
     options = read_options(workload, Options)
     words, random = Wording(tokenizer), Random(f"{seed}/texts")
-    prefix = words.rough(Random(f"{seed.partition('/')[0]}/prefix"), options.prefix_len)
+    prefix = words.chunk(Random(f"{seed.partition('/')[0]}/prefix"), options.prefix_len)
 
     def write(lengths: list[int]) -> list[str]:
         texts = [(prefix + words.rough(random, n - options.prefix_len)).lstrip() for n in lengths]
@@ -38,14 +38,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     def lengths() -> Iterator[tuple[int, int]]:
         draw = Random(f"{seed}/lengths")
         while True:
-            yield (
-                options.prefix_len + _drawn(draw, options.input_len, options),
-                _drawn(draw, options.output_len, options),
-            )
+            own_len = drawn(draw, options.input_len, options.range_ratio)
+            yield options.prefix_len + own_len, drawn(draw, options.output_len, options.range_ratio)
 
     return MadeUp("random", lengths, write, ignore_eos=workload.ignore_eos is not False)
-
-
-def _drawn(random: Random, mean: int, options: Options) -> int:
-    spread = int(mean * options.range_ratio)
-    return max(1, random.randint(mean - spread, mean + spread))

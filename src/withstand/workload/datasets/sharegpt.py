@@ -4,7 +4,7 @@ Filtered as vLLM's bench does by default; the real file has every oddity there i
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -13,7 +13,7 @@ from withstand.request import Message
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
-from withstand.workload.files import read_json
+from withstand.workload.files import read_rows
 from withstand.workload.tokenizers import Tokenizer
 
 EXPECTED = 'a JSON list of {"conversations": [{"from": …, "value": …}, …]}'
@@ -48,7 +48,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     options = read_options(workload, Options)
     rows = read_conversations(workload.path, "sharegpt")
 
-    def convert(batch: Sequence[Any]) -> list[Session | str]:
+    def convert(batch: Sequence[msgspec.Raw]) -> list[Session | str]:
         pairs = [_pair(row, options) for row in batch]
         texts = [text for pair in pairs if isinstance(pair, tuple) for text in pair]
         counts = iter(tokenizer.counts(texts))
@@ -60,25 +60,29 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     return FromFile("sharegpt", rows, convert, seed=seed)
 
 
-def read_conversations(path: str | None, dataset: str) -> list[Any]:
+def read_conversations(path: str | None, dataset: str) -> list[msgspec.Raw]:
     """The rows of a file in ShareGPT's schema.
 
     Raises:
         DatasetError: it is no list of conversations.
     """
-    rows = read_json(path, dataset, EXPECTED)
-    if not isinstance(rows, list) or not any(isinstance(r, dict) and "conversations" in r for r in rows):
+    rows = read_rows(path, dataset, EXPECTED)
+    if not any(b'"conversations"' in bytes(row) for row in rows):
         raise DatasetError(f"--dataset-path {path} holds no conversations; {dataset} needs {EXPECTED}.")
     return rows
 
 
-def messages_of(row: Any) -> list[Message] | str:
-    """A row's messages, or why it cannot be used."""
+def messages_of(raw: msgspec.Raw, most: int | None = None) -> list[Message] | str:
+    """A row's messages, ``most`` of them, or why it cannot be used."""
+    try:
+        row = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "not UTF-8 or no JSON"
     said = row.get("conversations") if isinstance(row, dict) else None
     if not isinstance(said, list):
         return "not a conversation"
     messages = []
-    for entry in said:
+    for entry in said[:most]:
         if not isinstance(entry, dict) or not isinstance(entry.get("value"), str):
             return "with a message without text"
         role = ROLES.get(str(entry.get("from")).lower())
@@ -88,14 +92,14 @@ def messages_of(row: Any) -> list[Message] | str:
     return messages
 
 
-def _pair(row: Any, options: Options) -> tuple[str, str] | str:
+def _pair(row: msgspec.Raw, options: Options) -> tuple[str, str] | str:
     """(Prompt, answer) that stand first, whoever speaks, as vLLM's bench takes them; or why there are none."""
-    messages = messages_of(row)
+    messages = messages_of(row, most=2)
     if isinstance(messages, str):
         return messages
     if len(messages) < 2:
         return "with fewer than two messages"
-    first, second = messages[:2]
+    first, second = messages
     if options.questions_only and (first.role, second.role) != ("user", "assistant"):
         return "not beginning with a question and its answer"
     return first.content or "", second.content or ""

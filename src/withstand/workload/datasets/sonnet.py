@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from withstand.errors import DatasetError
+from withstand.errors import SpecError
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
@@ -30,11 +30,14 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     """Endless prompts out of the file's lines.
 
     Raises:
-        DatasetError: no text, or a prefix longer than the prompt.
+        DatasetError: no text.
+        SpecError: a prefix longer than the prompt.
     """
     options = read_options(workload, Options)
     if options.prefix_len >= options.input_len:
-        raise DatasetError("sonnet: workload.options.prefix_len must be below input_len.")
+        raise SpecError(
+            "The plan is wrong: sonnet's prefix must be shorter than input_len - at `$.workload.options.prefix_len`."
+        )
     text = read_text(workload.path, "sonnet", "a text file with a line of verse a line")
     lines = [line + "\n" for line in text.splitlines() if line.strip()]
     poem = _Poem(lines, tokenizer, options, Random(f"{seed}/lines"))
@@ -58,7 +61,7 @@ class _Poem:
         self._prefix, self._prefix_tokens = self._filled(iter(self._lines), self._ask_tokens, options.prefix_len)
 
     def write(self, lengths: list[int]) -> list[str]:
-        """Prompts of exactly the lengths: lines as long as they fit, then the last words of another one."""
+        """Prompts of exactly the lengths: lines as long as they fit, then a few words more."""
         texts = []
         for length in lengths:
             chosen = iter(lambda: self._random.choice(self._lines), None)
