@@ -41,9 +41,9 @@ def stage_names(loaded: Loaded) -> list[str]:
 
 def partial(folder: RunFolder) -> str:
     loaded = load_run(folder.path)
-    assert loaded.partial is not None
+    assert loaded.summary.partial is not None
     assert not loaded.summary.complete
-    return loaded.partial
+    return loaded.summary.partial
 
 
 def dead_process() -> Writer:
@@ -56,7 +56,7 @@ def test_a_whole_run_has_its_stages_without_the_warm_up() -> None:
     loaded = load_run(SAMPLE)
     assert stage_names(loaded) == ["rate-4", "concurrency-2"]
     assert [s.completed for s in loaded.summary.stages] == [12, 6]
-    assert loaded.partial is None
+    assert loaded.summary.partial is None
     assert loaded.summary.complete
     assert (loaded.summary.model_id, loaded.summary.target) == ("sample-model", "http://127.0.0.1:8000")
     assert loaded.about.machine["cores"] == "2"
@@ -103,7 +103,7 @@ def test_what_was_run_again_counts_once(folder: RunFolder) -> None:
             file.write(encode_record(msgspec.structs.replace(record, stage=3)) + b"\n")
     loaded = load_run(folder.path)
     assert [(s.name, s.attempted) for s in loaded.summary.stages] == [("concurrency-2", 6), ("rate-4", 5)]
-    assert loaded.partial is None
+    assert loaded.summary.partial is None
 
 
 def test_a_stage_without_a_record_is_not_shown(folder: RunFolder) -> None:
@@ -130,7 +130,7 @@ def test_several_runs_side_by_side(folder: RunFolder) -> None:
     assert stage_names(loaded) == ["run/rate-4", "run/concurrency-2", "other/rate-4", "other/concurrency-2"]
     assert (loaded.summary.model_id, loaded.summary.target) == (None, "http://127.0.0.1:8000")
     assert not loaded.summary.complete
-    assert (loaded.partial or "").startswith("other: Partial: the run was interrupted")
+    assert (loaded.summary.partial or "").startswith("other: Partial: the run was interrupted")
     assert loaded.about.title == "run, other"
 
 

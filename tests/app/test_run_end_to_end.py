@@ -76,6 +76,7 @@ def test_the_same_seed_sends_the_same_bytes(tmp_path: Path) -> None:
         (("bad.toml",), 2, "`speed` - at `$.stages[0]`"),
         (("none.toml",), 2, "none.toml"),
         (("--base-url", "localhost:8000"), 2, "--base-url"),
+        (("--base-url", "http://[::1"), 2, "--base-url"),
         (("--api-key-env", "NOT_SET_ANYWHERE"), 2, "NOT_SET_ANYWHERE"),
         (("--cacert", "none.pem", "--base-url", "https://127.0.0.1:9"), 2, "--cacert"),
     ],
@@ -246,8 +247,8 @@ def test_ctrl_c_drains_writes_and_reports_and_resume_goes_on(tmp_path: Path) -> 
         again = withstand("--resume", str(tmp_path / "r"), cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert [(s["name"], s["completed"]) for s in summary(tmp_path / "r")["stages"]] == [
-        ("rate-60", 15),
         ("rate-30", 15),
+        ("rate-60", 15),
     ]
 
 
@@ -281,6 +282,26 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
     records = list(RunFolder.open(tmp_path / "r").records())
     assert len(records) == len(sent)
     assert {r.status for r in records} == {Status.CANCELLED}
+
+
+def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
+    with TruthServer(QUICK, behaviour="hang") as server:
+        process = subprocess.Popen(
+            [*RUN, "--base-url", server.base_url, *SMALL],
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        while not server.truth():
+            time.sleep(0.1)
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.5)
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == 3
+    assert "Interrupted" in err
+    assert "first request failed" not in err
 
 
 def _workers(session: int) -> list[str]:

@@ -25,7 +25,7 @@ def test_an_older_report_is_replaced(tmp_path: Path, single: Any) -> None:
 
 
 def test_a_folder_that_is_not_there_is_said_with_a_cure(tmp_path: Path, single: Any) -> None:
-    with pytest.raises(StorageError, match=r"summary\.json cannot be written: No such file.*withstand report"):
+    with pytest.raises(StorageError, match=r"summary\.json cannot be written: No such file.*Choose a folder"):
         written(tmp_path / "gone", single)
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from withstand import clock
 from withstand.errors import StorageError
+from withstand.files import write_atomically
 from withstand.record import Record, Status, encode_record
-from withstand.runs import Manifest, RunFolder, RunState, machine_facts, this_process, write_atomically
+from withstand.runs import Manifest, RunFolder, RunState, machine_facts, this_process
 from withstand.spec import Plan
 
 SAMPLE = Path(__file__).parent / "samples" / "schema-1"

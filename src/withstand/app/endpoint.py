@@ -69,6 +69,18 @@ class Endpoint:
         self.asker.close()
 
 
+def check_target(target: Target) -> None:
+    """What can be wrong with a target's description, before anything is begun.
+
+    Raises:
+        UsageError: an unknown dialect, no URL, no key where one was named, no certificate.
+    """
+    plugins.load("wire", target.backend, "target.backend / --backend")
+    _headers(target)
+    if target.base_url is not None:
+        _context(target, parse_address(target.base_url))
+
+
 def _context(target: Target, address: Address) -> ssl.SSLContext | None:
     return make_context(target.cacert, insecure=target.insecure) if address.tls else None
 

@@ -45,16 +45,16 @@ class Journal:
             writer=this_process(),
             machine=machine_facts(),
             target=plan.target.base_url,
-            stages=tuple(StageEntry(name=s.name, stage=s) for s in stages),
+            stages=_entries(stages, 0),
         )
         return cls(RunFolder.create(Path(plan.output_dir) if plan.output_dir else None, manifest))
 
     @classmethod
     def reopen(cls, folder: RunFolder) -> Self:
-        """Go on with a run: stages that were cut are superseded, and planned again behind the others."""
+        """Go on with a run: stages that were cut are superseded and planned again, and so is the warm-up."""
         old = folder.manifest
-        stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if e.state in _AGAIN else e for e in old.stages]
-        again = [StageEntry(name=e.name, stage=e.stage) for e in old.stages if e.state in _AGAIN]
+        stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if _again(old, e) else e for e in old.stages]
+        again = [StageEntry(name=e.name, stage=e.stage, place=e.place) for e in old.stages if _again(old, e)]
         manifest = msgspec.structs.replace(
             old, state=RunState.RUNNING, error=None, writer=this_process(), stages=tuple(stages + again)
         )
@@ -78,7 +78,7 @@ class Journal:
 
     def pending(self) -> list[int]:
         """Places of the stages that are still to be run."""
-        return [i for i, entry in enumerate(self.manifest.stages) if entry.state is RunState.PLANNED]
+        return [i for i, entry in self.manifest.in_order() if entry.state is RunState.PLANNED]
 
     def pending_stages(self) -> tuple[Stage, ...]:
         """The same, as stages."""
@@ -86,14 +86,15 @@ class Journal:
 
     def measured(self) -> list[StageSummary]:
         """What is finished, without warm-ups, in the order of execution."""
-        entries = enumerate(self.manifest.stages)
+        entries = self.manifest.in_order()
         return [self.summarize(i) for i, e in entries if e.state is RunState.DONE and not e.stage.warmup]
 
     # Changes.
 
     def add_stages(self, stages: Sequence[Stage]) -> None:
         """More to be run, decided between stages."""
-        self._update(stages=(*self.manifest.stages, *(StageEntry(name=s.name, stage=s) for s in stages)))
+        known = self.manifest.stages
+        self._update(stages=(*known, *_entries(stages, len(known))))
 
     def engine(self, engine: EngineInfo) -> None:
         """The engine that we started ourselves."""
@@ -196,3 +197,13 @@ class Journal:
     def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:
             self._update(state=RunState.DONE)
+
+
+def _entries(stages: Sequence[Stage], first: int) -> tuple[StageEntry, ...]:
+    return tuple(StageEntry(name=s.name, stage=s, place=i) for i, s in enumerate(stages, start=first))
+
+
+def _again(manifest: Manifest, entry: StageEntry) -> bool:
+    """Whether a resumed run must run this again: it was cut, or it warmed a server up that may be cold by now."""
+    is_left = any(e.state in _AGAIN or e.state is RunState.PLANNED for e in manifest.stages)
+    return entry.state in _AGAIN or (entry.stage.warmup and entry.state is RunState.DONE and is_left)

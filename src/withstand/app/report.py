@@ -28,8 +28,6 @@ class Loaded(msgspec.Struct, frozen=True):
     summary: Summary
     series: Sequence[StageSeries]
     about: About
-    partial: str | None
-    """Why it is not whole; None = it is."""
     damaged_lines: int = 0
     """Lines of the record files that could not be read."""
 
@@ -56,8 +54,7 @@ class Loader:
     def load(self, folder: RunFolder) -> Loaded:
         """Every stage that has records and counts: no warm-up, nothing that was run again."""
         manifest = folder.manifest
-        entries = enumerate(manifest.stages)
-        shown = [i for i, e in entries if e.state in _SHOWN and not e.stage.warmup]
+        shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
         stages = [s for s in (self.stage(folder, i) for i in shown) if s.summary.attempted]
         partial = why_partial(manifest)
         summary = summarize(
@@ -68,7 +65,10 @@ class Loader:
             complete=partial is None,
         )
         return Loaded(
-            summary, [s.series for s in stages], _about(manifest, stages), partial, damaged_lines=folder.damaged_lines
+            msgspec.structs.replace(summary, partial=partial),
+            [s.series for s in stages],
+            _about(manifest, stages),
+            damaged_lines=folder.damaged_lines,
         )
 
 
@@ -104,11 +104,10 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         complete=all(run.summary.complete for run in runs),
     )
     series = [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.series]
-    partial = [f"{name}: {run.partial}" for name, run in pairs if run.partial]
+    partial = [f"{name}: {run.summary.partial}" for name, run in pairs if run.summary.partial]
+    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None)
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
-    return Loaded(
-        summary, series, about, "\n".join(partial) or None, damaged_lines=sum(run.damaged_lines for run in runs)
-    )
+    return Loaded(summary, series, about, damaged_lines=sum(run.damaged_lines for run in runs))
 
 
 def _common(values: Sequence[str | None]) -> str | None:

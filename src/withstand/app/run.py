@@ -10,7 +10,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.census import Census
-from withstand.app.endpoint import Endpoint, with_base_url
+from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
@@ -41,6 +41,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
     stages = all_stages(plan)
+    check_target(plan.target)
     _check_limits(plan, stages)
     journal = Journal.create(plan, stages, argv)
     try:
@@ -153,6 +154,8 @@ class _Measuring:
         except MeasureError as e:
             self._screen.message(f"Stage {stage.name} failed: {e}")
             return
+        if result.interrupted and stage.warmup:
+            raise KeyboardInterrupt
         self._tell(index, stage)
         if result.storage:
             raise StorageError(result.error)

@@ -9,13 +9,13 @@ from withstand.app.report import Loaded, load_runs
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.cli.screen import stage_title
+from withstand.files import write_atomically
 from withstand.report.classic import Style, classic
 from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.json import summary_json
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
-from withstand.runs import write_atomically
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "json": lambda loaded: summary_json(loaded.summary).decode(),
@@ -44,8 +44,8 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
     PATH is a run folder. Of several, the stages are shown side by side.
     """
     loaded = load_runs(paths)
-    if loaded.partial:
-        say(loaded.partial)
+    if loaded.summary.partial:
+        say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
     form = form or _form_of(output)

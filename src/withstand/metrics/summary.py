@@ -115,5 +115,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     complete: bool = True
     """False: the run was cut (a crash, Ctrl-C), and what stands here is what there was by then."""
+    partial: str | None = None
+    """Why it is not complete, and what to do about it."""
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""

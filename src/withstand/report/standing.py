@@ -85,7 +85,8 @@ def standing(summary: Summary) -> Standing:
     """The sentence that opens a report."""
     level, sentence = _judged(summary)
     if not summary.complete:
-        return Standing(Level.FALLEN, f"Partial: the run was cut, and this is what there was by then. {sentence}")
+        why = summary.partial or "Partial: the run was cut, and this is what there was by then."
+        return Standing(Level.FALLEN, f"{why} {sentence}")
     return Standing(level, sentence)
 
 

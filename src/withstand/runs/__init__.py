@@ -1,7 +1,6 @@
 """The run folder: manifest and records on disk, written so that nothing finished is ever lost."""
 
 from withstand.runs.environment import machine_facts, still_runs, this_process
-from withstand.runs.files import write_atomically
 from withstand.runs.folder import RunFolder, free_bytes
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 
@@ -16,5 +15,4 @@ __all__ = [
     "machine_facts",
     "still_runs",
     "this_process",
-    "write_atomically",
 ]

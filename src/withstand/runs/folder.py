@@ -14,8 +14,8 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
+from withstand.files import discard, make_durable, storage_error, write_atomically
 from withstand.record import Record, decode_record, encode_record
-from withstand.runs.files import discard, make_durable, storage_error, write_atomically
 from withstand.runs.manifest import SCHEMA, Manifest
 
 _MANIFEST = "run.json"

@@ -30,6 +30,8 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     stage: Stage
+    place: int = 0
+    """Where the plan has it; a stage that is run again keeps its place."""
     state: RunState = RunState.PLANNED
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -73,3 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: TokenizerFacts | None = None
     stages: tuple[StageEntry, ...] = ()
     error: str | None = None
+
+    def in_order(self) -> list[tuple[int, StageEntry]]:
+        """The stages as the plan has them, each with its index in the list."""
+        return sorted(enumerate(self.stages), key=lambda pair: (pair[1].place, pair[0]))
