@@ -23,7 +23,7 @@ from withstand.load.stage import StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
-from withstand.spec import Plan, Stage
+from withstand.spec import Inf, Plan, Stage
 from withstand.stack import EngineInfo, embedded_engine
 from withstand.workload import Tokenizer
 
@@ -139,7 +139,8 @@ class _Measuring:
 
     def _check_datasets(self) -> None:
         """A dataset that cannot serve is said before anything is sent."""
-        stages = {repr(s.workload): s for s in self._journal.pending_stages() if not s.warmup}
+        measured = [s for s in self._journal.pending_stages() if not s.warmup]
+        stages = {repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}
         for stage in stages.values():
             next(self._requests(stage), None)
 
@@ -161,6 +162,8 @@ class _Measuring:
             raise StorageError(result.error)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
+        elif told := _ended_early(stage, result):
+            self._screen.message(told)
         if result.interrupted:
             raise KeyboardInterrupt
 
@@ -228,3 +231,16 @@ class _Measuring:
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
+
+
+def _ended_early(stage: Stage, result: StageResult) -> str | None:
+    """A closed loop that only its duration should have ended has run out of prompts."""
+    if stage.duration_s is None or stage.num_prompts is not None or not isinstance(stage.arrivals, Inf):
+        return None
+    lasted_s = (result.ended_ns - result.started_ns) / 1e9
+    if result.interrupted or lasted_s >= stage.duration_s:
+        return None
+    return (
+        f"Stage {stage.name} ended after {lasted_s:.1f} of {stage.duration_s:g} s: the dataset has no more prompts. "
+        "--set workload.repeat=true begins it again."
+    )

@@ -7,7 +7,7 @@ import msgspec
 
 from withstand.errors import SpecError
 from withstand.load.stage import Stripes
-from withstand.spec import Inf, Plan, Stage, Workload, rate_rps_of
+from withstand.spec import Inf, Plan, Stage, Step, Workload, rate_rps_of
 
 _RATE_PER_WORKER_RPS = 1_000
 _CONNECTIONS_PER_WORKER = 1_000
@@ -37,6 +37,8 @@ def filled(plan: Plan, stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
     workload = stage.workload or plan.workload
+    if isinstance(stage.arrivals, Step) and stage.duration_s is None and stage.num_prompts is None:
+        stage = msgspec.structs.replace(stage, duration_s=sum(part.duration_s for part in stage.arrivals.parts))
     num_prompts = stage.num_prompts or (workload.num_prompts if stage.duration_s is None else None)
     if num_prompts is None and isinstance(stage.arrivals, Inf) and stage.max_concurrency is None:
         raise SpecError(
