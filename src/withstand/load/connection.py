@@ -8,19 +8,20 @@ import os
 import socket
 import ssl
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+import msgspec
 
 from withstand import clock
-from withstand.load.address import is_our_limit, why
+from withstand.load.address import Address, Located, is_our_limit, why
 from withstand.load.exchange import Exchange
 from withstand.load.http import HttpError
-from withstand.load.poller import READ, WRITE
-from withstand.load.stamps import ANCILLARY_BYTES, ask_for_stamps
+from withstand.load.poller import READ, WRITE, Poller
+from withstand.load.selfcheck import SelfCheck
+from withstand.load.stamps import ANCILLARY_BYTES, StampClock, ask_for_stamps
 from withstand.load.tls import TlsPipe
 from withstand.record import Status
-
-if TYPE_CHECKING:
-    from withstand.load.transport import Transport
+from withstand.spec import Timeouts
 
 READ_BYTES = 16384
 _IN_PROGRESS = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK})
@@ -36,16 +37,46 @@ class State(Enum):
     CLOSED = auto()
 
 
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a connection needs to know of where it leads."""
+
+    address: Address
+    located: Located
+    context: ssl.SSLContext | None
+    timeouts: Timeouts
+
+
+class Owner(Protocol):
+    """Whom a connection belongs to; it hears of everything that outlives an exchange."""
+
+    route: Route
+    poller: Poller
+    stamps: StampClock
+    check: SelfCheck
+
+    def opened(self, connection: "Connection") -> None:
+        """It has a descriptor."""
+
+    def closed(self, connection: "Connection") -> None:
+        """Its descriptor is gone."""
+
+    def free(self, connection: "Connection") -> None:
+        """It can serve again."""
+
+    def retry(self, exchange: Exchange) -> None:
+        """The server had closed a reused connection: send this over a fresh one."""
+
+
 class Connection:
-    """Belongs to one transport, which hears of everything that outlives an exchange."""
+    """One socket of its owner's."""
 
     __slots__ = (
         "_outgoing",
+        "_owner",
         "_served",
         "_socket",
         "_stamped",
         "_tls",
-        "_transport",
         "_writing",
         "began_ns",
         "descriptor",
@@ -55,8 +86,8 @@ class Connection:
         "state",
     )
 
-    def __init__(self, transport: "Transport") -> None:
-        self._transport = transport
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
         self._socket: socket.socket
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
@@ -73,7 +104,7 @@ class Connection:
 
     def dial(self, exchange: Exchange) -> bool:
         """Open a connection for this exchange; False = the listener's queue is full, ask again soon."""
-        located = self._transport.route.located
+        located = self._owner.route.located
         self.exchange = exchange
         self.began_ns = self.moved_ns = clock.now_ns()
         try:
@@ -86,9 +117,9 @@ class Connection:
             self._socket.close()
             return False
         self.descriptor = self._socket.fileno()
-        self._transport.opened(self)
+        self._owner.opened(self)
         self._writing = True
-        self._transport.poller.register(self.descriptor, READ | WRITE)
+        self._owner.poller.register(self.descriptor, READ | WRITE)
         if number and number not in _IN_PROGRESS:
             self._failed_to_dial(number)
         elif number == 0:
@@ -100,7 +131,7 @@ class Connection:
         if self._socket.family != socket.AF_UNIX:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stamped = ask_for_stamps(self._socket)
-        return self._socket.connect_ex(self._transport.route.located.sockaddr)
+        return self._socket.connect_ex(self._owner.route.located.sockaddr)
 
     def _failed_to_dial(self, number: int) -> None:
         now_ns = clock.now_ns()
@@ -111,7 +142,7 @@ class Connection:
             self.abandon(status, f"No connection: {os.strerror(number).lower()}", now_ns)
 
     def _connected(self) -> None:
-        route = self._transport.route
+        route = self._owner.route
         if route.context is None:
             self._write_request()
             return
@@ -176,7 +207,7 @@ class Connection:
     def _watch(self, *, writing: bool) -> None:
         if writing != self._writing:
             self._writing = writing
-            self._transport.poller.modify(self.descriptor, READ | WRITE if writing else READ)
+            self._owner.poller.modify(self.descriptor, READ | WRITE if writing else READ)
 
     # Receiving.
 
@@ -199,7 +230,7 @@ class Connection:
             if self._stamped:
                 data, ancillary, _, _ = self._socket.recvmsg(READ_BYTES, ANCILLARY_BYTES)
                 read_ns = clock.now_ns()
-                stamp_ns = self._transport.stamps.stamp_ns(ancillary, read_ns)
+                stamp_ns = self._owner.stamps.stamp_ns(ancillary, read_ns)
             else:
                 data = self._socket.recv(READ_BYTES)
                 read_ns = clock.now_ns()
@@ -258,7 +289,7 @@ class Connection:
     def _count(self, events: int, stamp_ns: int | None, read_ns: int) -> None:
         if not events:
             return
-        check = self._transport.check
+        check = self._owner.check
         check.reads += 1
         if events > 1:
             check.shared_reads += 1
@@ -273,7 +304,7 @@ class Connection:
         self._served += 1
         if exchange.answer.keep_alive and not self._outgoing:
             self.state = State.IDLE
-            self._transport.free(self)
+            self._owner.free(self)
         else:
             self._close()
         exchange.complete(now_ns)
@@ -295,7 +326,7 @@ class Connection:
         elif self._served and not exchange.retries:
             self.exchange = None
             self._close()
-            self._transport.retry(exchange)
+            self._owner.retry(exchange)
         else:
             self.abandon(Status.RESET, f"{what} before the answer began", clock.now_ns())
 
@@ -311,7 +342,7 @@ class Connection:
             return
         self.state = State.CLOSED
         if self.descriptor >= 0:
-            self._transport.poller.unregister(self.descriptor)
-            self._transport.closed(self)
+            self._owner.poller.unregister(self.descriptor)
+            self._owner.closed(self)
         if getattr(self, "_socket", None) is not None:
             self._socket.close()

@@ -3,13 +3,8 @@
 It knows sockets and exchanges; it does not know which request comes next.
 """
 
-import ssl
-
-import msgspec
-
 from withstand import clock
-from withstand.load.address import Address, Located
-from withstand.load.connection import Connection, State
+from withstand.load.connection import Connection, Route, State
 from withstand.load.exchange import Exchange
 from withstand.load.poller import Poller
 from withstand.load.selfcheck import SelfCheck
@@ -18,15 +13,6 @@ from withstand.record import Status
 from withstand.spec import Timeouts
 
 _TAIL_GRACE_NS = 1_000_000_000
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a connection needs to know of where it leads."""
-
-    address: Address
-    located: Located
-    context: ssl.SSLContext | None
-    timeouts: Timeouts
 
 
 class Transport:

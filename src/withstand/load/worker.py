@@ -11,13 +11,14 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, WithstandError
+from withstand.load.connection import Route
 from withstand.load.job import Command, Job, Report
 from withstand.load.poller import READ, Poller
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.sender import Sender
 from withstand.load.timer import Alarm
 from withstand.load.tls import make_context
-from withstand.load.transport import Route, Transport
+from withstand.load.transport import Transport
 
 _STDIN, _STDOUT = 0, 1
 _SWEEP_NS = 100_000_000
