@@ -154,9 +154,9 @@ def _about(manifest: Manifest, stages: Sequence[LoadedStage]) -> About:
         created_utc=manifest.created_utc,
         version=manifest.version,
         plan=msgspec.to_builtins(manifest.plan),
-        machine=manifest.machine,
+        machine=manifest.machine | {f"engine: {k}": v for k, v in (manifest.engine or {}).items()},
         client_error=_client_error(manifest, stages),
-        engine=", ".join(f"{k} {v}" for k, v in manifest.engine.items()) if manifest.engine else None,
+        engine=manifest.engine["name"] if manifest.engine else None,
     )
 
 
