@@ -68,10 +68,28 @@ def _signed(
         .not_valid_after(end)
         .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
     )
+    for extension, critical in _identity(key, issuer_key, is_ca=issuer is None):
+        builder = builder.add_extension(extension, critical=critical)
     if issuer:
         hosts = [*map(x509.DNSName, _NAMES), *(x509.IPAddress(ipaddress.ip_address(a)) for a in _ADDRESSES)]
         builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
     return builder.sign(issuer_key, SHA256())
+
+
+def _identity(
+    key: "EllipticCurvePrivateKey", issuer_key: "EllipticCurvePrivateKey", *, is_ca: bool
+) -> "list[tuple[x509.ExtensionType, bool]]":
+    """What strict verifiers (Python 3.13's default) ask for beside the names; each with whether it is critical."""
+    from cryptography import x509  # noqa: PLC0415 - of the dev extra
+
+    uses = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False)
+    uses |= dict.fromkeys(("encipher_only", "decipher_only"), False)
+    usage = x509.KeyUsage(digital_signature=not is_ca, key_cert_sign=is_ca, crl_sign=is_ca, **uses)
+    return [
+        (usage, True),
+        (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), False),
+    ]
 
 
 def _pem(certificate: "x509.Certificate") -> bytes:
