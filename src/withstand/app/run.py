@@ -65,6 +65,9 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     if "***" in plan.target.headers.values() or "***" in plan.target.extra_body.values():
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     journal = Journal.reopen(run_folder)
+    if not journal.pending():
+        screen.message(f"{folder} is complete; nothing is left to run.")
+        return journal.finish(screen)
     _check_limits(plan, journal.pending_stages())
     return _carry_out(plan, journal, screen, lambda _: ())
 

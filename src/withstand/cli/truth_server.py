@@ -13,4 +13,4 @@ def verb(options: tuple[str, ...]) -> None:
 
     The command line may not import what it is tested with, so the server takes over this process.
     """
-    os.execv(sys.executable, [sys.executable, "-m", "withstand.testing.truth", *options])  # noqa: S606  our own module
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "withstand.testing.truth", *options])  # noqa: S606  our own module

@@ -69,6 +69,8 @@ def parse_address(base_url: str) -> Address:
             f"target.base_url / --base-url: {base_url!r} must begin with http://, https:// or unix:/, "
             "such as http://127.0.0.1:8000."
         )
+    if port == 0:
+        raise SpecError(f"target.base_url / --base-url: {base_url!r} names port 0, where nobody can listen.")
     if parts.username or parts.query:
         raise SpecError(
             "target.base_url / --base-url must hold no user, password or query; "

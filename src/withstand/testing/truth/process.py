@@ -62,7 +62,7 @@ class TruthServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "withstand.testing.truth.child"]
+        command = [sys.executable, "-P", "-m", "withstand.testing.truth.child"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own module
         try:
             self.base_url = self._url_from(self._ask(msgspec.json.encode(self.config)))
