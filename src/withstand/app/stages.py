@@ -70,8 +70,7 @@ def stripes_of(plan: Plan, stage: Stage, cores: int) -> Stripes:
     """How many processes share the stage, and how."""
     closed = isinstance(stage.arrivals, Inf) and stage.max_concurrency is not None
     workers = plan.workers or min(_wanted_workers(stage), max(1, cores))
-    if stage.max_concurrency is not None:
-        workers = min(workers, stage.max_concurrency)
+    workers = min(workers, stage.max_concurrency or workers, stage.num_prompts or workers)
     return Stripes(
         workers=workers,
         cap=stage.max_concurrency,

@@ -1,5 +1,6 @@
 """From ``argv`` to an exit code: whatever is raised below becomes one sentence on stderr, never a traceback."""
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,9 @@ _OUR_FAULT = 3
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows only ASCII gets question marks, not an error
+            stream.reconfigure(errors="replace")
     sys.exit(exit_code_of(list(sys.argv[1:] if argv is None else argv)))
 
 

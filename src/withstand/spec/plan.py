@@ -52,7 +52,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""
     goodput: Slo = Slo()
-    workers: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    workers: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
     """Processes; None = chosen from the load asked."""
     drain_s: Annotated[float, msgspec.Meta(ge=0)] = 60.0
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
