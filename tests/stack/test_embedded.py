@@ -28,7 +28,8 @@ pytestmark = [
 ]
 
 ANOTHER_PROCESS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is born deaf to it
 from pathlib import Path
 from withstand.stack import embedded_engine
 with embedded_engine(lambda *_: None, Path(sys.argv[1]), parallel=1, context=512) as engine:

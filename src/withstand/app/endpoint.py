@@ -1,7 +1,9 @@
 """The target, made ready: address found, key read, certificate store loaded, model named."""
 
 import os
+import re
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -10,10 +12,16 @@ from withstand import __version__, plugins
 from withstand.errors import SpecError, TargetError, UsageError
 from withstand.load.address import Address, Located, locate, parse_address
 from withstand.load.ask import Asker, served_models
+from withstand.load.connection import Route
 from withstand.load.job import Job
+from withstand.load.masking import Mask
 from withstand.load.tls import make_context
-from withstand.spec import Plan, Target
+from withstand.spec import Plan, Target, secret_texts
 from withstand.wire import Ask, Dialect
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_PATH = re.compile(r"/[!-~]*")
+_HARMLESS = frozenset({"User-Agent", "Content-Type", "Accept-Encoding"})
 
 
 class Endpoint:
@@ -30,9 +38,11 @@ class Endpoint:
         self.dialect: Dialect = plugins.load("wire", target.backend, "target.backend / --backend")
         self.address: Address = parse_address(target.base_url)
         self.headers = _headers(target)
-        self._context = _context(target, self.address)
+        self._secrets = tuple(secret_values(target, self.headers))
+        context = _context(target, self.address)
         self.located: Located = locate(self.address, target.timeouts.connect_s)
-        self.asker = Asker(self.address, self.located, self._context, self.headers)
+        route = Route(address=self.address, located=self.located, context=context, timeouts=target.timeouts)
+        self.asker = Asker(route, self.headers, Mask(self._secrets))
         self.models = served_models(self.asker, self.address)
         self.model = _model(target, self.models)
 
@@ -61,6 +71,7 @@ class Endpoint:
             insecure=target.insecure,
             endpoint=self.address.url(target.endpoint or self.dialect.path),
             headers=self.headers,
+            secrets=self._secrets,
             drain_ns=int(plan.drain_s * 1e9),
         )
 
@@ -77,6 +88,8 @@ def check_target(target: Target) -> None:
     """
     plugins.load("wire", target.backend, "target.backend / --backend")
     _headers(target)
+    if target.endpoint is not None and not _PATH.fullmatch(target.endpoint):
+        raise SpecError("target.endpoint / --endpoint must be a path that begins with / and holds no blank.")
     if target.base_url is not None:
         _context(target, parse_address(target.base_url))
 
@@ -93,10 +106,19 @@ def _headers(target: Target) -> dict[str, str]:
         **target.headers,
     }
     for name, value in headers.items():
-        if any(c in name + value for c in "\r\n\0") or not (name + value).isascii():
+        if not _TOKEN.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
             raise SpecError(f"target.headers: {name!r} holds a character that no header may have.")
     key = _api_key(target)
     return headers | {"Authorization": f"Bearer {key}"} if key else headers
+
+
+def secret_values(target: Target, headers: dict[str, str]) -> Iterator[str]:
+    """What a server may have been told and must not make us write down."""
+    for name, value in headers.items():
+        if name not in _HARMLESS:
+            yield value
+            yield from value.split()[1:]
+    yield from secret_texts(target.extra_body)
 
 
 def _api_key(target: Target) -> str | None:

@@ -23,7 +23,7 @@ from withstand.load.stage import StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
-from withstand.spec import Inf, Plan, Stage
+from withstand.spec import Inf, Plan, Stage, is_redacted
 from withstand.stack import EngineInfo, embedded_engine
 from withstand.workload import Tokenizer
 
@@ -62,7 +62,7 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     plan = run_folder.manifest.plan
     if still_runs(run_folder.manifest.writer) and run_folder.manifest.state is RunState.RUNNING:
         raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
-    if "***" in plan.target.headers.values() or "***" in plan.target.extra_body.values():
+    if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     journal = Journal.reopen(run_folder)
     if not journal.pending():

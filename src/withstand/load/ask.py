@@ -9,23 +9,25 @@ from typing import Any
 import msgspec
 
 from withstand.errors import TargetError
-from withstand.load.address import Address, Located, why
+from withstand.load.address import Address, why
+from withstand.load.connection import Route
+from withstand.load.masking import Mask
 from withstand.wire.openai_common import error_text
+from withstand.wire.reply import one_line
 
 _ANSWER_BYTES_MAX = 64 << 20
 _KNOWN_MAX = 200_000
+_ANSWER_S_MAX = 30.0
 
 
 class Asker:
     """One kept connection to the endpoint; asked again where it was closed meanwhile."""
 
-    def __init__(
-        self, address: Address, located: Located, context: ssl.SSLContext | None, headers: dict[str, str]
-    ) -> None:
-        self._address = address
-        self._located = located
-        self._context = context
+    def __init__(self, route: Route, headers: dict[str, str], mask: Mask) -> None:
+        self._route = route
+        self._address = route.address
         self._headers = headers
+        self._mask = mask
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
@@ -40,7 +42,7 @@ class Asker:
                 return self._exchange(method, path, data)
             except ssl.SSLError as e:
                 raise TargetError(_tls_sentence(e)) from None
-            except (OSError, http.client.HTTPException) as e:
+            except (OSError, http.client.HTTPException, ValueError) as e:
                 self.close()
                 if attempt:
                     told = why(e) if isinstance(e, OSError) else f"not HTTP ({type(e).__name__})"
@@ -53,20 +55,25 @@ class Asker:
         headers = {**self._headers, "Host": self._address.host_header}
         self._connection.request(method, path, body=data, headers=headers)
         response = self._connection.getresponse()
-        return response.status, response.read(_ANSWER_BYTES_MAX)
+        answer = response.read(_ANSWER_BYTES_MAX)
+        if response.status != http.client.OK:
+            answer = self._mask(answer.decode("utf-8", "replace")).encode()
+        return response.status, answer
 
     def _connect(self) -> http.client.HTTPConnection:
-        raw = socket.socket(self._located.family, socket.SOCK_STREAM)
-        raw.settimeout(30)
+        route = self._route
+        raw = socket.socket(route.located.family, socket.SOCK_STREAM)
+        raw.settimeout(route.timeouts.connect_s)
         if raw.family != socket.AF_UNIX:  # head and body are two packets: without this the second waits 40 ms
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            raw.connect(self._located.sockaddr)
-            wrapped = self._context.wrap_socket(raw, server_hostname=self._address.host) if self._context else raw
+            raw.connect(route.located.sockaddr)
+            wrapped = route.context.wrap_socket(raw, server_hostname=self._address.host) if route.context else raw
         except OSError:
             raw.close()
             raise
-        connection = http.client.HTTPConnection(self._address.host, self._address.port, timeout=30)
+        wrapped.settimeout(min(_ANSWER_S_MAX, route.timeouts.read_s))
+        connection = http.client.HTTPConnection(self._address.host, self._address.port)
         connection.sock = wrapped
         connection.auto_open = 0
         return connection
@@ -104,12 +111,12 @@ def served_models(asker: Asker, address: Address) -> list[str]:
     try:
         tree = msgspec.json.decode(body)
         return [str(m["id"]) for m in tree["data"]]
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
         return []
 
 
 def _short(body: bytes) -> str:
-    return " ".join(error_text(body).split())[:200]
+    return one_line(error_text(body), 200)
 
 
 class EngineTokenizer:
@@ -154,7 +161,7 @@ class EngineTokenizer:
         try:
             tree = msgspec.json.decode(answer)
             return int(tree["count"]) if "count" in tree else len(tree["tokens"])
-        except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
             told = f"{self._path} answers no token list: {_short(answer)}. Choose another --tokenizer."
             raise TargetError(told) from None
 

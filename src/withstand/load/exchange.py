@@ -9,6 +9,7 @@ from withstand.load.pacing import Due
 from withstand.record import Clock, Record, Status
 from withstand.wire import Dialect, Reply, StreamReader, WholeReader
 from withstand.wire.openai_common import error_text
+from withstand.wire.reply import HEAD_CHARS, one_line
 
 _ERROR_BODY_BYTES = 65536
 
@@ -118,7 +119,7 @@ class Exchange:
         """What an answer that is no model's says."""
         answer, body = self.answer, bytes(self._whole_bytes or b"")
         status = answer.status or 0
-        text = "an HTML page" if "html" in answer.content_type else " ".join(error_text(body).split())
+        text = "an HTML page" if "html" in answer.content_type else error_text(body)
         told = f"HTTP {status}" + (f": {text[:250]}" if text else "")
         if status == 429:
             return Status.LIMITED, told
@@ -139,7 +140,7 @@ class Exchange:
         """The end; nothing is changed after it."""
         if self.status is not None:
             return
-        self.status, self.error = status, error
+        self.status, self.error = status, one_line(error) if error else None
         self.end_ns = self.last_byte_ns if self.last_byte_ns is not None else now_ns
         if status in {Status.TIMEOUT, Status.CANCELLED, Status.NOT_SENT}:
             self.end_ns = now_ns
@@ -171,7 +172,7 @@ class Exchange:
             reasoning_tokens=reply.reasoning_tokens,
             tokens_from=tokens_from,
             requested_output_tokens=request.output_tokens,
-            finish_reason=reply.finish_reason,
+            finish_reason=one_line(reply.finish_reason) if reply.finish_reason else None,
             http_status=self.answer.status,
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
@@ -179,7 +180,7 @@ class Exchange:
             reused=self.reused,
             streamed=self.streamed,
             clock=Clock.KERNEL if self.kernel_stamped and self.first_byte_ns is not None else Clock.USER,
-            text_head=reply.head or None,
+            text_head=one_line(reply.head, HEAD_CHARS) or None,
         )
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 
 import httptools
 
-_REASONS = {301, 302, 303, 307, 308}
+_REDIRECTS = {301, 302, 303, 307, 308}
+_HEADER_BYTES_MAX = 256 << 10
+_INFLATED_BYTES_MAX = 16 << 20
 
 
 def request_head(method: str, url: str, host: str, headers: Mapping[str, str]) -> bytes:
@@ -31,6 +33,7 @@ class Answer:
 
     __slots__ = (
         "_close_delimited",
+        "_header_bytes",
         "_inflate",
         "_on_body",
         "_on_head",
@@ -52,6 +55,7 @@ class Answer:
         self._on_body = on_body
         self._inflate: zlib._Decompress | None = None
         self._close_delimited = False
+        self._header_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
 
     def release(self) -> None:
@@ -82,6 +86,9 @@ class Answer:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header, or one trailer."""
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > _HEADER_BYTES_MAX:
+            raise HttpError("the headers have more than 256 KiB")
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -105,7 +112,14 @@ class Answer:
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body, out of its chunk."""
-        self._on_body(self._inflate.decompress(data) if self._inflate else data)
+        self._on_body(self._inflated(data) if self._inflate else data)
+
+    def _inflated(self, data: bytes) -> bytes:
+        assert self._inflate is not None
+        plain = self._inflate.decompress(data, _INFLATED_BYTES_MAX)
+        if self._inflate.unconsumed_tail:
+            raise HttpError("the body is compressed beyond all measure")
+        return plain
 
     def on_message_complete(self) -> None:
         """The last byte; of an interim answer too."""
@@ -115,4 +129,4 @@ class Answer:
 
     def is_redirect(self) -> bool:
         """Whether the server sends us elsewhere."""
-        return self.status in _REASONS
+        return self.status in _REDIRECTS

@@ -30,6 +30,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The path as it stands in the request line."""
     headers: dict[str, str] = {}
     """With the API key in it: it is handed over by a pipe and never stands in a command line or on a disk."""
+    secrets: tuple[str, ...] = ()
+    """What must not be written down, should the server quote it."""
     cap: int | None = None
     closed: bool = False
     duration_ns: int | None = None

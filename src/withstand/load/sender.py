@@ -1,14 +1,17 @@
 """Joins plan and transport: reads requests ahead, sends what is due, writes a record for whatever has ended."""
 
+import msgspec
+
 from withstand import clock, plugins
 from withstand.load.exchange import Exchange
 from withstand.load.http import request_head, with_body
 from withstand.load.job import Job, Report
+from withstand.load.masking import Mask
 from withstand.load.pacing import Dispatcher, Due
 from withstand.load.sink import RecordSink
 from withstand.load.spool import SpoolReader
 from withstand.load.transport import Transport
-from withstand.record import Status
+from withstand.record import Record, Status
 from withstand.request import Message, Request
 from withstand.wire import Dialect
 
@@ -28,6 +31,7 @@ class Sender:
         self._dispatcher = Dispatcher(cap=job.cap, closed=job.closed, end_ns=job.duration_ns)
         self._spool = SpoolReader(job.spool_path)
         self._sink = RecordSink(job.records_path)
+        self._mask = Mask(job.secrets)
         self._session: list[Request] = []
         self._payloads: dict[int, bytes] = {}
         self._payload_bytes = 0
@@ -130,9 +134,15 @@ class Sender:
         """One record on file; its output tokens."""
         job = self._job
         record = exchange.record(stage=job.stage, worker=job.worker, origin_ns=self.start_ns, epoch_ns=job.epoch_ns)
-        self._sink.append(record)
+        self._sink.append(self._masked(record))
         exchange.answer.release()
         return record.output_tokens
+
+    def _masked(self, record: Record) -> Record:
+        if record.error is None and not self._job.secrets:
+            return record
+        error, head = (text if text is None else self._mask(text) for text in (record.error, record.text_head))
+        return msgspec.structs.replace(record, error=error, text_head=head)
 
     def _never_sent(self, due: Due, why: str) -> None:
         exchange = self._exchange(due)

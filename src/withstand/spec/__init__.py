@@ -2,7 +2,7 @@
 
 from withstand.spec.arrivals import Arrivals, Constant, Gamma, Inf, Poisson, Ramp, Step, StepPart, Trace, rate_rps_of
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
-from withstand.spec.plan import Plan, Slo, Stage, redacted
+from withstand.spec.plan import Plan, Slo, Stage, is_redacted, redacted, secret_texts
 from withstand.spec.target import Target, Timeouts
 from withstand.spec.workload import Workload
 
@@ -22,9 +22,11 @@ __all__ = [
     "Timeouts",
     "Trace",
     "Workload",
+    "is_redacted",
     "parse_plan",
     "plan_from_file",
     "rate_rps_of",
     "redacted",
+    "secret_texts",
     "set_path",
 ]

@@ -1,6 +1,7 @@
 """The whole of one run: a target, a workload, stages, and what counts as good."""
 
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -10,6 +11,7 @@ from withstand.spec.target import Target
 from withstand.spec.workload import Workload
 
 Ms = Annotated[float, msgspec.Meta(gt=0)]
+MASK = "***"
 _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
 
@@ -60,22 +62,50 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def redacted(plan: Plan) -> Plan:
-    """The plan as it may be written to disk: nothing in it opens a door."""
+    """The plan as it may be written to disk: nothing in it opens a door. Values of headers are never written."""
     target = plan.target
-    headers = {k: "***" if _is_secret(k) else v for k, v in target.headers.items()}
-    body = {k: "***" if _is_secret(k) else v for k, v in target.extra_body.items()}
+    headers = dict.fromkeys(target.headers, MASK)
     url = _without_user(target.base_url) if target.base_url else None
     return msgspec.structs.replace(
-        plan, target=msgspec.structs.replace(target, headers=headers, extra_body=body, base_url=url)
+        plan,
+        target=msgspec.structs.replace(target, headers=headers, extra_body=_masked(target.extra_body), base_url=url),
     )
+
+
+def is_redacted(plan: Plan) -> bool:
+    """Whether something was masked, so that the plan cannot be carried out again."""
+    return bool(plan.target.headers) or MASK in _texts(plan.target.extra_body)
+
+
+def secret_texts(body: dict[str, Any]) -> list[str]:
+    """The texts that ``redacted`` masks in a body."""
+    masked = Counter(_texts(_masked(body)))
+    return [text for text in _texts(body) if text not in masked]
+
+
+def _masked(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {k: MASK if _is_secret(k) and isinstance(v, str) else _masked(v) for k, v in tree.items()}
+    return [_masked(item) for item in tree] if isinstance(tree, list) else tree
+
+
+def _texts(tree: Any) -> list[str]:
+    if isinstance(tree, dict):
+        return [text for value in tree.values() for text in _texts(value)]
+    if isinstance(tree, list):
+        return [text for item in tree for text in _texts(item)]
+    return [tree] if isinstance(tree, str) else []
 
 
 def _is_secret(name: str) -> bool:
     lower = name.lower()
-    return any(word in lower for word in _SECRET_WORDS) and "max" not in lower and "min" not in lower
+    return any(word in lower for word in _SECRET_WORDS)
 
 
 def _without_user(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
     host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=host, query="***" if parts.query else "").geturl()
+    return parts._replace(netloc=host, query=MASK if parts.query else "").geturl()

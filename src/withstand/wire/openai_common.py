@@ -1,7 +1,7 @@
 """What the two OpenAI dialects share: fields of the request, usage, errors, the reading of a stream."""
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
@@ -14,18 +14,21 @@ from withstand.wire.sse import EventTooLargeError, SseParser
 _BROKEN_FINISHES = frozenset({"error", "abort"})
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+
+
 class Details(msgspec.Struct):
     """Parts of a count."""
 
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    cached_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
 
 
 class Usage(msgspec.Struct):
     """The server's own count."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
     prompt_tokens_details: Details | None = None
     completion_tokens_details: Details | None = None
 
@@ -47,7 +50,7 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
     """The chunk, its usage taken; None when it is an error or no chunk at all: then the reply has failed."""
     try:
         chunk = decode(payload)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         start = payload[:80].decode("utf-8", "replace")
         reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
         return None
@@ -104,19 +107,23 @@ def take_finish(finish_reason: str | None, reply: Reply) -> None:
 class OpenAIStream:
     """Reads a stream of either dialect; ``on_chunk`` knows what a chunk looks like."""
 
-    __slots__ = ("_on_chunk", "_parser", "reply")
+    __slots__ = ("_lost", "_on_chunk", "_parser", "reply")
 
     def __init__(self, reply: Reply, on_chunk: Callable[[bytes, Reply, int], None]) -> None:
         self.reply = reply
         self._parser = SseParser()
         self._on_chunk = on_chunk
+        self._lost = False
 
     def feed(self, data: bytes, stamp_ns: int) -> None:
         """The next bytes, cut anywhere."""
+        if self._lost:
+            return
         try:
             events = self._parser.feed(data)
         except EventTooLargeError:
-            self.reply.fail(Status.BAD_ANSWER, "An event of the stream has more than 64 MiB")
+            self._lost = True
+            self.reply.fail(Status.BAD_ANSWER, "An event of the stream has more than 16 MiB")
             return
         for kind, payload in events:
             self._take(kind, payload, stamp_ns)
@@ -139,7 +146,7 @@ def error_text(body: bytes) -> str:
     """The message inside an error body, whoever wrote it; else the beginning of the body itself."""
     try:
         tree = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body[:200].decode("utf-8", "replace")
     return _message_of(tree) or body[:200].decode("utf-8", "replace")
 

@@ -9,7 +9,14 @@ from typing import Protocol
 from withstand.record import Status, TokensFrom
 
 HEAD_CHARS = 160
+WHOLE_BYTES_MAX = 256 << 20
 ERROR_CHARS = 300
+
+
+def one_line(text: str, chars_max: int = ERROR_CHARS) -> str:
+    """A stranger's text as it may be shown: one line, no control characters, not endless."""
+    shown = "".join(c if c.isprintable() else " " for c in text[: 8 * chars_max])
+    return " ".join(shown.split())[:chars_max]
 
 
 class Reply:
@@ -55,7 +62,7 @@ class Reply:
     def fail(self, status: Status, error: str) -> None:
         """What is wrong; the first fault stays."""
         if self.fault is None:
-            self.fault = (status, " ".join(error.split())[:ERROR_CHARS])
+            self.fault = (status, one_line(error))
 
     def answer(self) -> str:
         """The whole text, for the history of a conversation."""
@@ -70,8 +77,11 @@ class Reply:
         return [now - then for now, then in zip(self._cumulative, before, strict=True)]
 
     def counted(self) -> tuple[int | None, TokensFrom | None]:
-        """(Output tokens, who counted them): the server, else the events, as an estimate."""
-        if self.output_tokens is not None:
+        """(Output tokens, who counted them): the server, else the events, as an estimate.
+
+        A server that claims 0 tokens behind events with output has not counted.
+        """
+        if self.output_tokens or (self.output_tokens is not None and not self.chunk_ns):
             return self.output_tokens, TokensFrom.SERVER
         if self.chunk_ns:
             return len(self.chunk_ns), TokensFrom.CHUNKS
@@ -107,14 +117,21 @@ class WholeReader:
         self.reply = reply
         self._parse = parse
         self._parts: list[bytes] = []
+        self._bytes = 0
 
     def feed(self, data: bytes, stamp_ns: int) -> None:  # noqa: ARG002 - one shape for all readers
-        """Keep the bytes."""
-        self._parts.append(data)
+        """Keep the bytes, up to a limit that no answer of a model comes near."""
+        self._bytes += len(data)
+        if self._bytes > WHOLE_BYTES_MAX:
+            self._parts.clear()
+            self.reply.fail(Status.BAD_ANSWER, "The answer has more than 256 MiB")
+        else:
+            self._parts.append(data)
 
     def close(self, stamp_ns: int) -> None:
         """Parse them."""
-        self._parse(b"".join(self._parts), self.reply, stamp_ns)
+        if self.reply.fault is None:
+            self._parse(b"".join(self._parts), self.reply, stamp_ns)
 
 
 class Parse(Protocol):

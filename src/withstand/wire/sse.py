@@ -4,7 +4,7 @@ Lines end with ``\n``, ``\r\n`` or ``\r``; a blank line ends an event; ``data`` 
 comments and unknown fields are nothing. The usual event, one line ``data: {…}``, takes a short way.
 """
 
-EVENT_BYTES_MAX = 64 << 20
+EVENT_BYTES_MAX = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 
 Event = tuple[bytes | None, bytes]
@@ -18,10 +18,12 @@ class EventTooLargeError(Exception):
 class SseParser:
     """Bytes in, events out."""
 
-    __slots__ = ("_begun", "_held_cr", "_tail")
+    __slots__ = ("_begun", "_held_cr", "_pieces", "_size", "_tail")
 
     def __init__(self) -> None:
         self._tail = b""
+        self._pieces: list[bytes] = []
+        self._size = 0
         self._held_cr = False
         self._begun = False
 
@@ -29,7 +31,7 @@ class SseParser:
         """The events that these bytes complete.
 
         Raises:
-            EventTooLargeError: more than 64 MiB without an end.
+            EventTooLargeError: more than 16 MiB without an end.
         """
         if not self._begun:
             data = self._first(data)
@@ -37,15 +39,31 @@ class SseParser:
                 return []
         if self._held_cr or b"\r" in data:
             data = self._normalised(data)
-        whole = self._tail + data if self._tail else data
+        if b"\n" not in data:
+            return self._keep(data)
+        whole = b"".join((self._tail, *self._pieces, data)) if self._size else data
         *blocks, self._tail = whole.split(b"\n\n")
-        if len(self._tail) > EVENT_BYTES_MAX:
-            raise EventTooLargeError
+        self._pieces.clear()
+        self._size = len(self._tail)
+        self._check_size()
         return [event for block in blocks if (event := _event(block))]
+
+    def _keep(self, data: bytes) -> list[Event]:
+        """Part of a line: pieces are joined once its end is there, or a long line would be copied again and again."""
+        self._pieces.append(data)
+        self._size += len(data)
+        self._check_size()
+        return []
+
+    def _check_size(self) -> None:
+        if self._size > EVENT_BYTES_MAX:
+            raise EventTooLargeError
 
     def close(self) -> list[Event]:
         """The last event, when the stream ended without the blank line that it owed."""
-        block, self._tail = self._tail, b""
+        block = b"".join((self._tail, *self._pieces))
+        self._tail, self._size = b"", 0
+        self._pieces.clear()
         event = _event(block)
         return [event] if event else []
 
