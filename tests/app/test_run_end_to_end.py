@@ -171,7 +171,7 @@ def test_a_missed_slo_is_exit_code_1(tmp_path: Path) -> None:
 
 
 def test_failures_are_measured_and_doubted(tmp_path: Path) -> None:
-    with TruthServer(QUICK, behaviour={"plain": 0.9, "http_500": 0.1}, seed=1) as server:
+    with TruthServer(QUICK, behaviour={"plain": 0.95, "http_500": 0.05}, seed=1) as server:
         done = withstand(
             "--base-url",
             server.base_url,
@@ -187,7 +187,7 @@ def test_failures_are_measured_and_doubted(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (stage,) = summary(tmp_path / "r")["stages"]
     assert stage["completed"] + stage["failed"] == 49
-    assert stage["failed"] in {4, 5}
+    assert stage["failed"] in {2, 3}
     assert "requests_failed" in {d["kind"] for d in stage["doubts"]}
 
 

@@ -116,9 +116,29 @@ def test_a_dead_worker_is_noticed_and_its_records_stay(drive: Drive) -> None:
     assert driven.result.error is not None
     assert "died" in driven.result.error
     assert sorted(h.lost for h in driven.result.health) == [False, True]
-    by_worker = {w: sum(r.worker == w for r in driven.records) for w in (0, 1)}
-    assert max(by_worker.values()) == 50
-    assert 5 < min(by_worker.values()) < 50
+    lost = [r for r in driven.records if r.status is Status.LOST]
+    finished = [sum(r.worker == w and r.status is Status.OK for r in driven.records) for w in (0, 1)]
+    assert max(finished) == 50
+    assert 5 < min(finished) < 50
+    assert 0 < len(lost) < 10
+    assert len({r.id for r in driven.records}) == len(driven.records)
+
+
+def test_a_frozen_worker_is_ended_after_the_second_interrupt(drive: Drive) -> None:
+    frozen: list[int] = []
+
+    def freeze_one(report: object, since_start_ns: int) -> None:
+        if since_start_ns > 300_000_000 and not frozen:
+            frozen.extend(_worker_pids()[:1])
+            os.kill(frozen[0], signal.SIGSTOP)
+
+    with TruthServer(SLOW) as server:
+        thread = after(1.0, [signal.SIGINT, signal.SIGINT])
+        driven = drive(server.base_url, asked(100, tokens=40, gap_ns=10_000_000), workers=2, listener=freeze_one)
+        thread.join()
+    assert driven.result.interrupted
+    assert Status.LOST in {r.status for r in driven.records}
+    assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 8
 
 
 def _worker_pids() -> list[int]:

@@ -20,6 +20,7 @@ from withstand.report.write import write_reports
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TokenizerFacts, machine_facts, this_process
 from withstand.spec import Plan, Stage, redacted
 from withstand.stack import EngineInfo
+from withstand.wire.reply import one_line
 from withstand.workload import Tokenizer
 
 _AGAIN = {RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED}
@@ -110,7 +111,7 @@ class Journal:
 
     def endpoint(self, target: str, model: str | None) -> None:
         """Where it goes, and for which model."""
-        self._update(target=target, model=model)
+        self._update(target=target, model=one_line(model) if model else None)
 
     def tokenizer(self, tokenizer: Tokenizer) -> None:
         """Who counts the prompts' tokens."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from withstand.errors import TargetError
 from withstand.record import Record, Status
+from withstand.wire.reply import one_line
 
 _GO_ON = "`--num-warmups 0` measures all the same."
 
@@ -29,7 +30,7 @@ def check_warmup(records: Sequence[Record], *, model: str | None, models: Sequen
 
 def _sentence(first: Record, model: str | None, models: Sequence[str]) -> str:
     told = first.error or first.status.value
-    served = f"It serves: {', '.join(models[:8])}." if models else "It lists no models."
+    served = f"It serves: {one_line(', '.join(models[:8]))}." if models else "It lists no models."
     by_http_status = {
         400: f"The endpoint refuses the request: {told}. If it names a field that it does not know, leave it out, "
         "for instance by --set workload.ignore_eos=false.",

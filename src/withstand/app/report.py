@@ -128,7 +128,8 @@ def why_partial(manifest: Manifest) -> str | None:
         return f"Partial: the run was killed or crashed; {so_far}. `--resume` goes on with it."
     if manifest.state is RunState.INTERRUPTED:
         return f"Partial: the run was interrupted; {so_far}. `--resume` goes on with it."
-    why = f" ({manifest.error})" if manifest.error else ""
+    told = manifest.error or next((e.error for e in planned if e.error), None)
+    why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
 
 

@@ -1,15 +1,18 @@
 """From ``argv`` to an exit code: whatever is raised below becomes one sentence on stderr, never a traceback."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
 
 import click
 
 from withstand.cli import crash
 from withstand.cli.output import say
 from withstand.cli.verbs import withstand
-from withstand.errors import WithstandError
+from withstand.errors import UsageError, WithstandError
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C: 128 + SIGINT
 _OUR_FAULT = 3
@@ -17,15 +20,23 @@ _OUR_FAULT = 3
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows only ASCII gets question marks, not an error
-            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
     sys.exit(exit_code_of(list(sys.argv[1:] if argv is None else argv)))
+
+
+def _usable(stream: TextIO | None) -> TextIO:
+    """A terminal that knows only ASCII gets question marks, and a closed stream nothing, but neither an error."""
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+    return stream
 
 
 def exit_code_of(argv: list[str]) -> int:
     """Call the verb; 0 good, 1 a limit was missed, 2 usage, 3 not measured."""
     try:
+        _refuse_odd_bytes(argv)
         with withstand.make_context("withstand", argv or ["--help"], obj=tuple(argv)) as context:
             return withstand.invoke(context) or 0
     except click.exceptions.Exit as e:
@@ -41,6 +52,12 @@ def exit_code_of(argv: list[str]) -> int:
     except Exception as e:  # noqa: BLE001  the last net: a fault of our own is told in one sentence too
         say(f"withstand: {crash.sentence(e)}")
         return _OUR_FAULT
+
+
+def _refuse_odd_bytes(argv: list[str]) -> None:
+    for word in argv:
+        if any("\ud800" <= c <= "\udfff" for c in word):
+            raise UsageError(f"{word!r} on the command line is not UTF-8.")
 
 
 def _usage_sentence(e: click.ClickException) -> str:

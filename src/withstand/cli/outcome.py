@@ -1,7 +1,7 @@
 """What is printed when a use case has ended: the table of its stages and the report's path, or ``summary.json``."""
 
 from withstand.app.screen import Outcome
-from withstand.cli.output import rendered, write_result
+from withstand.cli.output import rendered, say, write_result
 from withstand.report.json import summary_json
 from withstand.report.terminal import print_report
 from withstand.report.write import REPORT_NAME
@@ -14,4 +14,6 @@ def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
+    if outcome.summary.partial:
+        say(f"withstand: {outcome.summary.partial}")
     return outcome.exit_code

@@ -37,7 +37,7 @@ def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text if text.endswith("\n") else f"{text}\n")
         stream.flush()
-    except BrokenPipeError:
+    except OSError:  # the reader has left, or the disk behind a redirection is full
         _silence(stream)
 
 

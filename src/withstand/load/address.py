@@ -59,6 +59,8 @@ def parse_address(base_url: str) -> Address:
         if base_url.startswith(scheme):
             path = base_url.removeprefix(scheme)
             return Address(tls=False, host="localhost", port=80, unix_path="/" + path.lstrip("/"))
+    if not base_url.isprintable() or " " in base_url or "#" in base_url:
+        raise SpecError("target.base_url / --base-url holds a blank, a # or a control character.")
     try:
         parts = urlsplit(base_url)
         port = parts.port
@@ -105,8 +107,9 @@ def locate(address: Address, connect_s: float) -> Located:
 def _resolve(address: Address) -> list[Located]:
     try:
         infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as e:
-        raise TargetError(f"The host {address.host!r} of --base-url is not known: {e.strerror}.") from None
+    except (OSError, UnicodeError) as e:
+        told = e.strerror if isinstance(e, OSError) else "it is no name of a host"
+        raise TargetError(f"The host {address.host!r} of --base-url is not known: {told}.") from None
     return [Located(family=family, sockaddr=sockaddr) for family, _, _, _, sockaddr in infos]  # type: ignore[arg-type]
 
 

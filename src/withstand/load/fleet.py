@@ -30,6 +30,7 @@ class Member:
         self.report = Report()
         self.ready = False
         self.ended = False
+        self.ended_ns = 0
         self._tail = b""
         self._log = log
         with log.open("ab") as errors:
@@ -61,6 +62,7 @@ class Member:
         data = self.process.stdout.read(65536)
         if not data:
             self.ended = True
+            self.ended_ns = clock.now_ns()
             self.process.wait()
             return
         *lines, self._tail = (self._tail + data).split(b"\n")
@@ -128,6 +130,12 @@ class Fleet:
         for member in self.members:
             if not member.ended:
                 member.tell(command)
+
+    def kill(self) -> None:
+        """End those that do not obey."""
+        for member in self.members:
+            if not member.ended:
+                member.process.kill()
 
     @property
     def ended(self) -> bool:

@@ -1,10 +1,10 @@
-"""Ctrl-C while a stage runs: the first drains, the second stops at once. SIGTERM counts as the same."""
+"""Ctrl-C while a stage runs: the first drains, the second stops at once. SIGTERM and SIGHUP count as the same."""
 
 import signal
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:

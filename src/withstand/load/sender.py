@@ -180,6 +180,7 @@ class Sender:
         for due in self._dispatcher.leftover(now_ns - self.start_ns):
             self._never_sent(due, "The stage ended before a slot was free for it")
         self._sink.close()
+        self._spool.close()
 
     def report(self) -> Report:
         """How far it is."""

@@ -82,6 +82,10 @@ class SpoolReader:
         self._tail = b""
         self.ended = False
 
+    def close(self) -> None:
+        """Give the descriptor back."""
+        self._file.close()
+
     def read(self) -> Iterator[Request]:
         """The requests that have come since the last call: about 128 KiB of them, but at least one whole line."""
         if self.ended:

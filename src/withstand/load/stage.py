@@ -9,12 +9,14 @@ from withstand import clock
 from withstand.load.fleet import Fleet
 from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
+from withstand.load.losses import write_lost
 from withstand.load.spool import SpoolWriter
 from withstand.record import Health
 from withstand.request import Request
 
 _LEAD_NS = 20_000_000
 _READY_S = 60.0
+_PATIENCE_NS = 3_000_000_000
 _LISTEN_S = 0.1
 _SPOOL_FIRST_BYTES = 64 << 20
 _SPOOL_FIRST_REQUESTS = 200_000
@@ -94,17 +96,16 @@ class StageDriver:
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
         start_ns = clock.now_ns() + _LEAD_NS
         fleet.tell(Command(start_ns=start_ns))
-        told = 0
+        orders = _Orders(fleet, feeder)
         while not fleet.ended:
             fleet.listen(0.0 if feeder.busy else _LISTEN_S)
-            wanted = max(interrupts.count, fleet.error() is not None)
-            if wanted > told:
-                told = wanted
-                feeder.stop()
-                fleet.tell(Command(drain=told == 1, stop=told > 1))
+            orders.obey(max(interrupts.count, fleet.error() is not None))
             total = _sum([m.report for m in fleet.members])
             feeder.go_on(total.taken)
             listener(total, max(0, clock.now_ns() - start_ns))
+        for member in fleet.members:
+            if member.lost:
+                write_lost(member.job, member.report, start_ns=start_ns, died_ns=member.ended_ns)
         return StageResult(
             started_ns=start_ns - self._job.epoch_ns,
             ended_ns=clock.now_ns() - self._job.epoch_ns,
@@ -114,6 +115,27 @@ class StageDriver:
             error=fleet.error() or _loss(fleet),
             storage=any(m.report.storage for m in fleet.members),
         )
+
+
+class _Orders:
+    """The first interrupt drains, the second stops; who has not stopped three seconds later is ended."""
+
+    def __init__(self, fleet: Fleet, feeder: "_Feeder") -> None:
+        self._fleet = fleet
+        self._feeder = feeder
+        self._given = 0
+        self._stopped_ns: int | None = None
+
+    def obey(self, interrupts: int) -> None:
+        """Give the orders that are due."""
+        if interrupts > self._given:
+            self._given = interrupts
+            self._feeder.stop()
+            self._fleet.tell(Command(drain=interrupts == 1, stop=interrupts > 1))
+            if interrupts > 1 and self._stopped_ns is None:
+                self._stopped_ns = clock.now_ns()
+        if self._stopped_ns is not None and clock.now_ns() - self._stopped_ns > _PATIENCE_NS:
+            self._fleet.kill()
 
 
 class _Feeder:

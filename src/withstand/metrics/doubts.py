@@ -43,7 +43,9 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.CLOCK_LAGGED: (
         "Arrivals were stamped in user space, and the loop once stood still for more than 5 ms and half a median ITL."
     ),
-    DoubtKind.REQUESTS_FAILED: "A request did not end well, limited ones apart. Blocking when none did.",
+    DoubtKind.REQUESTS_FAILED: (
+        "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then."
+    ),
     DoubtKind.RATE_LIMITED: "An answer was 429. Blocking when no answer was good.",
     DoubtKind.ERROR_TEXT: (
         "At least three good answers, and 5 % of them, open with the words of an error, most of them with the same."

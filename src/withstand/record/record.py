@@ -28,6 +28,7 @@ class Status(StrEnum):
     TLS_ERROR = "tls_error"
     RESET = "reset"  # the connection broke before an answer began
     CANCELLED = "cancelled"  # we stopped it: second Ctrl-C, end of the drain
+    LOST = "lost"  # our own worker died while it was due or on its way
     NOT_SENT = "not_sent"  # planned, but the stage ended or we could not
 
 

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-Rate = Annotated[float, msgspec.Meta(gt=0)]
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+SECONDS_MAX = 1e7
+RATE_MAX = 1e9
+Rate = Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX)]
+RateOrPause = Annotated[float, msgspec.Meta(ge=0, le=RATE_MAX)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=SECONDS_MAX)]
 
 
 class Inf(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="inf"):
@@ -31,13 +34,13 @@ class Gamma(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     """Gamma gaps with mean 1 / ``rate`` and shape ``burstiness``: below 1 burstier than Poisson, above 1 steadier."""
 
     rate: Rate
-    burstiness: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    burstiness: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 1.0
 
 
 class Ramp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ramp"):
     """A rate that moves from ``start_rate`` to ``end_rate`` over ``duration_s`` and then stays."""
 
-    start_rate: Annotated[float, msgspec.Meta(ge=0)]
+    start_rate: RateOrPause
     end_rate: Rate
     duration_s: Seconds
     shape: Annotated[str, msgspec.Meta(pattern="^(linear|exponential)$")] = "linear"
@@ -47,7 +50,7 @@ class Ramp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 class StepPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One plateau of a step process; rate 0 is a pause."""
 
-    rate: Annotated[float, msgspec.Meta(ge=0)]
+    rate: RateOrPause
     duration_s: Seconds
 
 
@@ -61,7 +64,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="trace"):
     """The dataset's own times, played ``speed`` times as fast."""
 
-    speed: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    speed: Annotated[float, msgspec.Meta(gt=0, le=1e9)] = 1.0
 
 
 Arrivals = Inf | Constant | Poisson | Gamma | Ramp | Step | Trace

@@ -51,7 +51,9 @@ def _parse_text(text: str, path: Path) -> Any:
     except ImportError:
         raise UsageError(f"The plan {path} is YAML, which needs: pip install 'withstand[yaml]'.") from None
     except (tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
-        raise UsageError(f"The plan {path} cannot be parsed: {e}.") from None
+        raise UsageError(f"The plan {path} cannot be parsed: {' '.join(str(e).split())}.") from None
+    except RecursionError:
+        raise UsageError(f"The plan {path} is nested too deeply to be a plan.") from None
 
 
 def set_path(tree: dict[str, Any], assignment: str) -> None:
@@ -91,7 +93,7 @@ def _index(node: list[Any], part: str, assignment: str) -> int:
 def _value(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

@@ -1,16 +1,15 @@
 """The whole of one run: a target, a workload, stages, and what counts as good."""
 
-from collections import Counter
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from withstand.spec.arrivals import Arrivals, Inf
+from withstand.spec.arrivals import SECONDS_MAX, Arrivals, Inf, Seconds
 from withstand.spec.target import Target
 from withstand.spec.workload import Workload
 
-Ms = Annotated[float, msgspec.Meta(gt=0)]
+Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
 MASK = "***"
 _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
@@ -34,10 +33,10 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     phase: str | None = None
     """A heading that several stages share: warm-up, baseline, concurrency, sustained."""
     arrivals: Arrivals = Inf()
-    max_concurrency: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
     num_prompts: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """None = the workload's."""
-    duration_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    duration_s: Seconds | None = None
     workload: Workload | None = None
     """None = the plan's."""
     warmup: bool = False
@@ -56,7 +55,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     goodput: Slo = Slo()
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
     """Processes; None = chosen from the load asked."""
-    drain_s: Annotated[float, msgspec.Meta(ge=0)] = 60.0
+    drain_s: Annotated[float, msgspec.Meta(ge=0, le=SECONDS_MAX)] = 60.0
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
     output_dir: str | None = None
 
@@ -79,7 +78,7 @@ def is_redacted(plan: Plan) -> bool:
 
 def secret_texts(body: dict[str, Any]) -> list[str]:
     """The texts that ``redacted`` masks in a body."""
-    masked = Counter(_texts(_masked(body)))
+    masked = set(_texts(_masked(body)))
     return [text for text in _texts(body) if text not in masked]
 
 

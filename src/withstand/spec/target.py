@@ -1,10 +1,10 @@
 """WHERE requests go. Secrets stand here by reference only: the name of a variable, the path of a file."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+from withstand.spec.arrivals import Seconds
 
 
 class Timeouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

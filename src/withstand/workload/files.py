@@ -36,6 +36,8 @@ def read_rows(path: str | None, dataset: str, expected: str) -> list[msgspec.Raw
         return msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8), type=list[msgspec.Raw])
     except msgspec.ValidationError:
         raise DatasetError(f"--dataset-path {path} is no JSON list; {dataset} needs {expected}.") from None
+    except RecursionError:
+        raise DatasetError(f"--dataset-path {path} is nested too deeply; {dataset} needs {expected}.") from None
     except msgspec.DecodeError as e:
         read_text(path, dataset, expected)
         place = _position(data, e)
@@ -54,6 +56,8 @@ def read_lines(path: str | None, dataset: str, expected: str) -> Iterator[tuple[
             continue
         try:
             row = msgspec.json.decode(line)
+        except RecursionError:
+            raise DatasetError(f"--dataset-path {path}, line {number} is nested too deeply.") from None
         except msgspec.DecodeError as e:
             column = _position(line.encode(), e) + 1
             raise DatasetError(f"--dataset-path {path}, line {number}, column {column}: {_reason(e)}.") from None
@@ -66,6 +70,8 @@ def _read_bytes(path: str | None, dataset: str, expected: str) -> bytes:
     if path is None:
         raise DatasetError(f"--dataset-name {dataset} needs --dataset-path: {expected}.")
     try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise DatasetError(f"--dataset-path {path} is no regular file; {dataset} needs {expected}.")
         data = Path(path).read_bytes()
     except OSError as e:
         raise DatasetError(f"--dataset-path {path} cannot be read: {e.strerror}; {dataset} needs {expected}.") from None

@@ -5,6 +5,7 @@ from withstand.metrics.rules.case import Case, counted, number, percent
 from withstand.record import Status
 
 _STOPPED = (Status.CANCELLED, Status.NOT_SENT)
+_FAILED_SHARE_MAX = 0.1
 _ERROR_HEADS_MIN = 3
 _ERROR_HEADS_SHARE = 0.05
 
@@ -23,7 +24,7 @@ def requests_failed(case: Case) -> Doubt | None:
         f"{count:,} of {counted(asked, 'request')} failed ({percent(count, asked)}): {kinds}.{_commonest(case)} "
         "Times and throughputs are those of the good ones only.",
         "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
-        blocking=not case.summary.completed,
+        blocking=count >= _FAILED_SHARE_MAX * asked,
     )
 
 

@@ -76,7 +76,7 @@ def messages_of(raw: msgspec.Raw, most: int | None = None) -> list[Message] | st
     """A row's messages, ``most`` of them, or why it cannot be used."""
     try:
         row = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "not UTF-8 or no JSON"
     said = row.get("conversations") if isinstance(row, dict) else None
     if not isinstance(said, list):
