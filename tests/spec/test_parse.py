@@ -36,6 +36,11 @@ def test_arrivals_are_told_apart_by_kind() -> None:
         ({"stages": [{"name": "a"}, {"name": "a"}]}, "$.stages[1].name"),
         ({"target": {"timeouts": {"read_s": 0}}}, "$.target.timeouts.read_s"),
         ({"goodput": {"ttft": -5}}, "$.goodput.ttft"),
+        ({"drain_s": float("inf")}, "$.drain_s"),
+        ({"stages": [{"duration_s": float("inf")}]}, "$.stages[0].duration_s"),
+        ({"stages": [{"arrivals": {"kind": "constant", "rate": float("inf")}}]}, "$.stages[0].arrivals.rate"),
+        ({"stages": [{"max_concurrency": 10**20}]}, "$.stages[0].max_concurrency"),
+        ({"workers": 10**6}, "$.workers"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_path(tree: dict[str, object], path: str) -> None:
@@ -72,7 +77,14 @@ def test_files(tmp_path: Path, name: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("p.toml", b"seed = "), ("p.json", b"{"), ("p.yaml", b"a: [1"), ("p.toml", b"\xff"), ("p.json", b"[1]")],
+    [
+        ("p.json", b"[" * 100_000),
+        ("p.toml", b"seed = "),
+        ("p.json", b"{"),
+        ("p.yaml", b"a: [1"),
+        ("p.toml", b"\xff"),
+        ("p.json", b"[1]"),
+    ],
 )
 def test_files_that_cannot_be_read_say_which_and_why(tmp_path: Path, name: str, data: bytes) -> None:
     path = tmp_path / name

@@ -83,6 +83,9 @@ def test_what_carries_no_output_does_not_count(delta: dict[str, object]) -> None
         ([b'data: {"choices":7}\n\n', DONE], Status.BAD_ANSWER),
         ([b"data: \xff\xfe\n\n", DONE], Status.BAD_ANSWER),
         ([chunk({"content": "a"}, "stop", error=None), DONE], Status.OK),
+        ([chunk({"content": "a"}), usage(10**30), DONE], Status.BAD_ANSWER),
+        ([chunk({"content": "a"}), usage(-1), DONE], Status.BAD_ANSWER),
+        ([b"data: " + b"[" * 100_000 + b"\n\n", DONE], Status.BAD_ANSWER),
     ],
 )
 def test_verdicts(events: list[bytes], status: Status) -> None:
@@ -114,6 +117,25 @@ def test_details_of_usage() -> None:
 
 def test_without_usage_events_are_counted_and_said_to_be() -> None:
     assert read(chunk({"content": "a"}), chunk({"content": "b"}), DONE).counted() == (2, TokensFrom.CHUNKS)
+
+
+def test_a_server_that_claims_no_tokens_behind_events_has_not_counted() -> None:
+    assert read(chunk({"content": "a"}, "stop"), usage(0), DONE).counted() == (1, TokensFrom.CHUNKS)
+
+
+def test_control_characters_of_a_stranger_are_not_shown() -> None:
+    reply = read(b'data: {"error":{"message":"\\u001b[31mred\\u001b]0;x\\u0007 \\u202e end"}}\n\n')
+    assert reply.fault is not None
+    assert reply.fault[1].isprintable()
+
+
+def test_a_line_without_end_is_given_up() -> None:
+    reply = Reply()
+    reader = CHAT.stream_reader(reply)
+    for _ in range(2_000):
+        reader.feed(b"x" * 16_384, 1)
+    reader.close(1)
+    assert reply.verdict()[0] is Status.BAD_ANSWER
 
 
 def test_whole_body() -> None:

@@ -21,6 +21,7 @@ from withstand.wire import Ask, Dialect
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PATH = re.compile(r"/[!-~]*")
+_SCHEMES = frozenset({"bearer", "basic", "token", "apikey"})
 _HARMLESS = frozenset({"User-Agent", "Content-Type", "Accept-Encoding"})
 
 
@@ -116,8 +117,8 @@ def secret_values(target: Target, headers: dict[str, str]) -> Iterator[str]:
     """What a server may have been told and must not make us write down."""
     for name, value in headers.items():
         if name not in _HARMLESS:
-            yield value
-            yield from value.split()[1:]
+            words = value.split()
+            yield from words[1:] if words and words[0].lower() in _SCHEMES else words
     yield from secret_texts(target.extra_body)
 
 
