@@ -1,6 +1,6 @@
 """Keys that a server quotes in its errors must not reach a file or a screen: they are masked where text comes in."""
 
-import os
+import itertools
 from collections.abc import Iterable
 
 MASK = "***"
@@ -30,4 +30,5 @@ def _without(text: str, secret: str) -> str:
 
 def _behind(text: str, rest: str) -> str:
     """What follows as much of the rest as the text holds."""
-    return text[len(os.path.commonprefix((text, rest))) :]
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(text, rest, strict=False))
+    return text[sum(1 for _ in pairs) :]
