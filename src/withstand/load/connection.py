@@ -190,8 +190,9 @@ class Connection:
     def _flush(self) -> None:
         try:
             while self._outgoing:
-                sent = self._socket.send(self._outgoing)
+                # Before the call: on its way out of it we may be put aside for the server that it has just woken.
                 self.moved_ns = clock.now_ns()
+                sent = self._socket.send(self._outgoing)
                 self._outgoing = self._outgoing[sent:]
         except BlockingIOError:
             self._watch(writing=True)

@@ -71,7 +71,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_ns: int | None = None
     """When the client took it up: a pooled connection was chosen, or a new one dialled."""
     sent_ns: int | None = None
-    """Last byte of the request handed to the kernel."""
+    """When the last bytes of the request were handed to the kernel: just before the call."""
     first_byte_ns: int | None = None
     chunk_ns: list[int] = []
     chunk_tokens: list[int] | None = None
