@@ -82,7 +82,7 @@ def drive(tmp_path: Path) -> Drive:
         work = tmp_path / "work"
         work.mkdir(exist_ok=True)
         result = StageDriver(job, stripes, work, lambda w: tmp_path / f"records.w{w}.jsonl").run(
-            iter(requests), listener
+            iter(requests), lambda: None, listener
         )
         lines = [line for path in tmp_path.glob("records.*") for line in path.read_bytes().splitlines()]
         return Driven(result, [decode_record(line) for line in lines])

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from withstand import workload
+from withstand.app.aloud import AloudTokenizer
 from withstand.app.census import Census
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import Journal
@@ -25,7 +26,6 @@ from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
 from withstand.spec import Inf, Plan, Stage, is_redacted
 from withstand.stack import EngineInfo, embedded_engine
-from withstand.workload import Tokenizer
 
 _WORK = ".work"
 
@@ -125,7 +125,7 @@ class _Measuring:
         self._journal = journal
         self._screen = screen
         self._census = Census()
-        self._tokenizers: dict[str, Tokenizer] = {}
+        self._tokenizers: dict[str, AloudTokenizer] = {}
 
     def everything(self, more: More) -> None:
         """All stages that are planned, then those that are added in their light.
@@ -136,7 +136,7 @@ class _Measuring:
         """
         self._check_datasets()
         while pending := self._journal.pending():
-            self._stage(pending[0], len(pending))
+            self._stage(pending[0])
             if not self._journal.pending():
                 self._journal.add_stages(filled(self._plan, more(self._journal.measured())))
 
@@ -146,11 +146,10 @@ class _Measuring:
         stages = {repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}
         for stage in stages.values():
             next(self._requests(stage), None)
+            self._prepared()
 
-    def _stage(self, index: int, left: int) -> None:
+    def _stage(self, index: int) -> None:
         stage = self._journal.stage(index)
-        count = len(self._journal.manifest.stages)
-        self._screen.stage_started(stage.name, stage.phase, count - left + 1, count)
         try:
             result = self._drive(index, stage)
         except (StorageError, TargetError, UsageError):
@@ -178,7 +177,11 @@ class _Measuring:
         driver = self._driver(index, stage, work)
         self._journal.begin(index)
         try:
-            result = driver.run(requests, lambda report, ns: self._progress(stage, report, ns))
+            result = driver.run(
+                requests,
+                lambda: self._begun(index, stage),
+                lambda report, ns: self._progress(stage, report, ns),
+            )
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
             raise
@@ -189,15 +192,16 @@ class _Measuring:
 
     def _requests(self, stage: Stage) -> Iterator[Request]:
         assert stage.workload is not None
+        self._tokenizer(stage.workload.tokenizer).begin()
         seed = f"{self._plan.seed}/{stage.name}"
         dataset = workload.open_dataset(stage.workload, self._tokenizer(stage.workload.tokenizer), seed)
         return workload.requests(dataset, stage, seed)
 
-    def _tokenizer(self, name: str) -> Tokenizer:
+    def _tokenizer(self, name: str) -> AloudTokenizer:
         if name not in self._tokenizers:
             endpoint = self._endpoint
             engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model)
-            self._tokenizers[name] = workload.open_tokenizer(name, engine)
+            self._tokenizers[name] = AloudTokenizer(workload.open_tokenizer(name, engine), self._screen)
             self._journal.tokenizer(self._tokenizers[name])
         return self._tokenizers[name]
 
@@ -206,6 +210,16 @@ class _Measuring:
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         job = msgspec.structs.replace(job, duration_ns=duration_ns)
         return StageDriver(job, stripes_of(self._plan, stage, _cores()), work, self._journal.folder.worker_file)
+
+    def _prepared(self) -> None:
+        for tokenizer in self._tokenizers.values():
+            tokenizer.end()
+
+    def _begun(self, index: int, stage: Stage) -> None:
+        """The workers are about to send."""
+        self._prepared()
+        places = [i for i, _ in self._journal.manifest.in_order()]
+        self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int) -> None:
         self._screen.stage_progress(

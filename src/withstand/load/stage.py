@@ -68,8 +68,8 @@ class StageDriver:
         self._job = job
         self._record_path = record_path
 
-    def run(self, requests: Iterator[Request], listener: Listener) -> StageResult:
-        """Send them all, or as many as the stage's duration allows.
+    def run(self, requests: Iterator[Request], begun: Callable[[], None], listener: Listener) -> StageResult:
+        """Send them all, or as many as the stage's duration allows; ``begun`` is called when all is ready.
 
         Raises:
             WithstandError: nothing was measured (the workers did not start, the plan's requests cannot be made).
@@ -80,6 +80,7 @@ class StageDriver:
                 feeder = _Feeder(spool, requests, endless=self._stripes.endless)
                 feeder.fill_first()
                 fleet.wait_ready(_READY_S)
+                begun()
                 with Interrupts() as interrupts:
                     return self._drive(fleet, feeder, interrupts, listener)
 
