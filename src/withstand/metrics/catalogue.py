@@ -172,7 +172,7 @@ _METRICS = (
         title="Achieved rate",
         unit="req/s",
         better="higher",
-        definition="(Requests sent - 1) / (last - first send).",
+        definition="(Requests sent - 1) / (last - first send), where there is a schedule; unknown without one.",
         source="withstand.",
     ),
     Metric(

@@ -95,7 +95,7 @@ def _summary(tally: _Tally, latencies: Latencies, flow: Flow, context: StageCont
         success_rate=tally.completed / tally.attempted if tally.attempted else None,
         duration_s=seconds,
         scheduled_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.scheduled),
-        achieved_rate=rates.rate_of(flow.sent),
+        achieved_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.sent),
         request_throughput=rates.per_second(tally.completed, seconds),
         request_goodput=rates.per_second(good, seconds),
         output_throughput=rates.per_second(tally.output_tokens, seconds),

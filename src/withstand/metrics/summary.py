@@ -66,7 +66,7 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     scheduled_rate: float | None = None
     """Requests a second that the schedule really held (the draw, not the wish)."""
     achieved_rate: float | None = None
-    """Sends a second, by the instants of the sends."""
+    """Sends a second, by the instants of the sends; None without a schedule, where answers or a burst make it."""
     request_throughput: float | None = None
     request_goodput: float | None = None
     output_throughput: float | None = None

@@ -43,7 +43,7 @@ def percentile(distribution: Distribution, key: str) -> str:
 
 COLUMNS = (
     Column("Rate asked (req/s)", ("asked", "rate", "req/s"), rate_asked),
-    Column("Rate sent (req/s)", ("sent", "rate", "req/s"), lambda s: number(s.achieved_rate)),
+    Column("Rate answered (req/s)", ("done", "rate", "req/s"), lambda s: number(s.request_throughput)),
     Column("Conc.", ("conc.", "", ""), concurrency),
     Column("OK/asked", ("ok", "/asked", ""), lambda s: f"{s.completed:,}/{s.attempted:,}"),
     Column("TTFT p50 (ms)", ("TTFT", "p50", "ms"), lambda s: percentile(s.ttft, "p50")),
