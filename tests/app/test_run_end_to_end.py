@@ -53,6 +53,15 @@ def test_several_loads_are_stages_and_the_folder_has_everything(tmp_path: Path) 
     assert len(list(RunFolder.open(tmp_path / "r").records())) == 25
 
 
+def test_records_that_were_removed_are_missed(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        withstand("--base-url", server.base_url, *SMALL, "--output-dir", "r", cwd=tmp_path)
+    (tmp_path / "r" / "records.jsonl.gz").unlink()
+    command = [sys.executable, "-m", "withstand", "report", str(tmp_path / "r")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "records of stage-1 are gone" in done.stderr
+
+
 def test_the_same_seed_sends_the_same_bytes(tmp_path: Path) -> None:
     bodies = []
     for name in ("a", "b"):

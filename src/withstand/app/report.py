@@ -56,7 +56,7 @@ class Loader:
         manifest = folder.manifest
         shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
         stages = [s for s in (self.stage(folder, i) for i in shown) if s.summary.attempted]
-        partial = why_partial(manifest)
+        partial = why_partial(manifest) or _why_missing(manifest, stages)
         summary = summarize(
             [s.summary for s in stages],
             backend=manifest.plan.target.backend,
@@ -131,6 +131,14 @@ def why_partial(manifest: Manifest) -> str | None:
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None:
+    """Somebody has removed records of stages that were carried out."""
+    names = {s.summary.name for s in found}
+    done = [e for e in manifest.stages if e.state is RunState.DONE and not e.stage.warmup and e.planned_requests]
+    gone = [e.name for e in done if e.name not in names]
+    return f"Partial: the records of {', '.join(gone)} are gone from the folder." if gone else None
 
 
 def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
