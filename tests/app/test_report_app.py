@@ -66,7 +66,7 @@ def test_a_whole_run_has_its_stages_without_the_warm_up() -> None:
 def test_a_run_that_goes_on(folder: RunFolder) -> None:
     change(folder, state=RunState.RUNNING, writer=this_process())
     change_stage(folder, CLOSED_LOOP, state=RunState.RUNNING)
-    assert "still going on; 2 of 3 stages are complete" in partial(folder)
+    assert "still going on; 1 of 2 stages are complete" in partial(folder)
 
 
 def test_a_run_that_was_killed(folder: RunFolder) -> None:
@@ -78,7 +78,7 @@ def test_a_run_that_was_killed(folder: RunFolder) -> None:
 def test_a_run_that_was_interrupted(folder: RunFolder) -> None:
     change(folder, state=RunState.INTERRUPTED)
     change_stage(folder, CLOSED_LOOP, state=RunState.INTERRUPTED)
-    assert "interrupted; 2 of 3" in partial(folder)
+    assert "interrupted; 1 of 2" in partial(folder)
     (_, cut) = load_run(folder.path).summary.stages
     assert cut.load.stopped_early
 
@@ -90,7 +90,7 @@ def test_a_run_that_could_not_go_on(folder: RunFolder) -> None:
 
 def test_a_stage_that_failed_is_told_though_the_run_went_on(folder: RunFolder) -> None:
     change_stage(folder, RATE, state=RunState.FAILED)
-    assert "2 of 3 stages are complete" in partial(folder)
+    assert "1 of 2 stages are complete" in partial(folder)
 
 
 def test_what_was_run_again_counts_once(folder: RunFolder) -> None:

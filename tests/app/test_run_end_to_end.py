@@ -88,6 +88,7 @@ def test_the_same_seed_sends_the_same_bytes(tmp_path: Path) -> None:
         (("--base-url", "http://[::1"), 2, "--base-url"),
         (("--base-url", "http://127.0.0.1:0"), 2, "--base-url"),
         (("--base-url", "http://a b/"), 2, "--base-url"),
+        (("--base-url", "http://127.0.0.1:9/v1/chat/completions"), 2, "leave out what follows /v1"),
         (("--endpoint", "/a\r\nX: y"), 2, "--endpoint"),
         (("--endpoint", "chat"), 2, "--endpoint"),
         (("--set", "target.headers.X: y=z"), 2, "target.headers"),
@@ -183,6 +184,7 @@ def test_a_missed_slo_is_exit_code_1(tmp_path: Path) -> None:
         good = withstand("--base-url", server.base_url, *SMALL, "--goodput", "ttft:5000", cwd=tmp_path)
         missed = withstand("--base-url", server.base_url, *SMALL, "--goodput", "ttft:1", cwd=tmp_path)
     assert (good.returncode, missed.returncode) == (0, 1)
+    assert "SLO was missed: fewer than 99% of the requests were good at stage-1 (0.0%)" in missed.stderr
 
 
 def test_failures_are_measured_and_doubted(tmp_path: Path) -> None:

@@ -185,7 +185,15 @@ def test_a_closed_loop_has_no_rate_to_achieve(judge: Judge, answer: Answer) -> N
 def test_long_answers_in_a_short_test_are_no_overload(judge: Judge, answer: Answer) -> None:
     rng = random.Random(9)
     records = [answer(i, at_ms=25 * i, tokens=rng.randint(10, 1000)) for i in range(400)]
-    assert not judge(records, Constant(rate=40.0))
+    found = only(judge(records, Constant(rate=40.0)), DoubtKind.TOO_SHORT_TO_TELL)
+    assert "ended after the last request was due" in found.sentence
+    assert not found.blocking
+
+
+def test_a_burst_past_saturation_that_ends_soon_is_not_left_alone(judge: Judge, answer: Answer) -> None:
+    """As in a demo: forty requests in twelve seconds at a server that takes two a second."""
+    found = judge(queue(answer, 300, 500)[:40], Constant(rate=1 / 0.3))
+    assert {DoubtKind.TOO_SHORT_TO_TELL, DoubtKind.RATE_NOT_ACHIEVED} & set(found)
 
 
 def test_an_answer_in_one_piece_is_not_streamed(judge: Judge, paced: Callable[..., list[Record]]) -> None:

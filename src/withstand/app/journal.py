@@ -12,7 +12,7 @@ from withstand import __version__, clock
 from withstand.app.census import Census
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
-from withstand.app.verdict import NOT_MEASURED, exit_code
+from withstand.app.verdict import MISSED, NOT_MEASURED, exit_code, missed_slo
 from withstand.errors import StorageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
@@ -23,6 +23,7 @@ from withstand.stack import EngineInfo
 from withstand.wire.reply import one_line
 from withstand.workload import Tokenizer
 
+ENGINE_LOG = "engine.log"
 _AGAIN = {RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED}
 
 
@@ -123,7 +124,8 @@ class Journal:
 
     def end(self, index: int, result: StageResult, census: Census) -> None:
         """A stage has ended, by itself or not."""
-        state = RunState.INTERRUPTED if result.interrupted else RunState.FAILED if result.error else RunState.DONE
+        cut = result.interrupted and sum(h.finished for h in result.health) < result.planned
+        state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
         self._entry(
             index,
             state=state,
@@ -185,6 +187,7 @@ class Journal:
     def finish(self, screen: Screen) -> Outcome:
         """Close the folder, write the last report. What cannot be written is told; the numbers are shown anyway."""
         whole = True
+        _drop_empty(self.folder.path / ENGINE_LOG)
         for step in (self._mark_done, self.folder.close, self.report):
             try:
                 step()
@@ -193,11 +196,19 @@ class Journal:
                 screen.message(str(e))
         summary = self._loaded.load(self.folder).summary
         code = exit_code(summary, self.manifest) if whole else NOT_MEASURED
-        return Outcome(exit_code=code, folder=self.folder.path, summary=summary)
+        missed = missed_slo(summary, self.manifest) if code == MISSED else None
+        return Outcome(exit_code=code, folder=self.folder.path, summary=summary, missed=missed)
 
     def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:
             self._update(state=RunState.DONE)
+
+
+def _drop_empty(log: Path) -> None:
+    """An engine that said nothing leaves no file to wonder about."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size == 0:
+            log.unlink()
 
 
 def _entries(stages: Sequence[Stage], first: int) -> tuple[StageEntry, ...]:

@@ -119,7 +119,8 @@ def why_partial(manifest: Manifest) -> str | None:
     """One sentence on why a run is not whole; None = it is."""
     planned = [e for e in manifest.stages if e.state is not RunState.SUPERSEDED]
     done = sum(e.state is RunState.DONE for e in planned)
-    so_far = f"{done} of {len(planned)} stages are complete"
+    measured = [e for e in planned if not e.stage.warmup]
+    so_far = f"{sum(e.state is RunState.DONE for e in measured)} of {len(measured)} stages are complete"
     if manifest.state is RunState.DONE and done == len(planned):
         return None
     if manifest.state is RunState.RUNNING:

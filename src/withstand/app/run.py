@@ -12,7 +12,7 @@ from withstand import workload
 from withstand.app.aloud import AloudTokenizer
 from withstand.app.census import Census
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.journal import Journal
+from withstand.app.journal import ENGINE_LOG, Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_of, filled, stripes_of
@@ -110,7 +110,7 @@ def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo
     if plan.target.base_url is not None:
         yield None
         return
-    with embedded_engine(screen.step, journal.folder.path / "engine.log") as engine:
+    with embedded_engine(screen.step, journal.folder.path / ENGINE_LOG) as engine:
         journal.engine(engine)
         screen.message(f"Engine ready after {engine.ready_s:.1f} s: {engine.name}, {engine.model}, {engine.base_url}")
         yield engine

@@ -46,3 +46,5 @@ class Outcome(msgspec.Struct, frozen=True):
     exit_code: int
     folder: Path
     summary: Summary
+    missed: str | None = None
+    """Which stages missed the SLO, where that is why the exit code is 1."""

@@ -18,6 +18,13 @@ def exit_code(summary: Summary, manifest: Manifest) -> int:
     return GOOD
 
 
+def missed_slo(summary: Summary, manifest: Manifest) -> str:
+    """One sentence on the stages that missed it."""
+    share = manifest.plan.goodput.share
+    missed = [f"{s.name} ({good_share(s):.1%})" for s in summary.stages if good_share(s) < share]
+    return f"The SLO was missed: fewer than {share:.0%} of the requests were good at {', '.join(missed)}."
+
+
 def good_share(stage: StageSummary) -> float:
     """Good requests among all that were attempted."""
     if not stage.attempted or stage.request_goodput is None or not stage.duration_s:

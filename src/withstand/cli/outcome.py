@@ -14,6 +14,8 @@ def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
+    if outcome.missed:
+        say(f"withstand: {outcome.missed}")
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
     return outcome.exit_code

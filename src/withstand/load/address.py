@@ -78,6 +78,10 @@ def parse_address(base_url: str) -> Address:
             "target.base_url / --base-url must hold no user, password or query; "
             "give the key by --api-key-env or --api-key-file."
         )
+    if parts.path.rstrip("/").endswith("/completions"):
+        raise SpecError(
+            f"target.base_url / --base-url: {base_url!r} names the request's own path; leave out what follows /v1."
+        )
     tls = parts.scheme == "https"
     return Address(tls=tls, host=parts.hostname, port=port or (443 if tls else 80), prefix=parts.path.rstrip("/"))
 

@@ -20,6 +20,7 @@ class DoubtKind(StrEnum):
     STOPPED_EARLY = "stopped_early"
     RATE_NOT_ACHIEVED = "rate_not_achieved"
     LATENCY_GROWS = "latency_grows"
+    TOO_SHORT_TO_TELL = "too_short_to_tell"
     NOT_STREAMED = "not_streamed"
     HOP_BUFFERS = "hop_buffers"
     SHARED_READS = "shared_reads"
@@ -59,6 +60,10 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.LATENCY_GROWS: (
         "At a constant offered rate: the response time rose by over 10 % from the first to the last blocks of ten, "
         "and a rank test says that it is no chance (1 in 200)."
+    ),
+    DoubtKind.TOO_SHORT_TO_TELL: (
+        "At a constant offered rate and with at least ten good answers: over a third of them were still on their way "
+        "when the last request was due, and neither of the two doubts before applies."
     ),
     DoubtKind.NOT_STREAMED: (
         "90 % of the answers of 8 tokens and more came in one piece; or their time after the first token is the same "

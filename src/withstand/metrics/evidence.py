@@ -135,6 +135,12 @@ class Evidence:
         scheduled_rps, ended_rps = _middle_rate(sorted(self._scheduled_ns)), _middle_rate(sorted(ended))
         return None if scheduled_rps is None or ended_rps is None else (scheduled_rps, ended_rps)
 
+    def unanswered_at_the_end(self) -> tuple[int, int]:
+        """(Good requests still on their way when the last one was due, all of them)."""
+        last_ns = max(self._scheduled_ns, default=0)
+        pairs = zip(self._scheduled_ns, self._response_ns, strict=True)
+        return sum(due + took > last_ns for due, took in pairs), len(self._scheduled_ns)
+
 
 def _middle_rate(instants_ns: list[int]) -> float | None:
     low = int(len(instants_ns) * _MARGIN)

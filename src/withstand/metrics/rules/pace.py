@@ -7,6 +7,8 @@ from withstand.metrics.trend import Growth
 from withstand.spec import rate_rps_of
 
 _KEPT_SHARE = 0.97
+_LATE_SHARE_MAX = 1 / 3
+_ANSWERS_MIN = 10
 
 
 def server_pace(case: Case) -> Doubt | None:
@@ -15,11 +17,24 @@ def server_pace(case: Case) -> Doubt | None:
         return None
     growth, paces = case.evidence.response_growth(), case.evidence.paces()
     if growth is None or paces is None or not growth.sure:
-        return None
+        return _too_short(case)
     scheduled_rps, ended_rps = paces
     if ended_rps < _KEPT_SHARE * scheduled_rps:
         return _not_achieved(growth, scheduled_rps, ended_rps, case.context.stage.max_concurrency)
     return _grows(growth)
+
+
+def _too_short(case: Case) -> Doubt | None:
+    """Where so many end after the load does, a server that keeps up and one that does not look alike."""
+    late, answers = case.evidence.unanswered_at_the_end()
+    if answers < _ANSWERS_MIN or late <= _LATE_SHARE_MAX * answers:
+        return None
+    return Doubt(
+        DoubtKind.TOO_SHORT_TO_TELL,
+        f"{late:,} of {answers:,} answers ({percent(late, answers)}) ended after the last request was due: in so short "
+        "a stage it cannot be known whether the server keeps up or a queue grows.",
+        "Run the stage for several times as long as an answer takes, or at a lower rate.",
+    )
 
 
 def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float, cap: int | None) -> Doubt:
