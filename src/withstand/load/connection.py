@@ -16,7 +16,8 @@ from withstand import clock
 from withstand.load.address import Address, Located, is_our_limit, why
 from withstand.load.exchange import Exchange
 from withstand.load.http import HttpError
-from withstand.load.poller import READ, WRITE, Poller
+from withstand.load.loop import Loop
+from withstand.load.poller import READ, WRITE
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.stamps import ANCILLARY_BYTES, StampClock, ask_for_stamps
 from withstand.load.tls import TlsPipe
@@ -50,7 +51,7 @@ class Owner(Protocol):
     """Whom a connection belongs to; it hears of everything that outlives an exchange."""
 
     route: Route
-    poller: Poller
+    loop: Loop
     stamps: StampClock
     check: SelfCheck
 
@@ -82,7 +83,6 @@ class Connection:
         "descriptor",
         "exchange",
         "moved_ns",
-        "opened_turn",
         "state",
     )
 
@@ -95,7 +95,6 @@ class Connection:
         self._served = 0
         self._stamped = False
         self.descriptor = -1
-        self.opened_turn = -1
         self.exchange: Exchange | None = None
         self.state = State.CONNECTING
         self.began_ns = self.moved_ns = 0
@@ -119,7 +118,7 @@ class Connection:
         self.descriptor = self._socket.fileno()
         self._owner.opened(self)
         self._writing = True
-        self._owner.poller.register(self.descriptor, READ | WRITE)
+        self._owner.loop.add(self.descriptor, READ | WRITE, self.on_event)
         if number and number not in _IN_PROGRESS:
             self._failed_to_dial(number)
         elif number == 0:
@@ -208,12 +207,18 @@ class Connection:
     def _watch(self, *, writing: bool) -> None:
         if writing != self._writing:
             self._writing = writing
-            self._owner.poller.modify(self.descriptor, READ | WRITE if writing else READ)
+            self._owner.loop.change(self.descriptor, READ | WRITE if writing else READ)
 
     # Receiving.
 
     def on_event(self, events: int) -> None:
-        """The poller says that something can be done."""
+        """Something can be done."""
+        if events == READ and self.state is not State.CONNECTING:
+            self._receive()
+        else:
+            self._on_other_events(events)
+
+    def _on_other_events(self, events: int) -> None:
         if self.state is State.CONNECTING:
             number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if number:
@@ -244,16 +249,16 @@ class Connection:
         self.moved_ns = read_ns
         if not data:
             self._ended_by_server()
-            return
-        self._take(data, stamp_ns, read_ns)
+        elif self._tls is None:
+            self._hand_over(data, stamp_ns, read_ns)
+        else:
+            self._take_cipher(data, stamp_ns, read_ns)
 
-    def _take(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
-        closed = False
-        if self._tls:
-            if self.state is State.HANDSHAKING:
-                data = self._go_on_with_handshake(data)
-            else:
-                data, closed = self._decrypted(data)
+    def _take_cipher(self, cipher: bytes, stamp_ns: int | None, read_ns: int) -> None:
+        if self.state is State.HANDSHAKING:
+            data, closed = self._go_on_with_handshake(cipher), False
+        else:
+            data, closed = self._decrypted(cipher)
         if data and self.state is not State.CLOSED:
             self._hand_over(data, stamp_ns, read_ns)
         if closed and self.state is not State.CLOSED:
@@ -276,26 +281,32 @@ class Connection:
             self._close()
             return
         if stamp_ns is None:
-            exchange.kernel_stamped = False
-        events_before = len(exchange.reply.chunk_ns)
+            exchange.kernel_stamped = self._owner.loop.may_nap = False
+        chunk_ns = exchange.reply.chunk_ns
+        before = len(chunk_ns)
         try:
             exchange.feed(data, read_ns if stamp_ns is None else stamp_ns)
         except HttpError as e:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
-        self._count(len(exchange.reply.chunk_ns) - events_before, stamp_ns, read_ns)
+        if len(chunk_ns) > before:
+            self._count(exchange, before, stamp_ns, read_ns)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 
-    def _count(self, events: int, stamp_ns: int | None, read_ns: int) -> None:
-        if not events:
-            return
+    def _count(self, exchange: Exchange, before: int, stamp_ns: int | None, read_ns: int) -> None:
+        """Account for a read that brought output. Events that share it have but one stamp: that of the last."""
         check = self._owner.check
         check.reads += 1
+        if stamp_ns is None:
+            stamp_ns = read_ns
+        else:
+            check.lag.add(read_ns - stamp_ns)
+        events = len(exchange.reply.chunk_ns) - before
         if events > 1:
             check.shared_reads += 1
-        if stamp_ns is not None:
-            check.lag.add(read_ns - stamp_ns)
+            if self._owner.loop.may_have_waited(stamp_ns, read_ns):
+                exchange.reply.unsure.extend(range(before, before + events - 1))
 
     # Ending.
 
@@ -343,7 +354,7 @@ class Connection:
             return
         self.state = State.CLOSED
         if self.descriptor >= 0:
-            self._owner.poller.unregister(self.descriptor)
+            self._owner.loop.retire(self._socket)
             self._owner.closed(self)
-        if getattr(self, "_socket", None) is not None:
+        elif getattr(self, "_socket", None) is not None:
             self._socket.close()

@@ -74,9 +74,13 @@ class Exchange:
         Raises:
             HttpError: they are no HTTP.
         """
+        self.last_byte_ns = self.stamp_ns = stamp_ns
+        chunk = self.answer.lone_chunk(data)
+        if chunk is not None and self._reader is not None:
+            self._reader.feed(chunk, stamp_ns)
+            return
         if self.first_byte_ns is None:
             self.first_byte_ns = stamp_ns
-        self.last_byte_ns = self.stamp_ns = stamp_ns
         self.answer.feed(data)
 
     def _on_head(self) -> None:
@@ -164,6 +168,7 @@ class Exchange:
             sent_ns=_plus(self.sent_ns, -epoch_ns),
             first_byte_ns=_plus(self.first_byte_ns, -epoch_ns),
             chunk_ns=[t - epoch_ns for t in reply.chunk_ns],
+            unsure=reply.unsure,
             chunk_tokens=reply.chunk_tokens,
             end_ns=_plus(self.end_ns, -epoch_ns),
             prompt_tokens=reply.prompt_tokens if reply.prompt_tokens is not None else request.prompt_tokens,

@@ -11,6 +11,8 @@ import httptools
 _REDIRECTS = {301, 302, 303, 307, 308}
 _HEADER_BYTES_MAX = 256 << 10
 _INFLATED_BYTES_MAX = 16 << 20
+_SIZES = {b"%x" % size: size for size in range(1, 4096)}
+"""The usual sizes of a chunk, as they are written."""
 
 
 def request_head(method: str, url: str, host: str, headers: Mapping[str, str]) -> bytes:
@@ -32,6 +34,7 @@ class Answer:
     """One answer as it comes. ``on_body(bytes)`` gets the decoded body; create a new one for each request."""
 
     __slots__ = (
+        "_between_chunks",
         "_close_delimited",
         "_header_bytes",
         "_inflate",
@@ -54,6 +57,7 @@ class Answer:
         self._on_head = on_head
         self._on_body = on_body
         self._inflate: zlib._Decompress | None = None
+        self._between_chunks = False
         self._close_delimited = False
         self._header_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
@@ -62,12 +66,26 @@ class Answer:
         """Let go of the parser and the callbacks: with them this would be a cycle, and garbage costs pauses."""
         del self._parser, self._on_head, self._on_body
 
+    def lone_chunk(self, data: bytes) -> bytes | None:
+        """What is in ``data``, if it is one whole chunk; then it is not to be fed: the parser never misses it.
+
+        A token comes as a chunk of its own nearly always, and this costs a tenth of the parser.
+        """
+        if not self._between_chunks:
+            return None
+        end = data.find(b"\r\n", 0, 6)
+        size = _SIZES.get(data[:end])
+        if size is None or len(data) != end + size + 4 or data[-2:] != b"\r\n":
+            return None
+        return data[end + 2 : -2]
+
     def feed(self, data: bytes) -> None:
         """The next bytes.
 
         Raises:
             HttpError: they are no HTTP.
         """
+        self._between_chunks = False
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, zlib.error) as e:
@@ -75,6 +93,8 @@ class Answer:
             raise HttpError(str(cause) or type(cause).__name__) from None
         except httptools.HttpParserUpgrade:
             raise HttpError("the server switched to another protocol") from None
+        if self._between_chunks and data[-1:] != b"\n":
+            self._between_chunks = False
 
     def closed(self) -> bool:
         """The connection has ended; whether that was this answer's proper end."""
@@ -120,6 +140,14 @@ class Answer:
         if self._inflate.unconsumed_tail:
             raise HttpError("the body is compressed beyond all measure")
         return plain
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        self._between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        """A chunk has ended: if nothing comes behind it, the next bytes are the next chunk's size."""
+        self._between_chunks = self._inflate is None and self.status is not None
 
     def on_message_complete(self) -> None:
         """The last byte; of an interim answer too."""

@@ -5,6 +5,8 @@ from typing import Final
 
 READ: Final = select.POLLIN
 WRITE: Final = select.POLLOUT
+AT_ONCE: Final = 256
+"""A report of so many may have left some out."""
 
 
 class Poller:
@@ -19,7 +21,9 @@ class Poller:
 
     def wait(self, timeout_s: float) -> list[tuple[int, int]]:
         """What is ready, after at most ``timeout_s``."""
-        return self._poll.poll(timeout_s if self._is_epoll else max(0.0, timeout_s) * 1000)
+        if self._is_epoll:
+            return self._poll.poll(timeout_s, AT_ONCE)
+        return self._poll.poll(max(0.0, timeout_s) * 1000)
 
     def close(self) -> None:
         """Give the descriptor back."""

@@ -3,46 +3,65 @@
 import gc
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from withstand import clock
 from withstand.record import Health, Spread
 
+_FINE_BITS = 10
+_FINE = 1 << 14
 _SUB_BUCKETS = 16
 _SUB_BITS = 4
 
 
 class LagHistogram:
-    """Counts of ns values in buckets of at most 6 % width; flat memory however many are added."""
+    """Counts of ns values: by the microsecond (1,024 ns) up to 16 ms, above in buckets of at most 6 % width.
 
-    __slots__ = ("_counts", "max_ns", "n")
+    Flat memory however many are added.
+    """
+
+    __slots__ = ("_coarse", "_fine", "_max_ns")
 
     def __init__(self) -> None:
-        self._counts = [0] * (64 * _SUB_BUCKETS)
-        self.n = 0
-        self.max_ns = 0
+        self._fine = [0] * _FINE
+        self._coarse = [0] * (64 * _SUB_BUCKETS)
+        self._max_ns = 0
 
     def add(self, value_ns: int) -> None:
         """One value, at least 0."""
-        shift = max(value_ns.bit_length() - _SUB_BITS - 1, 0)
-        self._counts[shift * _SUB_BUCKETS + (value_ns >> shift)] += 1
-        self.n += 1
-        self.max_ns = max(self.max_ns, value_ns)
+        index = value_ns >> _FINE_BITS
+        if index < _FINE:
+            self._fine[index] += 1
+        else:
+            shift = value_ns.bit_length() - _SUB_BITS - 1
+            self._coarse[shift * _SUB_BUCKETS + (value_ns >> shift)] += 1
+            self._max_ns = max(self._max_ns, value_ns)
+
+    @property
+    def n(self) -> int:
+        """How many were added."""
+        return sum(self._fine) + sum(self._coarse)
 
     def spread(self) -> Spread | None:
-        """Median, p99 and maximum; the quantiles are their bucket's upper end."""
-        if not self.n:
-            return None
-        return Spread(n=self.n, p50_ns=self._quantile(0.5), p99_ns=self._quantile(0.99), max_ns=self.max_ns)
+        """Median, p99 and maximum; each is its bucket's upper end, but a maximum above 16 ms is exact."""
+        n = self.n
+        return Spread(n=n, p50_ns=self._at(n / 2), p99_ns=self._at(n * 0.99), max_ns=self._at(n)) if n else None
 
-    def _quantile(self, share: float) -> int:
-        left = share * self.n
-        for index, count in enumerate(self._counts):
-            left -= count
-            if left <= 0:
-                return min(_upper_end(index), self.max_ns)
-        return self.max_ns
+    def _at(self, rank: float) -> int:
+        for upper_ns, count in self._buckets():
+            rank -= count
+            if count and rank <= 0:
+                return upper_ns
+        return self._max_ns
+
+    def _buckets(self) -> Iterator[tuple[int, int]]:
+        """(Upper end, count), rising."""
+        for index, count in enumerate(self._fine):
+            yield ((index + 1) << _FINE_BITS) - 1, count
+        for index, count in enumerate(self._coarse):
+            yield min(_upper_end(index), self._max_ns), count
 
 
 def _upper_end(index: int) -> int:
@@ -74,6 +93,11 @@ class SelfCheck:
         gc.callbacks.append(self._on_gc)
         self._wall_began_ns = clock.now_ns()
         self._cpu_began_ns = clock.cpu_ns()
+
+    def add_turn(self, busy_ns: int) -> None:
+        """The loop was busy for so long between two looks."""
+        if busy_ns > self.stall_ns_max:
+            self.stall_ns_max = busy_ns
 
     def _on_gc(self, phase: str, _info: dict[str, Any]) -> None:
         now_ns = clock.now_ns()

@@ -2,8 +2,8 @@
 
 Linux stamps each received segment (SO_TIMESTAMPING, software receive; no privilege needed) and hands the stamp of
 the last one read to ``recvmsg``. The stamps are CLOCK_REALTIME, so the offset to CLOCK_MONOTONIC is measured again
-throughout a run; a stamp that cannot be true (before the read before, after now) means that the wall clock was
-stepped: the offset is measured anew, and if that does not help the user-space clock is taken.
+throughout a run. A stamp that is after now, or old, may mean that the wall clock was stepped: the offset is measured
+anew, and if the stamp still cannot be true the user-space clock is taken.
 """
 
 import socket
@@ -16,13 +16,22 @@ _SO_TIMESTAMPING = 37
 _RX_SOFTWARE_AND_SOFTWARE = (1 << 3) | (1 << 4)
 ANCILLARY_BYTES = 96
 _timespec = struct.Struct("qq").unpack_from
+_EVERYDAY_AGE_NS = 2_000_000
+"""Who reads later than this after the arrival first looks whether the wall clock was set."""
 _PLAUSIBLE_AGE_NS = 5_000_000_000
 _PLAUSIBLE_LEAD_NS = 100_000
+_STEP_NS = 500_000
+"""Between two measurements a clock that is only slewed moves by less."""
+
+
+def kernel_may_stamp(family: int) -> bool:
+    """Whether the kernel stamps what sockets of this family receive, if it is asked."""
+    return sys.platform == "linux" and family != socket.AF_UNIX
 
 
 def ask_for_stamps(sock: socket.socket) -> bool:
     """Whether the kernel will stamp what this socket receives."""
-    if sys.platform != "linux" or sock.family == socket.AF_UNIX:
+    if not kernel_may_stamp(sock.family):
         return False
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE_AND_SOFTWARE)
@@ -34,37 +43,47 @@ def ask_for_stamps(sock: socket.socket) -> bool:
 class StampClock:
     """Turns ancillary data into monotonic ns."""
 
-    __slots__ = ("_keeper", "_offset_ns", "steps")
+    __slots__ = ("_first_ns", "_keeper", "_offset_ns", "drift_ns", "steps", "width_ns")
 
     def __init__(self) -> None:
         # The kernel begins to stamp a moment after the first socket asks; this one asks before the load does.
         self._keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         ask_for_stamps(self._keeper)
+        self._first_ns, self.width_ns = clock.realtime_offset_ns()
+        self._offset_ns = self._first_ns
         self.steps = 0
-        self._offset_ns = 0
-        self.measure()
+        """How often the wall clock was set."""
+        self.drift_ns = 0
+        """How far the two clocks have gone apart since the start, without the steps."""
 
     def measure(self) -> None:
-        """Measure the offset again."""
-        self._offset_ns, _ = clock.realtime_offset_ns()
+        """Measure the offset again. ``width_ns`` = its uncertainty, at the worst of all measurements."""
+        offset_ns, width_ns = clock.realtime_offset_ns()
+        moved_ns = offset_ns - self._offset_ns
+        self._offset_ns = offset_ns
+        if abs(moved_ns) > _STEP_NS:
+            self.steps += 1
+            self._first_ns += moved_ns
+        self.drift_ns = offset_ns - self._first_ns
+        self.width_ns = max(self.width_ns, width_ns)
 
     def stamp_ns(self, ancillary: list[tuple[int, int, bytes]], read_ns: int) -> int | None:
         """When the bytes read at ``read_ns`` arrived; None = the kernel did not say."""
         if not ancillary:
             return None
         seconds, nanoseconds = _timespec(ancillary[0][2])
-        if not seconds:
-            return None
         wall_ns: int = seconds * 1_000_000_000 + nanoseconds
         stamp_ns = wall_ns - self._offset_ns
-        if not self._plausible(stamp_ns, read_ns):
-            self.steps += 1
-            self.measure()
-            stamp_ns = wall_ns - self._offset_ns
-            if not self._plausible(stamp_ns, read_ns):
-                return None
-        return min(stamp_ns, read_ns)
+        if 0 <= read_ns - stamp_ns < _EVERYDAY_AGE_NS:
+            return stamp_ns
+        return self._unlikely_ns(wall_ns, read_ns) if seconds else None
 
-    @staticmethod
-    def _plausible(stamp_ns: int, read_ns: int) -> bool:
-        return -_PLAUSIBLE_LEAD_NS < read_ns - stamp_ns < _PLAUSIBLE_AGE_NS
+    def _unlikely_ns(self, wall_ns: int, read_ns: int) -> int | None:
+        """A stamp from the future, or an old one: we were slow, or the wall clock was set, before it or after it."""
+        before_ns = self._offset_ns
+        glance_ns, _ = clock.realtime_offset_ns(tries=1)
+        if abs(glance_ns - before_ns) > _STEP_NS:
+            self.measure()
+        ages_ns = (read_ns - wall_ns + offset_ns for offset_ns in (self._offset_ns, before_ns))
+        age_ns = min((age for age in ages_ns if -_PLAUSIBLE_LEAD_NS < age < _PLAUSIBLE_AGE_NS), key=abs, default=None)
+        return None if age_ns is None else read_ns - max(0, age_ns)

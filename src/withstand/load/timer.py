@@ -21,6 +21,7 @@ class Alarm:
     def __init__(self, libc: ctypes.CDLL, fd: int) -> None:
         self._libc = libc
         self.fd = fd
+        self._at_ns = 0
 
     @classmethod
     def open(cls) -> "Alarm | None":
@@ -33,12 +34,16 @@ class Alarm:
 
     def set(self, at_ns: int) -> None:
         """Ring at this instant, at once if it has passed; replaces an earlier setting."""
+        if at_ns == self._at_ns:
+            return
+        self._at_ns = at_ns
         at_ns = max(at_ns, 1)
         spec = _itimerspec.pack(0, 0, at_ns // 1_000_000_000, at_ns % 1_000_000_000)
         self._libc.timerfd_settime(self.fd, _ABSOLUTE, spec, None)
 
-    def clear(self) -> None:
+    def clear(self, _events: int = 0) -> None:
         """Take note that it rang."""
+        self._at_ns = 0
         try:
             os.read(self.fd, 8)
         except BlockingIOError:

@@ -6,7 +6,7 @@ It knows sockets and exchanges; it does not know which request comes next.
 from withstand import clock
 from withstand.load.connection import Connection, Route, State
 from withstand.load.exchange import Exchange
-from withstand.load.poller import Poller
+from withstand.load.loop import Loop
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.stamps import StampClock
 from withstand.record import Status
@@ -18,16 +18,15 @@ _TAIL_GRACE_NS = 1_000_000_000
 class Transport:
     """Sends exchanges and ends them, each exactly once."""
 
-    def __init__(self, route: Route, poller: Poller, check: SelfCheck) -> None:
+    def __init__(self, route: Route, loop: Loop, check: SelfCheck) -> None:
         self.route = route
-        self.poller = poller
+        self.loop = loop
         self.check = check
         self.stamps = StampClock()
         self._open: dict[int, Connection] = {}
         self._idle: list[Connection] = []
         self._waiting_to_dial: list[Exchange] = []
         self._timeouts_ns = _in_ns(route.timeouts)
-        self._turn = 0
 
     def send(self, exchange: Exchange) -> None:
         """Begin: over the connection used last, or a new one."""
@@ -40,16 +39,6 @@ class Transport:
                 connection.begin(exchange)
                 return
         self._dial(exchange)
-
-    def begin_turn(self) -> None:
-        """The poller has just reported; a descriptor that is opened in this turn was not meant by it."""
-        self._turn += 1
-
-    def on_event(self, descriptor: int, events: int) -> None:
-        """A connection is ready for something."""
-        connection = self._open.get(descriptor)
-        if connection is not None and connection.opened_turn != self._turn:
-            connection.on_event(events)
 
     def sweep(self, now_ns: int) -> None:
         """A few times a second: end what has waited too long, measure the clocks again."""
@@ -86,7 +75,6 @@ class Transport:
 
     def opened(self, connection: Connection) -> None:
         """It has a descriptor."""
-        connection.opened_turn = self._turn
         self._open[connection.descriptor] = connection
         self.check.connections_max = max(self.check.connections_max, len(self._open))
 

@@ -13,9 +13,11 @@ from withstand import clock
 from withstand.errors import StorageError, WithstandError
 from withstand.load.connection import Route
 from withstand.load.job import Command, Job, Report
-from withstand.load.poller import READ, Poller
+from withstand.load.loop import Loop
+from withstand.load.poller import READ
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.sender import Sender
+from withstand.load.stamps import kernel_may_stamp
 from withstand.load.timer import Alarm
 from withstand.load.tls import make_context
 from withstand.load.transport import Transport
@@ -27,20 +29,20 @@ _FEED_S = 0.005
 
 
 class Worker:
-    """The loop: poll, hand over, dispatch, read ahead; a sweep ten times a second."""
+    """The loop: wait, hand over, dispatch, read ahead; a sweep ten times a second."""
 
     def __init__(self, job: Job, commands: "Commands") -> None:
-        self._poller = Poller()
         self._check = SelfCheck(job.worker)
         context = make_context(job.cacert, insecure=job.insecure) if job.address.tls else None
         route = Route(address=job.address, located=job.located, context=context, timeouts=job.timeouts)
-        self._transport = Transport(route, self._poller, self._check)
+        self._loop = Loop(may_nap=kernel_may_stamp(job.located.family))
+        self._transport = Transport(route, self._loop, self._check)
         self._sender = Sender(job, self._transport)
         self._commands = commands
         self._alarm = Alarm.open()
-        self._poller.register(_STDIN, READ)
+        self._loop.add(_STDIN, READ, self._obey)
         if self._alarm:
-            self._poller.register(self._alarm.fd, READ)
+            self._loop.add(self._alarm.fd, READ, self._alarm.clear)
         self._sweep_next_ns = self._report_next_ns = 0
 
     def wait_for_start(self) -> bool:
@@ -61,41 +63,33 @@ class Worker:
         now_ns = clock.now_ns()
         while not self._sender.over(now_ns):
             more = now_ns >= self._sender.start_ns and self._sender.dispatch(now_ns)
-            ready = self._poller.wait(0.0 if more else self._pause_s(now_ns))
-            began_ns = clock.now_ns()
-            self._handle(ready)
+            wake_ns = now_ns if more else self._wake_ns()
+            self._check.add_turn(self._loop.turn(self._timeout_s(now_ns, wake_ns), wake_ns))
             now_ns = clock.now_ns()
             self._due_work(now_ns)
-            self._check.stall_ns_max = max(self._check.stall_ns_max, clock.now_ns() - began_ns)
         self._sender.close(now_ns)
         sent, done = self._sender.counts
         health = self._check.end(sent=sent, finished=done)
         return msgspec.structs.replace(self._sender.report(), health=health)
 
-    def _pause_s(self, now_ns: int) -> float:
-        """How long nothing needs us; the alarm, where there is one, is set to the next planned send."""
+    def _wake_ns(self) -> int | None:
+        """The next planned send; None = an answer must end first."""
         wake_ns = self._sender.wake_ns()
-        if wake_ns is not None:
-            wake_ns = max(wake_ns, self._sender.start_ns)
+        return None if wake_ns is None else max(wake_ns, self._sender.start_ns)
+
+    def _timeout_s(self, now_ns: int, wake_ns: int | None) -> float:
+        """How long nothing but descriptors needs us; the alarm, where there is one, is set to the next send."""
         timeout_s = _FEED_S if self._sender.hungry or self._transport.wants_to_dial else _SWEEP_NS / 1e9
         if wake_ns is None:
             return timeout_s
+        if wake_ns <= now_ns:
+            return 0.0
         if self._alarm:
             self._alarm.set(wake_ns)
             return timeout_s
-        return min(timeout_s, max(0.0, (wake_ns - now_ns) / 1e9))
+        return min(timeout_s, (wake_ns - now_ns) / 1e9)
 
-    def _handle(self, ready: list[tuple[int, int]]) -> None:
-        self._transport.begin_turn()
-        for descriptor, events in ready:
-            if self._alarm and descriptor == self._alarm.fd:
-                self._alarm.clear()
-            elif descriptor == _STDIN:
-                self._obey()
-            else:
-                self._transport.on_event(descriptor, events)
-
-    def _obey(self) -> None:
+    def _obey(self, _events: int) -> None:
         for command in self._commands.read():
             now_ns = clock.now_ns()
             if command.stop:
@@ -103,7 +97,7 @@ class Worker:
             elif command.drain:
                 self._sender.drain(now_ns)
         if self._commands.ended:
-            self._poller.unregister(_STDIN)
+            self._loop.remove(_STDIN)
 
     def _due_work(self, now_ns: int) -> None:
         if self._sender.hungry:

@@ -11,16 +11,16 @@ from withstand.wire.openai_common import Chunk, OpenAIStream, base_body, read_ch
 from withstand.wire.reply import Reply, StreamReader
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, gc=False):
     function: _Function | None = None
 
 
-class _Said(msgspec.Struct):
+class _Said(msgspec.Struct, gc=False):
     """A delta or a message: all the places where output can stand."""
 
     content: Any = None
@@ -30,7 +30,7 @@ class _Said(msgspec.Struct):
     tool_calls: list[_ToolCall] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     delta: _Said | None = None
     message: _Said | None = None
     finish_reason: str | None = None

@@ -17,14 +17,14 @@ _BROKEN_FINISHES = frozenset({"error", "abort"})
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 
 
-class Details(msgspec.Struct):
+class Details(msgspec.Struct, gc=False):
     """Parts of a count."""
 
     cached_tokens: Count | None = None
     reasoning_tokens: Count | None = None
 
 
-class Usage(msgspec.Struct):
+class Usage(msgspec.Struct, gc=False):
     """The server's own count."""
 
     prompt_tokens: Count | None = None
@@ -36,7 +36,7 @@ class Usage(msgspec.Struct):
 ChoiceT = TypeVar("ChoiceT")
 
 
-class Chunk(msgspec.Struct, Generic[ChoiceT]):
+class Chunk(msgspec.Struct, Generic[ChoiceT], gc=False):
     """An event of a stream, or a whole body: they differ only in their choices. It may be an error instead."""
 
     choices: list[ChoiceT] | None = None
@@ -54,7 +54,7 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
         start = payload[:80].decode("utf-8", "replace")
         reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
         return None
-    if _is_error(chunk):
+    if (chunk.error or not chunk.choices) and _is_error(chunk):
         told = _message_of(chunk.error) or chunk.message or msgspec.json.encode(chunk.error).decode()
         reply.fail(Status.STREAM_ERROR, told)
         return None
@@ -117,8 +117,13 @@ class OpenAIStream:
 
     def feed(self, data: bytes, stamp_ns: int) -> None:
         """The next bytes, cut anywhere."""
-        if self._lost:
-            return
+        payload = self._parser.lone_object(data)
+        if payload is not None:
+            self._on_chunk(payload, self.reply, stamp_ns)
+        elif not self._lost:
+            self._feed_pieces(data, stamp_ns)
+
+    def _feed_pieces(self, data: bytes, stamp_ns: int) -> None:
         try:
             events = self._parser.feed(data)
         except EventTooLargeError:

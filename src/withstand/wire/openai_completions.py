@@ -10,7 +10,7 @@ from withstand.wire.openai_common import Chunk, OpenAIStream, base_body, read_ch
 from withstand.wire.reply import Reply, StreamReader
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     text: str | None = None
     finish_reason: str | None = None
 

@@ -34,10 +34,13 @@ class Reply:
         "prompt_tokens",
         "reasoning_tokens",
         "text",
+        "unsure",
     )
 
     def __init__(self, *, keep_text: bool = False) -> None:
         self.chunk_ns: list[int] = []
+        self.unsure: list[int] = []
+        """Events that may have come before their stamp: see ``Record.unsure``. Filled by whoever reads."""
         self.head = ""
         self.text: list[str] | None = [] if keep_text else None
         self.finish_reason: str | None = None

@@ -1,10 +1,11 @@
 r"""Server-sent events, after the WHATWG's rules, from bytes that may be cut anywhere.
 
 Lines end with ``\n``, ``\r\n`` or ``\r``; a blank line ends an event; ``data`` lines of one event are joined;
-comments and unknown fields are nothing. The usual event, one line ``data: {…}``, takes a short way.
+comments and unknown fields are nothing. The usual piece, one line ``data: {…}`` and its end, has a short way.
 """
 
 EVENT_BYTES_MAX = 16 << 20
+_NEWLINE = 10
 _BOM = b"\xef\xbb\xbf"
 
 Event = tuple[bytes | None, bytes]
@@ -26,6 +27,14 @@ class SseParser:
         self._size = 0
         self._held_cr = False
         self._begun = False
+
+    def lone_object(self, data: bytes) -> bytes | None:
+        """The JSON object, if ``data`` is one whole event of one line that holds one; then it is not to be fed."""
+        if self._size or self._held_cr or not self._begun or not data.startswith(b"data: {"):
+            return None
+        if data[-1] != _NEWLINE or data.find(b"\n") != len(data) - 2 or b"\r" in data:
+            return None
+        return data[6:-2]
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete.

@@ -1,0 +1,87 @@
+"""The worker's event loop: descriptors, who is called when they are ready, and how late we may have looked.
+
+Where tokens come faster than one every tenth of a millisecond, a poll for each of them is most of the cost. The
+kernel stamps them while we are away, so the loop then naps for as long between two polls and takes what has come in
+one go. It never naps where the stamps would be our own.
+"""
+
+import socket
+import time
+from collections.abc import Callable
+
+from withstand import clock
+from withstand.load.poller import AT_ONCE, Poller
+
+Handler = Callable[[int], None]
+
+LOOK_NS = 100_000
+"""Who looks at least this often is not late: the limit that is promised for a gap between tokens."""
+_NAP_S = 0.0001
+_NAP_SPARE_NS = 200_000
+"""A nap may last twice as long as asked; it must not make a send late."""
+
+
+class Loop:
+    """Polls and hands over."""
+
+    def __init__(self, *, may_nap: bool) -> None:
+        self._poller = Poller()
+        self._handlers: dict[int, Handler] = {}
+        self._retired: list[socket.socket] = []
+        self._began_ns = self._left_ns = clock.now_ns()
+        self._waited = True
+        self.may_nap = may_nap
+        self.looked_ns = self._began_ns
+        """What is found now cannot have come before this instant, but for the time that it took to wake us."""
+
+    def add(self, descriptor: int, events: int, handler: Handler) -> None:
+        """Call ``handler(events)`` when the descriptor is ready."""
+        self._handlers[descriptor] = handler
+        self._poller.register(descriptor, events)
+
+    def change(self, descriptor: int, events: int) -> None:
+        """Wait for something else."""
+        self._poller.modify(descriptor, events)
+
+    def remove(self, descriptor: int) -> None:
+        """Do not call any more."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._poller.unregister(descriptor)
+
+    def retire(self, sock: socket.socket) -> None:
+        """Close after this turn: what is still to be handed over in it must not meet a new owner of the number."""
+        self.remove(sock.fileno())
+        self._retired.append(sock)
+
+    def turn(self, timeout_s: float, next_ns: int | None) -> int:
+        """Wait, hand over what is ready, and say how long that kept us, in ns. ``next_ns``: when we must be back."""
+        if self.may_nap and not self._waited and (next_ns is None or next_ns - self._left_ns > _NAP_SPARE_NS):
+            time.sleep(_NAP_S)
+            self._left_ns = clock.now_ns()
+        ready = self._poller.wait(timeout_s)
+        began_ns = clock.now_ns()
+        self._waited = began_ns - self._left_ns > LOOK_NS
+        self.looked_ns = began_ns if self._waited else self._began_ns
+        if len(ready) < AT_ONCE:
+            self._began_ns = began_ns
+        handlers = self._handlers
+        for descriptor, events in ready:
+            handler = handlers.get(descriptor)
+            if handler is not None:
+                handler(events)
+        self._close_retired()
+        self._left_ns = clock.now_ns()
+        return self._left_ns - began_ns
+
+    def may_have_waited(self, stamp_ns: int, read_ns: int) -> bool:
+        """Whether what came in one read with something stamped so could have come noticeably before it."""
+        return read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS
+
+    def close(self) -> None:
+        """Give the poller's descriptor back."""
+        self._close_retired()
+        self._poller.close()
+
+    def _close_retired(self) -> None:
+        while self._retired:
+            self._retired.pop().close()
