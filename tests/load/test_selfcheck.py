@@ -20,5 +20,6 @@ def test_quantiles_are_at_most_one_bucket_off(values: list[int]) -> None:
     ordered = sorted(values)
     for share, found in ((0.5, spread.p50_ns), (0.99, spread.p99_ns)):
         true = ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
-        assert true <= found <= true * (1 + 1 / 16) + 1
-    assert (spread.n, spread.max_ns) == (len(values), max(values))
+        assert true <= found <= max(true * (1 + 1 / 16), true + 1024)
+    assert spread.n == len(values)
+    assert max(values) <= spread.max_ns <= max(values) + 1024

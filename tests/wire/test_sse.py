@@ -44,18 +44,51 @@ line_end = st.sampled_from([b"\n", b"\r\n", b"\r"])
 text = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), max_size=8)
 
 
+starts = st.sampled_from([b"data: ", b"data: {", b"data:", b": ", b"event: ", b"x: "])
+
+
 @st.composite
-def streams(draw: st.DrawFn) -> bytes:
-    end = draw(line_end)
-    blocks = []
-    for _ in range(draw(st.integers(0, 5))):
-        lines = draw(st.lists(st.sampled_from([b"data: ", b"data:", b": ", b"event: ", b"x: "]), max_size=3))
-        blocks.append(b"".join(p + draw(text).encode() + end for p in lines) + end)
-    return b"".join(blocks)
+def blocks(draw: st.DrawFn) -> list[bytes]:
+    found = []
+    for _ in range(draw(st.integers(0, 6))):
+        end = draw(line_end)
+        found.append(b"".join(p + draw(text).encode() + end for p in draw(st.lists(starts, max_size=2))) + end)
+    return found
 
 
-@given(stream=streams(), cuts=st.lists(st.integers(0, 200), max_size=6))
+streams = blocks().map(b"".join)
+
+
+@given(stream=streams, cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_cut_anywhere_is_the_same(stream: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(c, len(stream)) for c in cuts), len(stream)]
     pieces = [stream[a:b] for a, b in itertools.pairwise(edges)]
     assert parse(*pieces) == parse(stream)
+
+
+@given(blocks(), st.integers(0, 200))
+def test_the_short_way_for_a_lone_event_changes_nothing(pieces: list[bytes], cut: int) -> None:
+    stream = b"".join(pieces)
+    parser = SseParser()
+    events = []
+    for piece in (stream[:cut], *_rest(pieces, cut)):
+        lone = parser.lone_object(piece)
+        events += parser.feed(piece) if lone is None else [(None, lone)]
+    assert events + parser.close() == parse(stream)
+
+
+def _rest(pieces: list[bytes], cut: int) -> list[bytes]:
+    """What is behind the cut, still in its pieces."""
+    rest = []
+    for piece in pieces:
+        rest.append(piece[cut:])
+        cut = max(0, cut - len(piece))
+    return rest
+
+
+def test_the_short_way_is_taken() -> None:
+    parser = SseParser()
+    assert parser.lone_object(b'data: {"first": 1}\n\n') is None
+    parser.feed(b'data: {"first": 1}\n\n')
+    assert parser.lone_object(b'data: {"second": 2}\n\n') == b'{"second": 2}'
+    assert parser.lone_object(b"data: {}\n\ndata: {}\n\n") is None

@@ -212,26 +212,10 @@ class Connection:
     # Receiving.
 
     def on_event(self, events: int) -> None:
-        """Something can be done."""
-        if events == READ and self.state is not State.CONNECTING:
-            self._receive()
-        else:
+        """Something can be done: nearly always, bytes are there."""
+        if events != READ or self.state is State.CONNECTING:
             self._on_other_events(events)
-
-    def _on_other_events(self, events: int) -> None:
-        if self.state is State.CONNECTING:
-            number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if number:
-                self._failed_to_dial(number)
-            else:
-                self._connected()
             return
-        if events & WRITE:
-            self._flush()
-        if events & ~WRITE and self.state is not State.CLOSED:
-            self._receive()
-
-    def _receive(self) -> None:
         try:
             if self._stamped:
                 data, ancillary, _, _ = self._socket.recvmsg(READ_BYTES, ANCILLARY_BYTES)
@@ -253,6 +237,19 @@ class Connection:
             self._hand_over(data, stamp_ns, read_ns)
         else:
             self._take_cipher(data, stamp_ns, read_ns)
+
+    def _on_other_events(self, events: int) -> None:
+        if self.state is State.CONNECTING:
+            number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if number:
+                self._failed_to_dial(number)
+            else:
+                self._connected()
+            return
+        if events & WRITE:
+            self._flush()
+        if events & ~WRITE and self.state is not State.CLOSED:
+            self.on_event(READ)
 
     def _take_cipher(self, cipher: bytes, stamp_ns: int | None, read_ns: int) -> None:
         if self.state is State.HANDSHAKING:
@@ -282,31 +279,25 @@ class Connection:
             return
         if stamp_ns is None:
             exchange.kernel_stamped = self._owner.loop.may_nap = False
-        chunk_ns = exchange.reply.chunk_ns
-        before = len(chunk_ns)
+            stamp_ns = read_ns
+        else:
+            self._owner.check.lag.add(read_ns - stamp_ns)
         try:
-            exchange.feed(data, read_ns if stamp_ns is None else stamp_ns)
+            events = exchange.feed(data, stamp_ns)
         except HttpError as e:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
-        if len(chunk_ns) > before:
-            self._count(exchange, before, stamp_ns, read_ns)
+        if events > 1:
+            self._share(exchange, events, late=self._owner.loop.may_have_waited(stamp_ns, read_ns))
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 
-    def _count(self, exchange: Exchange, before: int, stamp_ns: int | None, read_ns: int) -> None:
-        """Account for a read that brought output. Events that share it have but one stamp: that of the last."""
-        check = self._owner.check
-        check.reads += 1
-        if stamp_ns is None:
-            stamp_ns = read_ns
-        else:
-            check.lag.add(read_ns - stamp_ns)
-        events = len(exchange.reply.chunk_ns) - before
-        if events > 1:
-            check.shared_reads += 1
-            if self._owner.loop.may_have_waited(stamp_ns, read_ns):
-                exchange.reply.unsure.extend(range(before, before + events - 1))
+    def _share(self, exchange: Exchange, events: int, *, late: bool) -> None:
+        """Several events came in one read: they have one stamp, and it is the last one's."""
+        self._owner.check.shared_reads += 1
+        if late:
+            last = len(exchange.reply.chunk_ns) - 1
+            exchange.reply.unsure.extend(range(last + 1 - events, last))
 
     # Ending.
 

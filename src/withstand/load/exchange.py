@@ -68,20 +68,23 @@ class Exchange:
         self._whole_bytes: bytearray | None = None
         self._reader: StreamReader | None = None
 
-    def feed(self, data: bytes, stamp_ns: int) -> None:
-        """Bytes of the answer, stamped.
+    def feed(self, data: bytes, stamp_ns: int) -> int:
+        """Bytes of the answer, stamped; how many events with output they have completed.
 
         Raises:
             HttpError: they are no HTTP.
         """
         self.last_byte_ns = self.stamp_ns = stamp_ns
+        chunk_ns = self.reply.chunk_ns
+        before = len(chunk_ns)
         chunk = self.answer.lone_chunk(data)
         if chunk is not None and self._reader is not None:
             self._reader.feed(chunk, stamp_ns)
-            return
-        if self.first_byte_ns is None:
-            self.first_byte_ns = stamp_ns
-        self.answer.feed(data)
+        else:
+            if self.first_byte_ns is None:
+                self.first_byte_ns = stamp_ns
+            self.answer.feed(data)
+        return len(chunk_ns) - before
 
     def _on_head(self) -> None:
         """The status line and headers decide who reads the body."""

@@ -6,7 +6,6 @@ one go. It never naps where the stamps would be our own.
 """
 
 import socket
-import time
 from collections.abc import Callable
 
 from withstand import clock
@@ -28,9 +27,9 @@ class Loop:
         self._poller = Poller()
         self._handlers: dict[int, Handler] = {}
         self._retired: list[socket.socket] = []
-        self._began_ns = self._left_ns = clock.now_ns()
         self._waited = True
         self.may_nap = may_nap
+        self._began_ns = self.left_ns = clock.now_ns()
         self.looked_ns = self._began_ns
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
 
@@ -53,14 +52,14 @@ class Loop:
         self.remove(sock.fileno())
         self._retired.append(sock)
 
-    def turn(self, timeout_s: float, next_ns: int | None) -> int:
-        """Wait, hand over what is ready, and say how long that kept us, in ns. ``next_ns``: when we must be back."""
-        if self.may_nap and not self._waited and (next_ns is None or next_ns - self._left_ns > _NAP_SPARE_NS):
-            time.sleep(_NAP_S)
-            self._left_ns = clock.now_ns()
+    def turn(self, timeout_s: float, wake_ns: int) -> int:
+        """Wait, hand over what is ready, and say how long that kept us, in ns. ``wake_ns``: when we must be back."""
+        if self.may_nap and not self._waited and wake_ns - self.left_ns > _NAP_SPARE_NS:
+            clock.sleep_s(_NAP_S)
+            self.left_ns = clock.now_ns()
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
-        self._waited = began_ns - self._left_ns > LOOK_NS
+        self._waited = began_ns - self.left_ns > LOOK_NS
         self.looked_ns = began_ns if self._waited else self._began_ns
         if len(ready) < AT_ONCE:
             self._began_ns = began_ns
@@ -70,8 +69,8 @@ class Loop:
             if handler is not None:
                 handler(events)
         self._close_retired()
-        self._left_ns = clock.now_ns()
-        return self._left_ns - began_ns
+        self.left_ns = clock.now_ns()
+        return self.left_ns - began_ns
 
     def may_have_waited(self, stamp_ns: int, read_ns: int) -> bool:
         """Whether what came in one read with something stamped so could have come noticeably before it."""

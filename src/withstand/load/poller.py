@@ -22,7 +22,7 @@ class Poller:
     def wait(self, timeout_s: float) -> list[tuple[int, int]]:
         """What is ready, after at most ``timeout_s``."""
         if self._is_epoll:
-            return self._poll.poll(timeout_s, AT_ONCE)
+            return self._poll.poll(timeout_s, AT_ONCE)  # type: ignore[call-arg]
         return self._poll.poll(max(0.0, timeout_s) * 1000)
 
     def close(self) -> None:

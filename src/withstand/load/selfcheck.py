@@ -96,8 +96,7 @@ class SelfCheck:
 
     def add_turn(self, busy_ns: int) -> None:
         """The loop was busy for so long between two looks."""
-        if busy_ns > self.stall_ns_max:
-            self.stall_ns_max = busy_ns
+        self.stall_ns_max = max(self.stall_ns_max, busy_ns)
 
     def _on_gc(self, phase: str, _info: dict[str, Any]) -> None:
         now_ns = clock.now_ns()

@@ -39,6 +39,8 @@ class Sender:
         self._drain_until_ns: int | None = None
         self.start_ns = 0
         self.in_flight = 0
+        self.stirred = False
+        """Something has changed that ``dispatch`` and ``over`` should be asked again for; the asker sets it back."""
         self._taken = self._sent = self._done = self._failed = self._output_tokens = 0
 
     # Reading ahead.
@@ -114,6 +116,7 @@ class Sender:
 
     def _ended(self, exchange: Exchange) -> None:
         request, ok = exchange.due.request, exchange.status is Status.OK
+        self.stirred = True
         self.in_flight -= 1
         self._done += 1
         self._failed += not ok
@@ -164,6 +167,7 @@ class Sender:
 
     def drain(self, now_ns: int) -> None:
         """Send nothing more."""
+        self.stirred = True
         self._dispatcher.stop(now_ns - self.start_ns)
 
     def stop(self, now_ns: int) -> None:

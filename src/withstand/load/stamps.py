@@ -56,6 +56,10 @@ class StampClock:
         self.drift_ns = 0
         """How far the two clocks have gone apart since the start, without the steps."""
 
+    def close(self) -> None:
+        """Give the descriptor back."""
+        self._keeper.close()
+
     def measure(self) -> None:
         """Measure the offset again. ``width_ns`` = its uncertainty, at the worst of all measurements."""
         offset_ns, width_ns = clock.realtime_offset_ns()

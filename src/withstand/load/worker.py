@@ -25,7 +25,7 @@ from withstand.load.transport import Transport
 _STDIN, _STDOUT = 0, 1
 _SWEEP_NS = 100_000_000
 _REPORT_NS = 200_000_000
-_FEED_S = 0.005
+_FEED_NS = 5_000_000
 
 
 class Worker:
@@ -63,31 +63,35 @@ class Worker:
         now_ns = clock.now_ns()
         while not self._sender.over(now_ns):
             more = now_ns >= self._sender.start_ns and self._sender.dispatch(now_ns)
-            wake_ns = now_ns if more else self._wake_ns()
-            self._check.add_turn(self._loop.turn(self._timeout_s(now_ns, wake_ns), wake_ns))
-            now_ns = clock.now_ns()
+            now_ns = self._turn_until(now_ns if more else self._wake_ns(now_ns))
             self._due_work(now_ns)
         self._sender.close(now_ns)
         sent, done = self._sender.counts
         health = self._check.end(sent=sent, finished=done)
         return msgspec.structs.replace(self._sender.report(), health=health)
 
-    def _wake_ns(self) -> int | None:
-        """The next planned send; None = an answer must end first."""
-        wake_ns = self._sender.wake_ns()
-        return None if wake_ns is None else max(wake_ns, self._sender.start_ns)
+    def _wake_ns(self, now_ns: int) -> int:
+        """When the sender, or something else but a descriptor, needs us."""
+        wakes_ns = [self._sweep_next_ns]
+        if (send_ns := self._sender.wake_ns()) is not None:
+            wakes_ns.append(max(send_ns, self._sender.start_ns))
+        if self._sender.hungry or self._transport.wants_to_dial:
+            wakes_ns.append(now_ns + _FEED_NS)
+        return min(wakes_ns)
 
-    def _timeout_s(self, now_ns: int, wake_ns: int | None) -> float:
-        """How long nothing but descriptors needs us; the alarm, where there is one, is set to the next send."""
-        timeout_s = _FEED_S if self._sender.hungry or self._transport.wants_to_dial else _SWEEP_NS / 1e9
-        if wake_ns is None:
-            return timeout_s
-        if wake_ns <= now_ns:
-            return 0.0
+    def _turn_until(self, wake_ns: int) -> int:
+        """Hand over what comes, until then or until an answer has ended; the time that it is now."""
         if self._alarm:
             self._alarm.set(wake_ns)
-            return timeout_s
-        return min(timeout_s, (wake_ns - now_ns) / 1e9)
+        sender, check, loop = self._sender, self._check, self._loop
+        sender.stirred = False
+        now_ns = clock.now_ns()
+        while True:
+            timeout_s = _SWEEP_NS / 1e9 if self._alarm else max(0.0, (wake_ns - now_ns) / 1e9)
+            check.add_turn(loop.turn(timeout_s, wake_ns))
+            now_ns = loop.left_ns
+            if now_ns >= wake_ns or sender.stirred:
+                return now_ns
 
     def _obey(self, _events: int) -> None:
         for command in self._commands.read():
