@@ -79,6 +79,18 @@ def test_a_duration_ends_a_closed_loop_and_what_runs_may_finish(drive: Drive) ->
     assert 10 <= len(driven.records) <= 60
 
 
+def test_connections_are_opened_beforehand(drive: Drive) -> None:
+    with TruthServer(QUICK) as server:
+        driven = drive(server.base_url, asked(8, gap_ns=1_000_000), preconnect=30, workers=2)
+        served = server.truth()
+    assert [r.status for r in driven.records] == [Status.OK] * 8
+    assert not any(r.reused for r in driven.records)
+    assert sum(h.connections_max for h in driven.result.health) == 30
+    connecting_ms = [((r.sent_ns or 0) - (r.started_ns or 0)) / 1e6 for r in driven.records]
+    assert max(connecting_ms) < 20
+    assert len(served) == 8
+
+
 def test_first_interrupt_drains(drive: Drive) -> None:
     with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
         thread = after(0.8, [signal.SIGINT])

@@ -112,6 +112,13 @@ load_options = _all_of(
             "N",
             type=click.IntRange(min=0),
         ),
+        _option(
+            _LOAD,
+            "--preconnect",
+            "Connections that are opened before each stage begins; 0 by default.",
+            "N",
+            type=click.IntRange(min=0),
+        ),
         _option(_LOAD, "--workers", "Processes that send. None: chosen from the load.", "N", type=_COUNT),
     ]
 )

@@ -74,7 +74,7 @@ class Connection:
     __slots__ = (
         "_outgoing",
         "_owner",
-        "_served",
+        "_pooled",
         "_socket",
         "_stamped",
         "_tls",
@@ -83,6 +83,7 @@ class Connection:
         "descriptor",
         "exchange",
         "moved_ns",
+        "served",
         "state",
     )
 
@@ -92,7 +93,8 @@ class Connection:
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
-        self._served = 0
+        self._pooled = False
+        self.served = 0
         self._stamped = False
         self.descriptor = -1
         self.exchange: Exchange | None = None
@@ -101,8 +103,8 @@ class Connection:
 
     # Dialling.
 
-    def dial(self, exchange: Exchange) -> bool:
-        """Open a connection for this exchange; False = the listener's queue is full, ask again soon."""
+    def dial(self, exchange: Exchange | None) -> bool:
+        """Open a connection, for this exchange or in reserve; False = the listener's queue is full, ask again soon."""
         located = self._owner.route.located
         self.exchange = exchange
         self.began_ns = self.moved_ns = clock.now_ns()
@@ -167,12 +169,17 @@ class Connection:
 
     def begin(self, exchange: Exchange) -> None:
         """Send over this idle connection."""
+        self._pooled = True
         self.exchange = exchange
         self.began_ns = self.moved_ns = clock.now_ns()
         self._write_request()
 
     def _write_request(self) -> None:
-        assert self.exchange is not None
+        if self.exchange is None:
+            self._watch(writing=False)
+            self.state = State.IDLE
+            self._owner.free(self)
+            return
         self.state = State.BUSY
         if self._tls:
             self._tls.encrypt(self.exchange.payload)
@@ -304,7 +311,7 @@ class Connection:
     def _finish(self, exchange: Exchange, now_ns: int) -> None:
         """The answer is whole: back to the pool first, so that the next request can take this connection."""
         self.exchange = None
-        self._served += 1
+        self.served += 1
         if exchange.answer.keep_alive and not self._outgoing:
             self.state = State.IDLE
             self._owner.free(self)
@@ -326,7 +333,7 @@ class Connection:
             self._close()
         elif exchange.first_byte_ns is not None:
             self.abandon(Status.TRUNCATED, f"{what} in the middle of the answer", clock.now_ns())
-        elif self._served and not exchange.retries:
+        elif self._pooled and not exchange.retries:
             self.exchange = None
             self._close()
             self._owner.retry(exchange)

@@ -32,6 +32,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """With the API key in it: it is handed over by a pipe and never stands in a command line or on a disk."""
     secrets: tuple[str, ...] = ()
     """What must not be written down, should the server quote it."""
+    preconnect: int = 0
+    """Connections to open before the start."""
     cap: int | None = None
     closed: bool = False
     duration_ns: int | None = None

@@ -35,9 +35,11 @@ class Stripes(msgspec.Struct, frozen=True, kw_only=True):
 
     def cap_of(self, worker: int) -> int | None:
         """The worker's share of the slots."""
-        if self.cap is None:
-            return None
-        return self.cap // self.workers + (worker < self.cap % self.workers)
+        return None if self.cap is None else self.share(self.cap, worker)
+
+    def share(self, whole: int, worker: int) -> int:
+        """The worker's part of something that can be counted."""
+        return whole // self.workers + (worker < whole % self.workers)
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ class StageDriver:
             spool=str(spool.path(worker)),
             records=str(self._record_path(worker)),
             cap=self._stripes.cap_of(worker),
+            preconnect=self._stripes.share(self._job.preconnect, worker),
             closed=self._stripes.closed,
         )
 

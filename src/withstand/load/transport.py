@@ -35,10 +35,20 @@ class Transport:
         while self._idle:
             connection = self._idle.pop()
             if connection.state is State.IDLE:
-                exchange.reused = True
+                exchange.reused = connection.served > 0
                 connection.begin(exchange)
                 return
         self._dial(exchange)
+
+    def preconnect(self, connections: int) -> None:
+        """Begin to open so many; ``opening`` falls as they are done."""
+        for _ in range(connections):
+            Connection(self).dial(None)
+
+    @property
+    def opening(self) -> bool:
+        """Whether a connection is still being opened that no request waits for."""
+        return any(c.exchange is None and c.state is not State.IDLE for c in self._open.values())
 
     def sweep(self, now_ns: int) -> None:
         """A few times a second: end what has waited too long, measure the clocks again."""

@@ -32,6 +32,7 @@ class Worker:
     """The loop: wait, hand over, dispatch, read ahead; a sweep ten times a second."""
 
     def __init__(self, job: Job, commands: "Commands") -> None:
+        self._job = job
         self._check = SelfCheck(job.worker)
         context = make_context(job.cacert, insecure=job.insecure) if job.address.tls else None
         route = Route(address=job.address, located=job.located, context=context, timeouts=job.timeouts)
@@ -40,7 +41,6 @@ class Worker:
         self._sender = Sender(job, self._transport)
         self._commands = commands
         self._alarm = Alarm.open()
-        self._loop.add(_STDIN, READ, self._obey)
         if self._alarm:
             self._loop.add(self._alarm.fd, READ, self._alarm.clear)
         self._sweep_next_ns = self._report_next_ns = 0
@@ -48,6 +48,7 @@ class Worker:
     def wait_for_start(self) -> bool:
         """Read ahead, say that we are ready, wait; False = it was called off."""
         self._sender.feed_up()
+        self._preconnect()
         say(Report(ready=True))
         while True:
             command = self._commands.wait()
@@ -57,9 +58,17 @@ class Worker:
                 self._sender.start_ns = command.start_ns
                 return True
 
+    def _preconnect(self) -> None:
+        """Open the connections that were asked for; those that cannot be had are dialled when they are needed."""
+        self._transport.preconnect(self._job.preconnect)
+        until_ns = clock.now_ns() + int(self._job.timeouts.connect_s * 1e9)
+        while self._transport.opening and (now_ns := clock.now_ns()) < until_ns:
+            self._loop.turn(_SWEEP_NS / 1e9, now_ns)
+
     def run(self) -> Report:
         """The whole stage."""
         self._check.begin()
+        self._loop.add(_STDIN, READ, self._obey)
         now_ns = clock.now_ns()
         while not self._sender.over(now_ns):
             more = now_ns >= self._sender.start_ns and self._sender.dispatch(now_ns)

@@ -1,6 +1,6 @@
 """WHERE requests go. Secrets stand here by reference only: the name of a variable, the path of a file."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -27,6 +27,8 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str | None = None
     """None = the first one that the endpoint lists."""
     stream: bool = True
+    preconnect: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 0
+    """Connections that are opened before each stage begins; more are opened as they are needed."""
     api_key_env: str | None = None
     api_key_file: str | None = None
     max_tokens_field: str | None = None
