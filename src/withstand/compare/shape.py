@@ -1,0 +1,135 @@
+"""What a comparison comes to. Plain values: whoever shows them (text, page, Markdown, JSON) computes nothing.
+
+Sides are compared at equal conditions only: a Group is one set of conditions, a Row one metric under them. The first
+side is the baseline that differences refer to. Times are ms, rates per second; None = not known.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.summary import Interval
+
+
+class Verdict(StrEnum):
+    """What may be said of a side against the baseline."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENCE = "no_difference"
+    """None that this data can show."""
+    UNKNOWN = "unknown"
+    """The numbers stand there, and nothing can be concluded from them; ``Row.remark`` says why."""
+
+
+class Method(StrEnum):
+    """How an interval came about."""
+
+    REPEATS = "repeats"
+    """Runs were repeated: Welch's test over runs."""
+    BLOCKS = "blocks"
+    """Single runs with facts: blocks of requests over time."""
+    NONE = "none"
+    """Aggregates only: no interval can be had."""
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the things that are compared."""
+
+    label: str
+    """Short, unique, as it stands in tables: a file's or folder's name, the engine, or what the user called it."""
+    sources: tuple[str, ...]
+    """Files or folders, several where a run was repeated."""
+    tool: str
+    model: str | None = None
+    facts: bool
+    doubts: tuple[Doubt, ...] = ()
+    """Those of the side as a whole."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One side's value in a row."""
+
+    value: float | None
+    interval: Interval | None = None
+    """Of 95 %, dependence between requests taken into account; None = cannot be had."""
+    n: int | None = None
+    """Values behind it."""
+    runs: int = 1
+    doubts: tuple[Doubt, ...] = ()
+    """Those of this side at these conditions that touch this metric."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A side against the baseline."""
+
+    percent: float | None
+    """(side - baseline) / baseline * 100."""
+    interval: Interval | None = None
+    """Of ``percent``, 95 %."""
+    method: Method
+    chance: float | None = None
+    """Of a difference at least as large where there is none (p), corrected for the number of comparisons (Holm)."""
+    verdict: Verdict
+    enough: str | None = None
+    """How much longer, or how often, to measure so that a difference of this size would be seen; None = seen."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric at one set of conditions. ``cells`` and ``differences`` are in the order of the sides."""
+
+    metric: str
+    """A key of the catalogue, with its statistic: ``ttft.mean``, ``ttft.p99``, ``output_throughput``."""
+    title: str
+    """``Mean TTFT``."""
+    unit: str
+    lower_is_better: bool | None
+    cells: tuple[Cell, ...]
+    fastest: int | None
+    """Index of the side with the best value, whatever can be concluded; None = a value is missing, or all are equal."""
+    faster_by_percent: float | None
+    """(worst - best) / worst * 100 for times, (best - worst) / best * 100 for throughputs, from unrounded values."""
+    differences: tuple[Difference | None, ...]
+    """None for the baseline itself."""
+    remark: str | None = None
+    """Why nothing, or less, can be concluded."""
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Equal conditions."""
+
+    label: str
+    """``5 req/s``, ``concurrency 8``, ``inf``."""
+    rate: float | None = None
+    """Offered; None = inf or a closed loop."""
+    concurrency: int | None = None
+    conditions: dict[str, str] = {}
+    """What all sides share here: model, lengths, dataset, prompts …"""
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
+    """What differs although it was forced, what else is doubtful about the whole group."""
+
+
+class Unmatched(msgspec.Struct, frozen=True):
+    """Something that has no partner, or that must not be compared."""
+
+    side: int
+    what: str
+    why: str
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    sides: tuple[Side, ...]
+    groups: tuple[Group, ...]
+    unmatched: tuple[Unmatched, ...] = ()
+    forced: bool = False
+    """The user insisted although conditions differ; every reader is told."""
+    headline: str
+    """One sentence: what can be concluded."""
+    doubts: tuple[Doubt, ...] = ()
+    """Of the comparison itself."""
+    method: str
+    """A paragraph for the reader: how intervals and verdicts came about here."""
