@@ -143,7 +143,7 @@ def single() -> Sample:
 def fallen(single: Sample) -> Sample:
     """A run that was cut, with a doubt that blocks, and text from outside that would like to be markup."""
     blocking = Doubt(
-        DoubtKind.CLIENT_BUSY,
+        DoubtKind.CLIENT_BOUND,
         "Worker 0 used 97 % of a core: [red]the client[/red] was <b>at its own limit</b>\x1b[31m | `x`.",
         "Use more workers.",
         blocking=True,

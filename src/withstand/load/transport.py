@@ -88,7 +88,7 @@ class Transport:
         """It has a descriptor."""
         connection.opened_turn = self._turn
         self._open[connection.descriptor] = connection
-        self.check.connections_max = max(self.check.connections_max, len(self._open))
+        self.check.add_dial(len(self._open))
 
     def closed(self, connection: Connection) -> None:
         """Its descriptor is gone; the pool drops it when it comes across it."""

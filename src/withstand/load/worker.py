@@ -66,10 +66,10 @@ class Worker:
             self._handle(ready)
             now_ns = clock.now_ns()
             self._due_work(now_ns)
-            self._check.stall_ns_max = max(self._check.stall_ns_max, clock.now_ns() - began_ns)
+            self._check.add_turn(clock.now_ns() - began_ns)
         self._sender.close(now_ns)
         sent, done = self._sender.counts
-        health = self._check.end(sent=sent, finished=done)
+        health = self._check.end(self._transport.stamps, sent=sent, finished=done)
         return msgspec.structs.replace(self._sender.report(), health=health)
 
     def _pause_s(self, now_ns: int) -> float:
