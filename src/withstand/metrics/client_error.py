@@ -17,8 +17,8 @@ from withstand.metrics.summary import ClientError, Off
 from withstand.record import LOOK_NS, Health
 from withstand.spec import Inf
 
-_SEND_NS = 10_000
-"""From the stamp of a send to the kernel's having its bytes: one system call; on loopback 99 % end sooner."""
+_SEND_NS, _SEND_TYPICAL_NS = 10_000, 4_000
+"""From the stamp of a send until the kernel has its bytes lies one system call: 99 % and most of them take less."""
 _TENTH = 10
 _LATE_LOOKS = 0.01
 """What lies beyond a p99."""
@@ -26,7 +26,7 @@ _LATE_LOOKS = 0.01
 
 def client_error(latencies: Latencies, ranges: Ranges, context: StageContext) -> ClientError:
     """Of one stage. What the records alone tell is always there; the rest wants an account by every worker."""
-    response = Ends(latencies.response, ranges.response_low, latencies.response, Fuzz())
+    response = Ends(latencies.response, ranges.response_low, latencies.response, Fuzz(), Fuzz())
     load = ClientError(response=_off(response), rate_share=_rate_share(ranges, context))
     told = [h for h in context.health if not h.lost]
     if not told or any(h.forced_switches is None for h in told):
@@ -35,18 +35,19 @@ def client_error(latencies: Latencies, ranges: Ranges, context: StageContext) ->
 
 
 def _of_times(latencies: Latencies, ranges: Ranges, told: list[Health]) -> dict[str, Off]:
-    """What lies between two stamps is wrong by as much as one of them, for both are late; but either may be."""
-    looks = _clock(told) + _blind(told, ranges)
-    pairs = msgspec.structs.replace(looks, count=2 * looks.count)
+    """Stamps are late, so a time that ends with one is too long; one between two is wrong by what either is."""
+    clock, blind = _clock(told), _blind(told, ranges)
+    pair = clock + msgspec.structs.replace(blind, count=2 * blind.count)
     first = _together(told, ranges.together_first)
-    sends, gaps = _sends(told), latencies.itl
-    between = pairs + _together(told, 2 * ranges.together)
-    decode = (pairs + first).times(ranges.tpot_share_max)
+    since, gaps = clock + blind + _sends(told), latencies.itl
+    gap = pair + _together(told, 2 * ranges.together)
+    decode = (pair + first).times(ranges.tpot_share_max)
+    gap_low, gap_high = Sample.union(gaps, ranges.gap_low), Sample.union(gaps, ranges.gap_high)
     ends = {
-        "ttft": Ends(latencies.ttft, ranges.ttft_low, latencies.ttft, looks + first + sends),
-        "tpot": Ends(latencies.tpot, ranges.tpot_low, ranges.tpot_high, decode),
-        "itl": Ends(gaps, Sample.union(gaps, ranges.gap_low), Sample.union(gaps, ranges.gap_high), between),
-        "e2el": Ends(latencies.e2el, ranges.e2el_low, latencies.e2el, looks + sends),
+        "ttft": Ends(latencies.ttft, ranges.ttft_low, latencies.ttft, since + first, clock),
+        "tpot": Ends(latencies.tpot, ranges.tpot_low, ranges.tpot_high, decode, decode),
+        "itl": Ends(gaps, gap_low, gap_high, gap, gap),
+        "e2el": Ends(latencies.e2el, ranges.e2el_low, latencies.e2el, since, clock),
     }
     return {name: _off(of) for name, of in ends.items()}
 
@@ -80,11 +81,10 @@ def _blind(told: list[Health], ranges: Ranges) -> Fuzz:
 
 
 def _sends(told: list[Health]) -> Fuzz:
-    """Some sends lost their core between stamp and call: as many as chance has it, and three sigmas more."""
+    """Some sends lost their core between stamp and call: as many as can be expected, for a turn of the loop at most."""
     cpu_ns = max(1, sum(h.cpu_ns for h in told))
-    sent, forced = sum(h.sent for h in told), sum(h.forced_switches or 0 for h in told)
-    expected = min(1.0, forced * _SEND_NS / cpu_ns) * sent
-    hit = math.ceil(expected + 3 * math.sqrt(expected))
+    forced = sum(h.forced_switches or 0 for h in told)
+    hit = round(sum(h.sent for h in told) * min(1.0, forced * _SEND_TYPICAL_NS / cpu_ns))
     return Fuzz(rest=_SEND_NS, count=hit, most=max(h.loop_stall_ns_max for h in told))
 
 

@@ -12,7 +12,7 @@ from withstand.metrics.sample import Sample
 
 
 class Fuzz(msgspec.Struct, frozen=True):
-    """An error to either side: ``rest`` of any value, but up to ``most`` of ``count`` of them."""
+    """How far values may be off to one side: any by ``rest``, and ``count`` of them by up to ``most`` besides."""
 
     rest: float = 0
     count: int = 0
@@ -37,17 +37,20 @@ class Fuzz(msgspec.Struct, frozen=True):
 
 
 class Ends(msgspec.Struct, frozen=True):
-    """The values as they are shown, and where they can lie."""
+    """The values as they are shown, and where they can lie: between two ends, and a fuzz beyond these."""
 
     shown: Sample
     low: Sample
     high: Sample
-    fuzz: Fuzz
+    below: Fuzz
+    above: Fuzz
 
     def off_mean(self) -> float:
         """By how much the shown mean may be wrong at most."""
         shown = self.shown.mean()
-        return max(0.0, shown - self.low.mean(), self.high.mean() - shown) + self.fuzz.mean(len(self.low))
+        least = self.low.mean() - self.below.mean(len(self.low))
+        most = self.high.mean() + self.above.mean(len(self.high))
+        return max(0.0, shown - least, most - shown)
 
     def off(self, share: float) -> float:
         """By how much the shown percentile at ``share`` of 0 … 1 may be wrong at most."""
@@ -55,19 +58,16 @@ class Ends(msgspec.Struct, frozen=True):
         return max(0.0, shown - self._least(share), self._most(share) - shown)
 
     def _least(self, share: float) -> float:
-        every = percentile(self.low, share) - self._any
-        place = share - self._shift(self.low)
-        return every if place < 0 else max(every, percentile(self.low, place) - self.fuzz.rest)
+        """Either all are off by the most, or the worst have changed places."""
+        fuzz, place = self.below, share - _places(self.below, self.low)
+        every = percentile(self.low, share) - fuzz.rest - fuzz.more
+        return every if place < 0 else max(every, percentile(self.low, place) - fuzz.rest)
 
     def _most(self, share: float) -> float:
-        every = percentile(self.high, share) + self._any
-        place = share + self._shift(self.high)
-        return every if place > 1 else min(every, percentile(self.high, place) + self.fuzz.rest)
+        fuzz, place = self.above, share + _places(self.above, self.high)
+        every = percentile(self.high, share) + fuzz.rest + fuzz.more
+        return every if place > 1 else min(every, percentile(self.high, place) + fuzz.rest)
 
-    @property
-    def _any(self) -> float:
-        """What no value can be off by more than."""
-        return self.fuzz.rest + self.fuzz.more
 
-    def _shift(self, sample: Sample) -> float:
-        return self.fuzz.count / max(1, len(sample) - 1)
+def _places(fuzz: Fuzz, sample: Sample) -> float:
+    return fuzz.count / max(1, len(sample) - 1)

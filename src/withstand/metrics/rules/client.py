@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.quantiles import samples_needed
 from withstand.metrics.rules.case import Case, counted, number, percent
 from withstand.metrics.summary import Distribution, Off
 from withstand.record import Health
@@ -56,16 +57,15 @@ def client_bound(case: Case) -> Doubt | None:
 
 
 def _moved(case: Case, limits: Mapping[str, float]) -> Iterator[str]:
-    """The numbers that may be wrong by more than their limit, a share of what is shown."""
-    error = case.summary.client_error
-    if error is None:
-        return
+    """The numbers that may be wrong by more than their limit, a share of what is shown; not those that chance made."""
     for name, title in _TIMES.items():
         shown: Distribution = getattr(case.summary, name)
-        off: Off = getattr(error, name)
+        off: Off = getattr(case.summary.client_error, name, Off())
         for key, share in limits.items():
             value_ms, off_ms = shown.percentiles.get(key), getattr(off, key)
-            if value_ms is not None and off_ms is not None and off_ms > max(_PROMISE_MS, share * value_ms):
+            if value_ms is None or off_ms is None or shown.n < samples_needed(int(key[1:])):
+                continue
+            if off_ms > max(_PROMISE_MS, share * value_ms):
                 yield f"{title} {key} ({number(value_ms)} ms) by up to {number(off_ms)} ms"
 
 
