@@ -127,6 +127,7 @@ def health_of(blind: list[int], **facts: Any) -> Health:
             "wall_ns": 10**10,
             "cpu_ns": 10**9,
             "forced_switches": 0,
+            "clock_width_ns": 0,
             "blind": spread(blind) if blind else None,
             **facts,
         }

@@ -48,6 +48,7 @@ def healthy(**facts: Any) -> Health:
             "wall_ns": 10**10,
             "cpu_ns": 10**9,
             "forced_switches": 20,
+            "clock_width_ns": 0,
             **facts,
         }
     )

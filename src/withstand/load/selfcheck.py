@@ -149,9 +149,9 @@ class SelfCheck:
             dials=self._dials,
             ports=local_ports(),
             clock_steps=stamps.steps,
-            # The stamp clock's own account, where it keeps one.
+            # The stamp clock's own account, where it keeps one; else as it is now.
             clock_drift_ns=getattr(stamps, "drift_ns", None),
-            clock_width_ns=getattr(stamps, "width_ns", None),
+            clock_width_ns=getattr(stamps, "width_ns", clock.realtime_offset_ns()[1]),
         )
 
 

@@ -29,7 +29,7 @@ def client_error(latencies: Latencies, ranges: Ranges, context: StageContext) ->
     response = Ends(latencies.response, ranges.response_low, latencies.response, Fuzz(), Fuzz())
     load = ClientError(response=_off(response), rate_share=_rate_share(ranges, context))
     told = [h for h in context.health if not h.lost]
-    if not told or any(h.forced_switches is None for h in told):
+    if not told or any(h.forced_switches is None or h.clock_width_ns is None for h in told):
         return load
     return msgspec.structs.replace(load, **_of_times(latencies, ranges, told))
 
