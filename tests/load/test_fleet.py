@@ -86,8 +86,7 @@ def test_connections_are_opened_beforehand(drive: Drive) -> None:
     assert [r.status for r in driven.records] == [Status.OK] * 8
     assert not any(r.reused for r in driven.records)
     assert sum(h.connections_max for h in driven.result.health) == 30
-    connecting_ms = [((r.sent_ns or 0) - (r.started_ns or 0)) / 1e6 for r in driven.records]
-    assert max(connecting_ms) < 20
+    assert sum(h.dials or 0 for h in driven.result.health) == 30
     assert len(served) == 8
 
 
@@ -123,7 +122,7 @@ def test_a_dead_worker_is_noticed_and_its_records_stay(drive: Drive) -> None:
             killed.append(child)
             os.kill(child, signal.SIGKILL)
 
-    with TruthServer(QUICK) as server:
+    with TruthServer(Schedule(ttft_ms=60, itl_ms=2, tokens=5)) as server:
         driven = drive(server.base_url, asked(100, gap_ns=10_000_000), workers=2, listener=kill_one)
     assert driven.result.error is not None
     assert "died" in driven.result.error

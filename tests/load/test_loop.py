@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from withstand import clock
-from withstand.load.loop import LOOK_NS, Loop
+from withstand.load.loop import Loop
 from withstand.load.poller import READ
+from withstand.record import LOOK_NS
 
 _FAR_NS = 1 << 62
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
-from withstand.metrics.latency import Latencies, gaps_ns, timing_of, with_timing
-from withstand.record import Record, Status
+from withstand.metrics.latency import Latencies, gap_ends, gaps_ns, timing_of, unsure_events, with_timing
+from withstand.record import Clock, Record, Status
 
 MS = 1_000_000
 
@@ -25,11 +25,15 @@ def test_one_token_has_no_tpot(answer: Callable[..., Record]) -> None:
     assert timing_of(answer(output_tokens=None)).tpot_ns is None
 
 
-def test_an_answer_in_one_piece_has_no_tpot_and_no_gaps(answer: Callable[..., Record]) -> None:
+def test_an_answer_in_one_piece_has_no_tpot(answer: Callable[..., Record]) -> None:
     record = answer(itl_ms=0)
     assert timing_of(record).tpot_ns is None
     assert timing_of(record).ttft_ns == timing_of(record).e2el_ns == 50 * MS
-    assert gaps_ns(record) == []
+
+
+def test_gaps_of_one_piece_are_0_by_the_kernels_word_only(answer: Callable[..., Record]) -> None:
+    assert gaps_ns(answer(itl_ms=0, tokens=3)) == [0, 0]
+    assert gaps_ns(answer(itl_ms=0, tokens=3, clock=Clock.USER)) == []
 
 
 def test_without_a_stream_there_is_only_e2el(answer: Callable[..., Record]) -> None:
@@ -42,12 +46,19 @@ def test_e2el_ends_with_the_last_token_not_with_done(answer: Callable[..., Recor
     assert timing_of(answer(end_ns=900 * MS)).e2el_ns == 240 * MS
 
 
-def test_events_of_one_read_are_counted_not_taken_as_zero(answer: Callable[..., Record]) -> None:
+def test_gaps_beside_an_unsure_event_are_counted_not_taken_as_known(answer: Callable[..., Record]) -> None:
     fold = Latencies()
-    record = answer(tokens=4, chunk_ns=[50 * MS, 60 * MS, 60 * MS, 70 * MS])
+    record = answer(tokens=5, chunk_ns=[40 * MS, 50 * MS, 60 * MS, 60 * MS, 70 * MS], unsure=[2])
     fold.add(record, timing_of(record))
     assert gaps_ns(record) == [10 * MS, 10 * MS]
-    assert (fold.output_events, fold.shared_stamps, len(fold.itl)) == (4, 1, 2)
+    assert list(gap_ends(record)) == [1, 4]
+    assert (fold.output_events, fold.shared_stamps, fold.unsure_gaps, len(fold.itl)) == (5, 1, 2, 2)
+
+
+def test_of_events_that_our_own_clock_stamped_at_once_only_the_last_is_sure(answer: Callable[..., Record]) -> None:
+    stamps_ns = [40 * MS, 60 * MS, 60 * MS, 60 * MS, 70 * MS]
+    assert unsure_events(answer(tokens=5, chunk_ns=stamps_ns, clock=Clock.USER)) == [1, 2]
+    assert unsure_events(answer(tokens=5, chunk_ns=stamps_ns)) == []
 
 
 def test_only_good_answers_have_latencies_but_all_have_lateness(answer: Callable[..., Record]) -> None:

@@ -14,7 +14,7 @@ from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import Summary
-from withstand.record import Clock, Record, Status, TokensFrom
+from withstand.record import Clock, Health, Record, Spread, Status, TokensFrom
 from withstand.report.about import About
 from withstand.spec import Plan, Poisson, Slo, Stage, Target, Workload
 
@@ -41,6 +41,33 @@ STAGES = (
         for c in (1, 2, 4, 8, 16)
     ),
     *(Stage(name=f"rate-{r:g}", phase="sustained", arrivals=Poisson(r), num_prompts=round(60 * r)) for r in (4, 8, 11)),
+)
+
+
+HEALTH = Health(
+    worker=0,
+    sent=480,
+    finished=480,
+    wall_ns=60_000 * MS,
+    cpu_ns=2_400 * MS,
+    runqueue_wait_ns=150 * MS,
+    forced_switches=310,
+    rss_bytes_max=48 << 20,
+    lag=Spread(n=15_360, p50_ns=21_503, p99_ns=96_255, max_ns=4 * MS),
+    loop_stall_ns_max=4 * MS,
+    loop_stalls=12,
+    loop_stall_ns=25 * MS,
+    gc_pauses=3,
+    gc_pause_ns=5 * MS,
+    gc_pause_ns_max=2 * MS,
+    reads=15_360,
+    descriptor_limit=65_536,
+    descriptors_max=39,
+    connections_max=32,
+    dials=32,
+    ports=28_232,
+    clock_steps=0,
+    clock_width_ns=140,
 )
 
 
@@ -102,7 +129,7 @@ def one_record(
 
 def sample_of(stages: tuple[Stage, ...], *, complete: bool = True) -> Sample:
     slo = Slo(ttft=500.0, tpot=60.0)
-    contexts = [StageContext(stage=stage, goodput=slo) for stage in stages]
+    contexts = [StageContext(stage=stage, goodput=slo, health=(HEALTH,)) for stage in stages]
     facts = [list(records_of(stage, stage.name)) for stage in stages]
     summary = summarize(
         [summarize_stage(records, context) for records, context in zip(facts, contexts, strict=True)],
@@ -123,7 +150,7 @@ def about_of(stages: tuple[Stage, ...]) -> About:
         version="0.1.0",
         plan=msgspec.to_builtins(plan),
         machine={"system": "Linux 6.12", "cpu": "AMD EPYC 9B14", "cores": "2", "memory": "7.8 GiB"},
-        client_error="sends late by at most 0.11 ms (p99 of the worst stage); arrivals stamped by the kernel",
+        client_error="client error: TTFT ≤ 0.02 ms, ITL ≤ 0.01 ms (p99)",
         engine="llama.cpp b7100, threads 2",
     )
 
@@ -143,7 +170,7 @@ def single() -> Sample:
 def fallen(single: Sample) -> Sample:
     """A run that was cut, with a doubt that blocks, and text from outside that would like to be markup."""
     blocking = Doubt(
-        DoubtKind.CLIENT_BUSY,
+        DoubtKind.CLIENT_BOUND,
         "Worker 0 used 97 % of a core: [red]the client[/red] was <b>at its own limit</b>\x1b[31m | `x`.",
         "Use more workers.",
         blocking=True,

@@ -83,4 +83,4 @@ def test_a_cut_run_and_its_doubts_are_told(fallen: Any) -> None:
     document = read(fallen.summary)
     assert document["complete"] is False
     (doubt,) = document["stages"][0]["doubts"]
-    assert (doubt["kind"], doubt["blocking"]) == ("client_busy", True)
+    assert (doubt["kind"], doubt["blocking"]) == ("client_bound", True)

@@ -19,7 +19,7 @@ def doubting(sample: Any, *doubts_by_stage: tuple[Doubt, ...]) -> Summary:
 
 
 def test_blocking_doubts_are_heard_first_then_ours_then_the_setting(sample: Any) -> None:
-    few, busy, failed = DoubtKind.TOO_FEW_SAMPLES, DoubtKind.CLIENT_BUSY, DoubtKind.REQUESTS_FAILED
+    few, busy, failed = DoubtKind.TOO_FEW_SAMPLES, DoubtKind.CLIENT_BOUND, DoubtKind.REQUESTS_FAILED
     summary = doubting(sample, (doubt(few), doubt(busy)), (doubt(failed, blocking=True),))
     assert [d.kind for d in heard(summary)] == [failed, busy, few]
 

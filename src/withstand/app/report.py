@@ -10,6 +10,7 @@ from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
+from withstand.report.client import run_line
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
@@ -67,7 +68,7 @@ class Loader:
         return Loaded(
             msgspec.structs.replace(summary, partial=partial),
             [s.series for s in stages],
-            _about(manifest, stages),
+            _about(manifest, summary),
             damaged_lines=folder.damaged_lines,
         )
 
@@ -158,25 +159,13 @@ def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
     )
 
 
-def _about(manifest: Manifest, stages: Sequence[LoadedStage]) -> About:
+def _about(manifest: Manifest, summary: Summary) -> About:
     return About(
         title=manifest.model or manifest.target or "withstand",
         created_utc=manifest.created_utc,
         version=manifest.version,
         plan=msgspec.to_builtins(manifest.plan),
         machine=manifest.machine | {f"engine: {k}": v for k, v in (manifest.engine or {}).items()},
-        client_error=_client_error(manifest, stages),
+        client_error=run_line(summary),
         engine=manifest.engine["name"] if manifest.engine else None,
     )
-
-
-def _client_error(manifest: Manifest, stages: Sequence[LoadedStage]) -> str | None:
-    """How late this client was at worst: at sending, and at looking at what had come."""
-    late_ms = [p for s in stages if (p := s.summary.lateness.percentiles.get("p99")) is not None]
-    lags_ns = [h.lag.p99_ns for e in manifest.stages for h in e.health if h.lag]
-    if not late_ms:
-        return None
-    sends = f"sends late by at most {max(late_ms):.2f} ms (p99 of the worst stage)"
-    if not lags_ns:
-        return f"{sends}; arrivals stamped in user space"
-    return f"{sends}; arrivals stamped by the kernel, read {max(lags_ns) / 1e6:.2f} ms later (p99 of the worst worker)"

@@ -20,7 +20,17 @@ _Number = TypeVar("_Number", int, float)
 _TOP = {name: name for name in ("seed", "num_warmups", "workers", "output_dir")}
 _TARGET = {
     name: name
-    for name in ("base_url", "backend", "endpoint", "model", "api_key_env", "api_key_file", "cacert", "insecure", "preconnect")
+    for name in (
+        "base_url",
+        "backend",
+        "endpoint",
+        "model",
+        "api_key_env",
+        "api_key_file",
+        "cacert",
+        "insecure",
+        "preconnect",
+    )
 }
 _WORKLOAD = {"dataset_name": "dataset", "dataset_path": "path", "num_prompts": "num_prompts", "tokenizer": "tokenizer"}
 _LENGTHS = {name: name for name in ("input_len", "output_len")}

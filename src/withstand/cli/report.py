@@ -8,9 +8,9 @@ import click
 from withstand.app.report import Loaded, load_runs
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
-from withstand.cli.screen import stage_title
+from withstand.cli.screen import stage_block
 from withstand.files import write_atomically
-from withstand.report.classic import Style, classic
+from withstand.report.classic import Style
 from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.json import summary_json
@@ -59,7 +59,7 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
 
 def _text(loaded: Loaded, style: Style) -> str:
     backend = loaded.summary.backend
-    blocks = [f"{stage_title(s.name, s.phase)}\n{classic(s, style, backend=backend)}\n" for s in loaded.summary.stages]
+    blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
     return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console))])
 
 

@@ -8,7 +8,8 @@ from withstand.cli.output import write_result
 from withstand.cli.progress import counts, seconds_left, share_done
 from withstand.cli.views import View, view
 from withstand.metrics.summary import StageSummary
-from withstand.report.classic import classic
+from withstand.report.classic import Style, classic
+from withstand.report.client import stage_line
 
 
 class TerminalScreen:
@@ -46,7 +47,7 @@ class TerminalScreen:
         """The classic block, under the stage's name."""
         self._view.end()
         if self._blocks:
-            write_result(f"{stage_title(summary.name, summary.phase)}\n{classic(summary)}\n\n")
+            write_result(f"{stage_block(summary)}\n\n")
 
 
 @contextlib.contextmanager
@@ -57,6 +58,12 @@ def terminal_screen(*, quiet: bool, as_json: bool) -> Iterator[TerminalScreen]:
         yield TerminalScreen(drawn_on, blocks=not as_json)
     finally:
         drawn_on.end()
+
+
+def stage_block(summary: StageSummary, style: Style = "vllm", *, backend: str | None = None) -> str:
+    """The title, the classic block, and how true it is."""
+    lines = [stage_title(summary.name, summary.phase), classic(summary, style, backend=backend), stage_line(summary)]
+    return "\n".join(line for line in lines if line)
 
 
 def stage_title(name: str, phase: str | None) -> str:

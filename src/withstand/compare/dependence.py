@@ -1,7 +1,7 @@
-"""How sure is the mean of values that hang together? Requests queue behind each other, so they are no independent draws.
+"""How sure is the mean of values that hang together? Requests queue behind each other: they are no independent draws.
 
-The variance is the block bootstrap's over time, in its closed form: that of overlapping batch means (Meketon & Schmeiser
-1984), with the block length chosen from the values by their autocorrelation (Politis & White 2004, flat-top window).
+The variance is the block bootstrap's over time, in its closed form: that of overlapping batch means (Meketon and
+Schmeiser 1984), with the block length chosen from the values by their autocorrelation (Politis & White 2004, flat-top window).
 No resampling: the answer is exact, the same every time, and costs one pass. It knows numbers in order, no metrics.
 """
 
@@ -76,7 +76,7 @@ def _block_length(values: Sequence[float]) -> int:
     slope = 2 * math.fsum(lag * w * c for lag, (w, c) in enumerate(zip(weights, covariances[1:], strict=True), 1))
     if spectrum <= 0:
         return max(1, reach)
-    return max(1, math.ceil((1.5 * slope * slope / (spectrum * spectrum) * n) ** (1 / 3)))
+    return max(1, math.ceil(math.cbrt(1.5 * slope * slope / (spectrum * spectrum) * n)))
 
 
 def _covariances(centred: Sequence[float], variance: float) -> list[float]:

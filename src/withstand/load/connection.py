@@ -284,18 +284,21 @@ class Connection:
         if exchange is None or self.state is not State.BUSY:
             self._close()
             return
+        owner = self._owner
+        owner.check.reads += 1
         if stamp_ns is None:
-            exchange.kernel_stamped = self._owner.loop.may_nap = False
+            exchange.kernel_stamped = owner.loop.may_nap = False
+            owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
         else:
-            self._owner.check.lag.add(read_ns - stamp_ns)
+            owner.check.lag.add(read_ns - stamp_ns)
         try:
             events = exchange.feed(data, stamp_ns)
         except HttpError as e:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
         if events > 1:
-            self._share(exchange, events, late=self._owner.loop.may_have_waited(stamp_ns, read_ns))
+            self._share(exchange, events, late=owner.loop.may_have_waited(stamp_ns, read_ns))
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 

@@ -43,7 +43,7 @@ def ensure_ports(connections: int | None, *, over_tcp: bool) -> None:
     """
     if connections is None or not over_tcp:
         return
-    ports = _ports()
+    ports = local_ports()
     if ports is not None and connections > ports:
         raise ClientLimitError(
             f"{connections:,} connections to one address need as many local ports, but this machine has {ports:,}. "
@@ -51,7 +51,8 @@ def ensure_ports(connections: int | None, *, over_tcp: bool) -> None:
         )
 
 
-def _ports() -> int | None:
+def local_ports() -> int | None:
+    """How many connections to one address this machine can have; None = it does not tell."""
     try:
         low, high = _PORT_RANGE.read_text("ascii").split()
     except (OSError, ValueError):

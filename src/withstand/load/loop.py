@@ -10,11 +10,10 @@ from collections.abc import Callable
 
 from withstand import clock
 from withstand.load.poller import AT_ONCE, Poller
+from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
 
-LOOK_NS = 100_000
-"""Who looks at least this often is not late: the limit that is promised for a gap between tokens."""
 _NAP_S = 0.0001
 _NAP_SPARE_NS = 200_000
 """A nap may last twice as long as asked; it must not make a send late."""

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from withstand import clock
-from withstand.record import Health, Spread
+from withstand.load.limits import local_ports
+from withstand.load.stamps import StampClock
+from withstand.record import STALL_NS, Health, Spread
 
 _FINE_BITS = 10
 _FINE = 1 << 14
@@ -71,58 +75,121 @@ def _upper_end(index: int) -> int:
     return ((top + 1) << shift) - 1
 
 
+class Taken(msgspec.Struct, frozen=True):
+    """What the process has had of the machine so far."""
+
+    wall_ns: int
+    cpu_ns: int
+    runqueue_wait_ns: int | None
+    forced_switches: int
+
+    @classmethod
+    def now(cls) -> "Taken":
+        """Up to this instant."""
+        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        return cls(clock.now_ns(), clock.cpu_ns(), _runqueue_wait_ns(), switches)
+
+
 class SelfCheck:
     """Counters of one worker in one stage."""
 
     def __init__(self, worker: int) -> None:
         self._worker = worker
         self.lag = LagHistogram()
+        self.blind = LagHistogram()
         self.reads = 0
         self.shared_reads = 0
         self.stall_ns_max = 0
+        self._stalls = self._stall_ns = 0
         self.connections_max = 0
+        self._dials = 0
         self._gc_began_ns = 0
-        self._gc_pause_ns_max = 0
-        self._wall_began_ns = clock.now_ns()
-        self._cpu_began_ns = clock.cpu_ns()
+        self._gc_pauses = self._gc_pause_ns = self._gc_pause_ns_max = 0
+        self._own_descriptors: int | None = None
+        self._before = Taken.now()
 
     def begin(self) -> None:
         """The stage starts: what came before is not counted; garbage of the preparation is out of the way."""
         gc.collect()
         gc.freeze()
         gc.callbacks.append(self._on_gc)
-        self._wall_began_ns = clock.now_ns()
-        self._cpu_began_ns = clock.cpu_ns()
+        self._own_descriptors = _open_descriptors()
+        self._before = Taken.now()
 
     def add_turn(self, busy_ns: int) -> None:
         """The loop was busy for so long between two looks."""
+        if busy_ns > STALL_NS:
+            self._stalls += 1
+            self._stall_ns += busy_ns
         self.stall_ns_max = max(self.stall_ns_max, busy_ns)
+
+    def add_dial(self, connections: int) -> None:
+        """A connection was opened, and with it there are so many."""
+        self._dials += 1
+        self.connections_max = max(self.connections_max, connections)
 
     def _on_gc(self, phase: str, _info: dict[str, Any]) -> None:
         now_ns = clock.now_ns()
         if phase == "start":
             self._gc_began_ns = now_ns
-        else:
-            self._gc_pause_ns_max = max(self._gc_pause_ns_max, now_ns - self._gc_began_ns)
+            return
+        pause_ns = now_ns - self._gc_began_ns
+        self._gc_pauses += 1
+        self._gc_pause_ns += pause_ns
+        self._gc_pause_ns_max = max(self._gc_pause_ns_max, pause_ns)
 
-    def end(self, *, sent: int, finished: int) -> Health:
+    def end(self, stamps: StampClock, *, sent: int, finished: int) -> Health:
         """The facts of the stage."""
         gc.callbacks.remove(self._on_gc)
+        before, after = self._before, Taken.now()
+        own = self._own_descriptors
         return Health(
             worker=self._worker,
             sent=sent,
             finished=finished,
-            wall_ns=clock.now_ns() - self._wall_began_ns,
-            cpu_ns=clock.cpu_ns() - self._cpu_began_ns,
+            wall_ns=after.wall_ns - before.wall_ns,
+            cpu_ns=after.cpu_ns - before.cpu_ns,
+            runqueue_wait_ns=_difference(before.runqueue_wait_ns, after.runqueue_wait_ns),
+            forced_switches=after.forced_switches - before.forced_switches,
             rss_bytes_max=_rss_bytes_max(),
             lag=self.lag.spread(),
+            blind=self.blind.spread(),
             loop_stall_ns_max=self.stall_ns_max,
+            loop_stalls=self._stalls,
+            loop_stall_ns=self._stall_ns,
+            gc_pauses=self._gc_pauses,
+            gc_pause_ns=self._gc_pause_ns,
             gc_pause_ns_max=self._gc_pause_ns_max,
             reads=self.reads,
             shared_reads=self.shared_reads,
             descriptor_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            descriptors_max=None if own is None else own + self.connections_max,
             connections_max=self.connections_max,
+            dials=self._dials,
+            ports=local_ports(),
+            clock_steps=stamps.steps,
+            clock_drift_ns=stamps.drift_ns,
+            clock_width_ns=stamps.width_ns,
         )
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _runqueue_wait_ns() -> int | None:
+    """Time spent runnable without a core; None where the system does not count it."""
+    try:
+        return int(Path("/proc/self/schedstat").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _open_descriptors() -> int | None:
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir()) - 1  # one of them is the listing's own
+    except OSError:
+        return None
 
 
 def _rss_bytes_max() -> int:

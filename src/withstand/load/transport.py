@@ -86,7 +86,7 @@ class Transport:
     def opened(self, connection: Connection) -> None:
         """It has a descriptor."""
         self._open[connection.descriptor] = connection
-        self.check.connections_max = max(self.check.connections_max, len(self._open))
+        self.check.add_dial(len(self._open))
 
     def closed(self, connection: Connection) -> None:
         """Its descriptor is gone; the pool drops it when it comes across it."""

@@ -76,7 +76,7 @@ class Worker:
             self._due_work(now_ns)
         self._sender.close(now_ns)
         sent, done = self._sender.counts
-        health = self._check.end(sent=sent, finished=done)
+        health = self._check.end(self._transport.stamps, sent=sent, finished=done)
         return msgspec.structs.replace(self._sender.report(), health=health)
 
     def _wake_ns(self, now_ns: int) -> int:

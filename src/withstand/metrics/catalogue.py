@@ -64,10 +64,11 @@ _METRICS = (
         unit="ms",
         better="lower",
         definition=(
-            "Time between successive events with output, pooled over all good answers. Events that came in one read "
-            "share a stamp; the gap between them is not known: it is left out here and counted in `shared_stamps`, "
-            "neither spread nor taken as 0. Where an event carries several tokens this is the time between events. It "
-            "has no interval: the gaps of one answer, and of one step of the engine, hang together."
+            "Time between successive events with output, pooled over all good answers. Events that the server wrote in "
+            "one piece share a stamp: 0. Where they may share it only because we looked away, or because our own clock "
+            "stamped, their gaps are left out and counted in `unsure_gaps`: neither spread nor taken as 0, and what "
+            "they could be is in the client's error. Where an event carries several tokens this is the time between "
+            "events. It has no interval: the gaps of one answer, and of one step of the engine, hang together."
         ),
         source="vLLM's pooled gaps between chunks; vLLM takes the events of one read as about 0 apart.",
     ),

@@ -10,7 +10,7 @@ class DoubtKind(StrEnum):
     """Why a number may not be what it seems."""
 
     WORKER_LOST = "worker_lost"
-    CLIENT_BUSY = "client_busy"
+    CLIENT_BOUND = "client_bound"
     SENDS_LATE = "sends_late"
     CLOCK_LAGGED = "clock_lagged"
     REQUESTS_FAILED = "requests_failed"
@@ -36,13 +36,17 @@ class DoubtKind(StrEnum):
 
 RULES: Mapping[DoubtKind, str] = {
     DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
-    DoubtKind.CLIENT_BUSY: "A worker used 90 % of its core or more. Blocking.",
+    DoubtKind.CLIENT_BOUND: (
+        "Our own error, as far as it can be bounded, may reach 1 % of the median of TTFT, TPOT, ITL or E2EL, or 5 % of "
+        "their p99, and 0.1 ms; where our own clock stamped, a tenth of a median. Blocking."
+    ),
     DoubtKind.SENDS_LATE: (
-        "With a schedule: the p99 of our own lateness is above 1 ms and above 1 % of the median response time. "
-        "Blocking above 5 ms and 10 %."
+        "With a schedule: through us it was drawn out by over 3 %, which blocks; or our lateness makes the median "
+        "response time longer by over 1 %, or its p99 by 5 %, and by 1 ms; ten times as much and 5 ms block. Without "
+        "one: slots waited for us for over 3 % of their time; 10 % block."
     ),
     DoubtKind.CLOCK_LAGGED: (
-        "Arrivals were stamped in user space, and the loop once stood still for more than 5 ms and half a median ITL."
+        "Our own clock stamped arrivals, and what is certain of them leaves room for 1 % of a median or 5 % of a p99."
     ),
     DoubtKind.REQUESTS_FAILED: (
         "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then."
@@ -73,7 +77,9 @@ RULES: Mapping[DoubtKind, str] = {
         "The median TPOT is below 1 ms, and the answer after its first token takes under 5 % of the whole; "
         "or the median ITL is under a tenth of the median TPOT."
     ),
-    DoubtKind.SHARED_READS: "Over 5 % of the events came in one read with the one before.",
+    DoubtKind.SHARED_READS: (
+        "Over 1 % of the gaps between events are not known, because events came while we looked away and share a stamp."
+    ),
     DoubtKind.SEVERAL_TOKENS_AN_EVENT: "The server tells the tokens of each event, and they are over 1.05 on average.",
     DoubtKind.CLAIMED_NOT_COUNTED: (
         "The server's output tokens and the events with output differ by over 5 % and one an answer (its end token)."

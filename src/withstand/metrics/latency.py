@@ -3,13 +3,14 @@
 Also the pile of them over a stage. It knows nothing of rates, plans or judgement.
 """
 
-from collections.abc import Iterable
-from operator import sub
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import eq, sub
 
 import msgspec
 
 from withstand.metrics.sample import Sample
-from withstand.record import Record, Status
+from withstand.record import Clock, Record, Status
 
 NS_PER_MS = 1e6
 
@@ -57,11 +58,36 @@ def _tpot_ns(record: Record) -> float | None:
     return decode_ns / (record.output_tokens - 1) if decode_ns else None
 
 
-def gaps_ns(record: Record) -> list[int]:
-    """Times between successive events; events of one read share a stamp, and their gap, not known, is left out."""
+def unsure_events(record: Record) -> list[int]:
+    """Indexes, rising, of the events whose stamp is only the latest that they can have come at.
+
+    The kernel's stamp holds for all of a read unless we looked late, and then the record says so. A program's own
+    stamp never does: of events that share one, only the last is sure.
+    """
+    if record.clock is Clock.KERNEL:
+        return record.unsure
+    shared = [i for i, (now, then) in enumerate(pairwise(record.chunk_ns)) if now == then]
+    return sorted({*record.unsure, *shared}) if shared else record.unsure
+
+
+def gap_ends(record: Record) -> Sequence[int]:
+    """Indexes of the events that end a gap between two events, both of which are sure."""
     if not record.streamed:
-        return []
-    return list(filter(None, map(sub, record.chunk_ns[1:], record.chunk_ns)))
+        return ()
+    ends = range(1, len(record.chunk_ns))
+    unsure = unsure_events(record)
+    if not unsure:
+        return ends
+    touched = {*unsure, *(i + 1 for i in unsure)}
+    return [end for end in ends if end not in touched]
+
+
+def gaps_ns(record: Record) -> list[int]:
+    """Times between successive events, as far as they are known: 0 where the server wrote both in one piece."""
+    ends, stamps_ns = gap_ends(record), record.chunk_ns
+    if isinstance(ends, range):
+        return list(map(sub, stamps_ns[1:], stamps_ns))
+    return [stamps_ns[end] - stamps_ns[end - 1] for end in ends]
 
 
 class Latencies:
@@ -77,6 +103,7 @@ class Latencies:
         "tpot",
         "ttft",
         "ttft_scheduled",
+        "unsure_gaps",
     )
 
     def __init__(self) -> None:
@@ -90,6 +117,7 @@ class Latencies:
         """Of every request that was taken up, good or not."""
         self.output_events = 0
         self.shared_stamps = 0
+        self.unsure_gaps = 0
 
     def add(self, record: Record, timing: Timing | None) -> None:
         """One request; ``timing`` is None unless its answer was good."""
@@ -108,7 +136,8 @@ class Latencies:
         gaps = gaps_ns(record)
         self.itl.extend(gaps)
         self.output_events += len(record.chunk_ns)
-        self.shared_stamps += len(record.chunk_ns) - 1 - len(gaps)
+        self.shared_stamps += sum(map(eq, record.chunk_ns[1:], record.chunk_ns))
+        self.unsure_gaps += len(record.chunk_ns) - 1 - len(gaps)
 
     def by_name(self) -> dict[str, Sample]:
         """The metrics that a chart shows."""

@@ -25,6 +25,21 @@ class Sample:
         self._runs: list[array[int] | array[float]] = []
         self._sealed_n = 0
 
+    @classmethod
+    def union(cls, *samples: "Sample") -> "Sample":
+        """All the values that they have now; nothing is copied."""
+        union = cls()
+        for sample in samples:
+            union._runs += sample.runs
+        union._sealed_n = sum(map(len, union._runs))
+        return union
+
+    @property
+    def runs(self) -> Sequence["array[int] | array[float]"]:
+        """All values, in runs that are sorted each."""
+        self._seal()
+        return self._runs
+
     def __len__(self) -> int:
         return self._sealed_n + len(self._open)
 
@@ -51,11 +66,15 @@ class Sample:
         self._seal()
         return self._runs[0][rank] if len(self._runs) == 1 else _select(self._runs, rank)
 
-    def moments(self) -> tuple[float, float]:
-        """Mean and the population's standard deviation; two passes, since one loses the digits of a small spread."""
+    def mean(self) -> float:
+        """Of at least one value."""
         assert len(self)
         self._seal()
-        mean = math.fsum(map(math.fsum, self._runs)) / len(self)
+        return math.fsum(map(math.fsum, self._runs)) / len(self)
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and the population's standard deviation; two passes, since one loses the digits of a small spread."""
+        mean = self.mean()
         squares = math.fsum(math.fsum([(value - mean) ** 2 for value in run]) for run in self._runs)
         return mean, math.sqrt(squares / len(self))
 

@@ -13,7 +13,7 @@ import msgspec
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.flow import BIN_NS, Flow
-from withstand.metrics.latency import NS_PER_MS, Latencies, Timing, gaps_ns, with_timing
+from withstand.metrics.latency import NS_PER_MS, Latencies, Timing, gap_ends, gaps_ns, with_timing
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.rates import NS_PER_S
 from withstand.metrics.sample import Sample
@@ -112,9 +112,9 @@ class _Scatters:
 
     def _add_gaps(self, record: Record, gaps: list[int]) -> None:
         """A gap's instant is its end, found by the event that ends it."""
-        seen = [b for a, b in pairwise(record.chunk_ns) if b != a]
+        ends = gap_ends(record)
         for place in sorted({gaps.index(min(gaps)), gaps.index(max(gaps)), len(gaps) // 2}):
-            self.by_name["itl"].add(seen[place], gaps[place])
+            self.by_name["itl"].add(record.chunk_ns[ends[place]], gaps[place])
 
 
 def stage_series(records: Iterable[Record], context: StageContext) -> StageSeries:

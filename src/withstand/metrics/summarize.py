@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from withstand.metrics import rates
+from withstand.metrics.client_error import client_error
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.evidence import Evidence
@@ -16,6 +17,7 @@ from withstand.metrics.flow import Flow
 from withstand.metrics.judge import stage_doubts
 from withstand.metrics.latency import NS_PER_MS, Latencies, Timing, with_timing
 from withstand.metrics.quantiles import distribution
+from withstand.metrics.ranges import Ranges
 from withstand.metrics.summary import Load, StageSummary, Summary
 from withstand.metrics.window import steady_window
 from withstand.record import Record
@@ -69,13 +71,19 @@ def _plus(total: int | None, tokens: int | None) -> int | None:
 
 def summarize_stage(records: Iterable[Record], context: StageContext) -> StageSummary:
     """Everything that a stage's records say, with the doubts about it."""
-    tally, latencies, flow, evidence = _Tally(context.goodput), Latencies(), Flow(), Evidence()
+    tally, latencies, flow = _Tally(context.goodput), Latencies(), Flow()
+    evidence, ranges = Evidence(), Ranges()
     for record, timing in with_timing(records):
         tally.add(record, timing)
         latencies.add(record, timing)
         flow.add(record)
         evidence.add(record, timing)
-    summary = _summary(tally, latencies, flow, context)
+        ranges.add(record, timing)
+    summary = msgspec.structs.replace(
+        _summary(tally, latencies, flow, context),
+        client_error=client_error(latencies, ranges, context),
+        health=context.health,
+    )
     return msgspec.structs.replace(summary, doubts=stage_doubts(summary, evidence, context))
 
 
@@ -105,6 +113,7 @@ def _summary(tally: _Tally, latencies: Latencies, flow: Flow, context: StageCont
         tokens_from=dict(tally.tokens_from.most_common()),
         output_events=latencies.output_events,
         shared_stamps=latencies.shared_stamps,
+        unsure_gaps=latencies.unsure_gaps,
         concurrency_mean=rates.concurrency_mean(flow),
         concurrency_peak=rates.concurrency_peak(flow),
         output_throughput_peak=rates.tokens_peak(flow),

@@ -7,6 +7,7 @@ records (True) or taken over from somebody's aggregates (False: no intervals).
 import msgspec
 
 from withstand.metrics.doubts import Doubt
+from withstand.record import Health
 
 PERCENTILES = (50, 75, 90, 95, 99)
 
@@ -30,6 +31,27 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     percentiles: dict[str, float | None] = {}
     intervals: dict[str, Interval] = {}
     """Keys ``mean``, p50 … p99."""
+
+
+class Off(msgspec.Struct, frozen=True):
+    """By how much a shown number may be wrong at most, in ms; None = not known, or nothing is shown."""
+
+    mean: float | None = None
+    p50: float | None = None
+    p99: float | None = None
+
+
+class ClientError(msgspec.Struct, frozen=True, kw_only=True):
+    """What our own doings may have added to each metric, or taken from it."""
+
+    ttft: Off = Off()
+    tpot: Off = Off()
+    itl: Off = Off()
+    e2el: Off = Off()
+    response: Off = Off()
+    """By our own lateness alone; what reading adds stands in ``e2el``."""
+    rate_share: float | None = None
+    """The part of the load that is missing through us: the schedule drawn out, or slots that waited for our turn."""
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +99,9 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Who counted the output tokens, by number of requests."""
     output_events: int = 0
     shared_stamps: int = 0
-    """Events that share their stamp with the one before: they came in one read, their gap is not known."""
+    """Events that share their stamp with the one before: they came in one read."""
+    unsure_gaps: int = 0
+    """Gaps left out of the ITL: one of their two events came while we looked away, and lay beside a later one."""
     concurrency_mean: float | None = None
     concurrency_peak: int | None = None
     output_throughput_peak: float | None = None
@@ -94,6 +118,9 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     lateness: Distribution
     """Our own: started - ready."""
     finish_reasons: dict[str, int] = {}
+    client_error: ClientError | None = None
+    """None where there are no records to tell."""
+    health: tuple[Health, ...] = ()
     doubts: tuple[Doubt, ...] = ()
 
 

@@ -1,6 +1,6 @@
 """The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
 
-from withstand.record.health import Health, Spread
+from withstand.record.health import LOOK_NS, STALL_NS, Health, Spread
 from withstand.record.record import (
     SCHEMA,
     Clock,
@@ -12,7 +12,9 @@ from withstand.record.record import (
 )
 
 __all__ = [
+    "LOOK_NS",
     "SCHEMA",
+    "STALL_NS",
     "Clock",
     "Health",
     "Record",

@@ -13,7 +13,7 @@ from string import Template
 
 from withstand.metrics.series import StageSeries
 from withstand.metrics.summary import Summary
-from withstand.report import html_parts, html_tables
+from withstand.report import html_client, html_parts, html_tables
 from withstand.report.about import About
 from withstand.report.charts import charts_json
 from withstand.report.markup import joined
@@ -41,6 +41,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "doubts": html_parts.doubts(summary),
         "figures": html_parts.key_figures(summary),
         "stages": html_tables.stages(summary),
+        "client": html_client.client(summary),
         "percentiles": html_tables.percentiles(summary),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),

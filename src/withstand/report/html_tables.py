@@ -24,7 +24,7 @@ def stages(summary: Summary) -> Markup:
     """The overview."""
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
     table = tag("table", tag("caption", CAPTION), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1))
-    return _scrollable(table, "Stages")
+    return scrollable(table, "Stages")
 
 
 def _heading(stacked: tuple[str, str, str]) -> Markup:
@@ -66,7 +66,7 @@ def _folded(name: str, summary: Summary, *, opened: bool) -> Markup:
     rows = _bodies(summary, lambda stage: _distribution_row(stage.name, getattr(stage, name)), len(headings) + 1)
     table = tag("table", head, *rows, class_="intervals")
     title = tag("summary", _METRICS[name], tag("span", " ms", class_="unit"))
-    return tag("details", title, _scrollable(table, _METRICS[name]), open=opened)
+    return tag("details", title, scrollable(table, _METRICS[name]), open=opened)
 
 
 def _distribution_row(stage: str, distribution: Distribution) -> Markup:
@@ -88,6 +88,6 @@ def _end(value: float | None) -> str:
     return "?" if value is None else number(value)
 
 
-def _scrollable(table: Markup, name: str) -> Markup:
+def scrollable(table: Markup, name: str) -> Markup:
     """Where the window is narrower than the table, the table scrolls, also by keyboard; the page does not."""
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=name)

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from withstand.metrics.doubts import Doubt
-from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
+from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Off, StageSummary, Summary
+from withstand.record import Status
 
 SCHEMA = 1
 
+_BOUNDED = ("ttft", "tpot", "itl", "e2el", "response")
 _LATENCIES = ("ttft", "tpot", "itl", "e2el", "response", "ttft_scheduled")
 
 
@@ -114,14 +116,23 @@ def _ends(interval: Interval) -> list[float | None]:
 
 
 def _self_check(stage: StageSummary) -> dict[str, Any]:
-    """Our own lateness: sends against the instant when all allowed them."""
-    late = stage.lateness
+    """Our own lateness (sends against the instant when all allowed them), our own error, and each worker's account."""
+    late, error = stage.lateness, stage.client_error
     return {
         "sends": late.n,
         "lateness_p50_ms": late.percentiles.get("p50"),
         "lateness_p99_ms": late.percentiles.get("p99"),
         "lateness_max_ms": late.max,
+        "never_sent": stage.statuses.get(Status.NOT_SENT, 0),
+        "unsure_gaps": stage.unsure_gaps,
+        "error_ms": None if error is None else {name: _off(getattr(error, name)) for name in _BOUNDED},
+        "load_missing_share": None if error is None else error.rate_share,
+        "workers": [msgspec.to_builtins(health) for health in stage.health],
     }
+
+
+def _off(off: Off) -> dict[str, float | None]:
+    return {"mean": off.mean, "p50": off.p50, "p99": off.p99}
 
 
 def _doubt(doubt: Doubt) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from withstand.metrics.summary import Summary
+from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.standing import Heard, heard, standing
 
@@ -17,6 +18,7 @@ def markdown(summary: Summary) -> str:
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
+        f"<sub>{escaped(run_line(summary) or '')}</sub>" if run_line(summary) else "",
     ]
     doubts = heard(summary)
     if doubts:

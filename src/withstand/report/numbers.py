@@ -1,5 +1,7 @@
 """Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
 
+import math
+
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 
 
@@ -7,8 +9,17 @@ def number(value: float | None) -> str:
     """``0.34  41.20  412.6  4,126``: two decimals below 100, one below 1,000, then none."""
     if value is None:
         return UNKNOWN
-    decimals = 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
-    return f"{value:,.{decimals}f}"
+    return f"{value:,.{_decimals(value)}f}"
+
+
+def _decimals(value: float) -> int:
+    return 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
+
+
+def at_most(value: float) -> str:
+    """``≤ 0.13``: a bound is never rounded down."""
+    unit = 10.0 ** _decimals(value)
+    return f"≤ {number(math.ceil(value * unit - 1e-9) / unit)}"
 
 
 def count(value: int | None) -> str:

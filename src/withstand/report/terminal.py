@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
+from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
@@ -31,6 +32,8 @@ def print_report(summary: Summary, console: Console) -> None:
         console.print()
         console.print(_table(summary, wide=console.width >= _WIDE))
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
+        if line := run_line(summary):
+            console.print(Text(line, style="dim"))
     for doubt in heard(summary):
         console.print()
         console.print(_doubt(doubt))

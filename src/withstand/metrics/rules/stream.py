@@ -13,7 +13,7 @@ _INSTANT_TPOT_MS = 1.0
 _INSTANT_SHARE = 0.05
 _BURST_SHARE = 0.1
 _BURST_GAPS_MIN = 100
-_SHARED_SHARE = 0.05
+_UNSURE_SHARE = 0.01
 _SEVERAL = 1.05
 
 
@@ -81,15 +81,15 @@ def _in_bursts(case: Case) -> Doubt | None:
 
 
 def shared_reads(case: Case) -> Doubt | None:
-    """Gaps that could not be seen."""
-    shared, events = case.summary.shared_stamps, case.summary.output_events
-    if shared <= _SHARED_SHARE * events or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
+    """Gaps that could not be seen: as many as lie beyond a p99, and the p99 may be among them."""
+    unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + case.summary.itl.n
+    if unsure <= _UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
         return None
     return Doubt(
         DoubtKind.SHARED_READS,
-        f"{shared:,} of {events:,} events ({percent(shared, events)}) came in one read with the one before: "
-        "their gaps are not known and are left out of the ITL.",
-        "Read TPOT beside ITL; fewer events share a read when the server flushes each one and the client has time.",
+        f"{unsure:,} of {gaps:,} gaps ({percent(unsure, gaps)}) touch an event that lay in its socket while the client "
+        "looked away and shares the stamp of a later one: they are not known and are left out of the ITL.",
+        "Read TPOT beside ITL; a client with more time (more workers, an idle machine) sees each event by itself.",
     )
 
 
