@@ -1,7 +1,8 @@
 """How sure is the mean of values that hang together? Requests queue behind each other: they are no independent draws.
 
 The variance is the block bootstrap's over time, in its closed form: that of overlapping batch means (Meketon and
-Schmeiser 1984), with the block length chosen from the values by their autocorrelation (Politis & White 2004, flat-top window).
+Schmeiser 1984), with the block length chosen from the values by their autocorrelation (Politis and White 2004).
+
 No resampling: the answer is exact, the same every time, and costs one pass. It knows numbers in order, no metrics.
 """
 
