@@ -133,7 +133,6 @@ def _prompt(run: RunBuilder, prompt: Mapping[str, Any]) -> None:
     run.condition("output_tokens", values.mapping(prompt.get("output_tokens")).get("mean"))
 
 
-
 def _finished(run: RunBuilder) -> ImportedRun:
     for name, definition in _NOTES.items():
         run.note([name], definition)
@@ -217,8 +216,8 @@ def _row(line: Mapping[str, Any]) -> facts.Row:
         ttft_s=_metric(metrics, "time_to_first_token") if good else None,
         e2el_s=_metric(metrics, "request_latency") if good else None,
         gaps_s=_gaps(metrics) if good else None,
-        prompt_tokens=values.whole(values.mapping(metrics.get("input_sequence_length")).get("value")),
-        output_tokens=values.whole(values.mapping(metrics.get("output_sequence_length")).get("value")) if good else None,
+        prompt_tokens=_count(metrics, "input_sequence_length"),
+        output_tokens=_count(metrics, "output_sequence_length") if good else None,
         tokens_from=TokensFrom.TOKENIZER if good else None,
         error=facts.error_line(told),
         status=Status.OK if good else Status.CANCELLED if cancelled else facts.status_of(str(told)),
@@ -226,11 +225,14 @@ def _row(line: Mapping[str, Any]) -> facts.Row:
     )
 
 
-
 def _metric(metrics: Mapping[str, Any], tag: str) -> float | None:
     metric = values.mapping(metrics.get(tag))
     scale = _TO_MS.get(str(metric.get("unit", "ms")).lower())
     return None if scale is None else values.scaled(metric.get("value"), scale / 1000)
+
+
+def _count(metrics: Mapping[str, Any], tag: str) -> int | None:
+    return values.whole(values.mapping(metrics.get(tag)).get("value"))
 
 
 def _gaps(metrics: Mapping[str, Any]) -> list[float] | None:

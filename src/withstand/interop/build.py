@@ -10,7 +10,7 @@ from typing import Any
 
 from withstand.interop import values
 from withstand.interop.shape import Conditions, Facts, ImportedRun, LeftOut, Source, Stats
-from withstand.interop.terms import known, unit_of
+from withstand.interop.terms import known
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _SEEN_AS_ZERO = frozenset({"ttft", "tpot", "e2el"})
@@ -56,7 +56,7 @@ class RunBuilder:
             self._keep_first(self.numbers, name, exact * scale, said)
 
     def stat(self, name: str, which: str, value: object, scale: float = 1.0, *, said: str | None = None) -> None:
-        """One statistic of a metric: ``mean``, ``std``, ``min``, ``max``, ``median``, ``p99`` …"""
+        """One statistic of a metric: ``mean``, ``std``, ``min``, ``max``, ``median``, ``p99`` and the like."""
         assert known(name), name
         said = said or f"{which} {name}"
         exact = self._legible(said, value)

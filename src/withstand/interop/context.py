@@ -13,7 +13,7 @@ _ARGUMENT = re.compile(r"\b(?P<name>[a-z][a-z0-9_]*)=(?P<value>'[^']*'|\"[^\"]*\
 _DUMP = re.compile(r"\bNamespace\(|benchmark_args=|bench_args=")
 _TOTAL = re.compile(r"^#(?P<which>Input|Output) tokens:\s*(?P<value>\d+)\s*$")
 _PAIR = re.compile(r"^(?P<name>[A-Za-z][\w .-]{0,30}?):\s*(?P<value>[\w./+-][^{}]{0,80})$")
-_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<marked>\S.*)|(?P<bare>[A-Za-z][\w.+/-]*(?: [\w.+/-]+){0,4}))$")
+_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<marked>\S.*)|(?P<bare>[A-Za-z][\w+/-]*(?: [\w.+/-]+){0,2}))(?<![.…])$")
 _CONDITIONS = {
     "model": "model", "dataset-name": "dataset", "num-prompts": "num_prompts", "max-concurrency": "max_concurrency",
     "burstiness": "burstiness", "random-input-len": "input_tokens", "random-input": "input_tokens",

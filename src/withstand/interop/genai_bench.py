@@ -7,9 +7,11 @@ metadata lie in a file of their own, which holds no numbers.
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from withstand.interop import facts, values
 from withstand.interop.build import RunBuilder
-from withstand.interop.shape import ImportedRun
+from withstand.interop.shape import Conditions, ImportedRun
 from withstand.interop.source import Place
 from withstand.record import Status, TokensFrom
 
@@ -83,11 +85,13 @@ def _conditions(run: RunBuilder, aggregated: Mapping[str, Any]) -> None:
     run.rate("inf")
 
 
-def with_metadata(run: RunBuilder, metadata: Mapping[str, Any]) -> None:
-    """What the experiment's file knows of its points; its ``cmd`` may hold a key and is not read."""
-    for key, name in _METADATA.items():
-        run.condition(name, metadata.get(key))
-    run.label("benchmark_version", metadata.get("benchmark_version"))
+def described(conditions: Conditions, metadata: Mapping[str, Any]) -> Conditions:
+    """With what the experiment's file knows of its points; its ``cmd`` may hold a key and is not read."""
+    told = {name: values.text(metadata.get(key)) for key, name in _METADATA.items()}
+    new = {name: value for name, value in told.items() if value and getattr(conditions, name) is None}
+    version = values.text(metadata.get("benchmark_version"))
+    labels = conditions.labels | ({"benchmark_version": version} if version else {})
+    return msgspec.structs.replace(conditions, labels=labels, **new)
 
 
 def _row(entry: Mapping[str, Any], to_s: float) -> facts.Row:
@@ -102,8 +106,6 @@ def _row(entry: Mapping[str, Any], to_s: float) -> facts.Row:
         error=facts.error_line(error),
         status=Status.OK if good else facts.status_of(error),
     )
-
-
 
 
 def _list(value: object) -> list[Any]:

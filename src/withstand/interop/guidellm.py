@@ -28,7 +28,7 @@ _OF_STATUS = {"successful": "completed", "errored": "failed", "incomplete": "inc
 _NEAR = 0.05
 _PERCENTILES = {"p001": "p0.1", "p01": "p1", "p05": "p5", "p999": "p99.9"}
 NOTES = {
-    "tpot": "GuideLLM's inter_token_latency: one mean a request.",
+    "tpot": "GuideLLM's inter_token_latency: one mean a request; newer versions weigh it by the request's tokens.",
     "e2el": "ends with the response, not with the last token.",
     "request_throughput": "GuideLLM's mean of the rate over time.",
     "output_throughput": "GuideLLM's mean of the rate over time.",
@@ -65,7 +65,8 @@ def _run(item: Mapping[str, Any], run: RunBuilder, report: Mapping[str, Any]) ->
     _token_time(run, metrics)
     for key, (name, counted) in _RATES.items():
         rate_over_time(run, name, good(metrics, key).get("mean"), counted, key)
-    run.number("concurrency_mean", values.mapping(values.mapping(metrics.get("request_concurrency")).get("total")).get("mean"))
+    concurrency = values.mapping(values.mapping(metrics.get("request_concurrency")).get("total"))
+    run.number("concurrency_mean", concurrency.get("mean"))
     _conditions(run, item, report)
     _facts(run, item)
     for name, definition in NOTES.items():
@@ -198,4 +199,3 @@ def _instants(entry: Mapping[str, Any]) -> Callable[[str, str], float | None]:
     """Newer files have ``info.timings``, older ones the instants at the top."""
     timings = values.mapping(values.mapping(entry.get("info")).get("timings"))
     return lambda new, old: values.number(timings.get(new) if timings else entry.get(old))
-

@@ -5,7 +5,7 @@ from typing import Any
 
 from withstand.interop import values
 from withstand.interop.build import RunBuilder
-from withstand.interop.guidellm import NOTES, rate_over_time
+from withstand.interop.guidellm import NOTES
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
 
@@ -25,7 +25,7 @@ def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
         _digest_latency(run, value, which)
     run.leave("time_per_output_token", "its meaning changed between GuideLLM's versions, and no version is told.")
     run.number("request_throughput", value.get("throughput_mean_rps"))
-    rate_over_time(run, "output_throughput", value.get("output_tokens_per_second_mean"), "total_output_tokens", "output tok/s")
+    run.number("output_throughput", value.get("output_tokens_per_second_mean"))
     run.condition("model", value.get("backend_model"))
     run.rate(value.get("rate"))
     run.label("strategy", value.get("strategy"))

@@ -26,7 +26,7 @@ _OF = re.compile(r"^(?P<ok>\d+)\s*/\s*(?P<all>\d+)$")
 
 def recognises_csv(header: Sequence[str]) -> bool:
     """``benchmark.py``'s columns."""
-    return _CSV_KEYS <= set(header)
+    return set(header) >= _CSV_KEYS
 
 
 def read_csv(rows: Sequence[Mapping[str, str]], place: Place) -> list[ImportedRun]:
@@ -110,7 +110,7 @@ def _take(run: RunBuilder, name: str, cell: str) -> None:
     elif name == "Actual RPS":
         run.number("achieved_rate", cell, said=name)
     elif name == "Tok/s":
-        run.number("speed_per_request", cell, said=name)
+        run.stat("speed_per_request", "mean", cell, said=name)
         run.remark("Tok/s is a mean of single requests' speeds, with tokens guessed from letters: no throughput.")
     elif name == "Total Tok/s":
         run.number("output_throughput", cell, said=name)

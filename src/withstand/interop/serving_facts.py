@@ -22,7 +22,7 @@ def attach(run: RunBuilder, value: Mapping[str, Any]) -> None:
     present = [name for name in _OPTIONAL if isinstance(value.get(name), list)]
     columns = facts.columns(value, [*_NEEDED, *present])
     if columns is None:
-        run.leave("per-request facts", "its lists (ttfts, itls, output_lens …) are not all there, or not of one length.")
+        run.leave("per-request facts", "its lists (ttfts, itls, output_lens …) are not all there or differ in length.")
         return
     rows = [_row({name: column[i] for name, column in columns.items()}) for i in range(len(columns["ttfts"]))]
     if None in rows:

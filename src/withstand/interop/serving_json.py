@@ -1,5 +1,6 @@
-"""One flat object a run: ``vllm bench serve``, its older ``benchmark_serving.py``, SGLang's ``bench_serving``,
-InferenceX's copy, and forks of them. Also a row of a sweep's ``summary.csv``.
+"""One flat object a run: vLLM's clients, SGLang's ``bench_serving``, InferenceX's copy, and forks of them.
+
+Also a row of a sweep's ``summary.csv``, and a stage of our own ``summary.json``.
 
 vLLM and SGLang say ms in the key; InferenceX dropped the ``_ms`` and means seconds. ``request_goodput:`` with a colon
 is vLLM's of early 2025. ``backend`` is how the client spoke; what was measured is its user's label, if anything.
@@ -91,6 +92,8 @@ def tool_of(value: Mapping[str, Any]) -> str:
     """Whose file it is."""
     if any((found := _LATENCY.match(key)) and not found["unit"] for key in value):
         return "InferenceX"
+    if "self_check" in value:
+        return "withstand"
     return "SGLang" if _SGLANG_KEYS & value.keys() else "vLLM"
 
 

@@ -119,7 +119,7 @@ def _take(run: RunBuilder, entry: Entry) -> None:
     elif key in _CONDITIONS:
         run.condition(_CONDITIONS[key], entry.value)
     else:
-        run.leave(f"{entry.label}: {entry.value}"[:120], "no metric is known under this label.")
+        run.label(entry.label, entry.value)
 
 
 def _clean(run: RunBuilder, entry: Entry) -> object:

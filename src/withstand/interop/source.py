@@ -18,6 +18,4 @@ class Place(msgspec.Struct, frozen=True):
 
     def builder(self, form: str, tool: str, version: str | None = None) -> RunBuilder:
         """A run that stands here."""
-        return RunBuilder(
-            Source(file=self.file, format=form, tool=tool, tool_version=version, position=self.position)
-        )
+        return RunBuilder(Source(file=self.file, format=form, tool=tool, tool_version=version, position=self.position))

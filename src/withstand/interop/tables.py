@@ -10,7 +10,7 @@ import msgspec
 from withstand.interop.blocks import lines_of
 
 _BAR = re.compile(r"[|│┃║]")
-_RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")  # noqa: RUF001  drawn lines
+_RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")
 _COLUMNS_MIN = 2
 _HEADING_MAX = 200
 
@@ -31,7 +31,8 @@ class Table(msgspec.Struct, frozen=True):
 def find(text: str) -> list[Table]:
     """All tables of a text, in order."""
     tables: list[Table] = []
-    heading, rows, first = "", [], 0
+    heading, first = "", 0
+    rows: list[list[str]] = []
     for number, line in enumerate([*lines_of(text), ""], start=1):
         cells = _cells(line)
         if cells is not None:

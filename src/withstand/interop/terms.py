@@ -28,17 +28,22 @@ TERMS: Mapping[str, Term] = {
     "mean_input_tokens": Term("tokens", "Mean prompt length."),
     "mean_output_tokens": Term("tokens", "Mean answer length."),
     "input_throughput": Term("tok/s", "Prompt tokens of good answers / duration."),
-    "output_events_peak": Term("events/s", "Chunks, not tokens, in the best second: below the mean where chunks hold "
-                               "several tokens."),
-    "concurrency_touching": Term("requests", "The most requests that touch one second: more than were ever in flight "
-                                 "at once."),
+    "output_events_peak": Term(
+        "events/s", "Chunks, not tokens, in the best second: below the mean where chunks hold several tokens."
+    ),
+    "concurrency_touching": Term(
+        "requests", "The most requests that touch one second: more than were ever in flight at once."
+    ),
     "attempts_per_s": Term("req/s", "Requests sent, failed ones included, / duration."),
     "throughput_per_gpu": Term("tok/s", "Prompt and output tokens / duration / GPUs."),
     "output_throughput_per_gpu": Term("tok/s", "Output tokens / duration / GPUs."),
     "input_throughput_per_gpu": Term("tok/s", "Prompt tokens / duration / GPUs."),
     "accept_length": Term("tokens", "Mean tokens accepted a step of speculative decoding."),
-    "speed_per_request": Term("tok/s", "Mean over requests of one request's own tokens / its own time: no throughput "
-                              "of a server, and nearly the same at any load."),
+    "speed_per_request": Term(
+        "tok/s",
+        "Mean over requests of one request's own tokens / its own time: no throughput "
+        "of a server, and nearly the same at any load.",
+    ),
     "ttft_output": Term("ms", "First token of the answer proper, after reasoning - request sent."),
     "time_to_second_token": Term("ms", "Second chunk - first chunk."),
     "e2el_per_token": Term("ms", "End-to-end latency / output tokens: holds TTFT, so it is neither TPOT nor ITL."),

@@ -1,5 +1,6 @@
-"""A cell of a stranger's file → a number, or None. Tolerant of form (``1,915.41``, ``406ms``, ``"550"``), strict
-in meaning: what is not wholly a number is no number.
+"""A cell of a stranger's file → a number, or None.
+
+Tolerant of form (``1,915.41``, ``406ms``, ``"550"``), strict in meaning: what is not wholly a number is no number.
 """
 
 import math
@@ -51,10 +52,11 @@ def whole(value: object) -> int | None:
 
 
 def text(value: object) -> str | None:
-    """A word that says something; ``""`` and ``"None"`` do not."""
-    if not isinstance(value, str) or value.strip().lower() in _ABSENT:
+    """A word that says something: ``""`` and Python's ``None`` do not, a user's own ``none`` does."""
+    if not isinstance(value, str):
         return None
-    return value.strip()
+    told = value.strip()
+    return told if told == "none" or told.lower() not in _ABSENT else None
 
 
 def is_unlimited(value: object) -> bool:
