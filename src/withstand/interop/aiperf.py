@@ -48,9 +48,9 @@ _RATE_UNITS = frozenset({"tokens/sec/user", "tokens/sec", "per sec", "tokens/s"}
 _TO_S = {"ns": 1e-9, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 _LABEL = re.compile(r"^(?P<name>.*?)\s*(?:\((?P<unit>[^()]*)\))?$")
 _NOTES = {
-    "tpot": "AIPerf's inter_token_latency: the whole latency - TTFT over tokens - 1; newer versions take the first "
+    "tpot": "its inter_token_latency: the whole latency - TTFT over tokens - 1; newer versions take the first "
     "chunk's tokens out.",
-    "itl": "AIPerf's inter_chunk_latency.",
+    "itl": "its inter_chunk_latency.",
     "output_throughput": "over first send to last response.",
 }
 
@@ -108,6 +108,8 @@ def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
         run.condition("max_concurrency", source.get("concurrency"))
         run.rate(source.get("request_rate", source.get("rate")))
         run.condition("num_prompts", source.get("request_count", source.get("requests")))
+    if load.get("concurrency") is not None or phase.get("concurrency") is not None:
+        run.rate("inf")
     _prompt(run, values.mapping(values.mapping(config.get("input")).get("prompt")))
     run.condition("dataset", values.mapping(config.get("input")).get("public_dataset"))
     run.condition("date", value.get("start_time"))

@@ -96,7 +96,8 @@ class RunBuilder:
     def rate(self, value: object) -> None:
         """The asked rate: a number, or all at once."""
         if values.is_unlimited(value):
-            self._conditions.setdefault("arrivals", "inf")
+            if "request_rate" not in self._conditions:
+                self._conditions.setdefault("arrivals", "inf")
             return
         exact = values.number(value)
         if exact is not None and exact > 0:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from withstand.errors import FormatError
 from withstand.interop import (
     aiperf,
     evalscope,
@@ -164,6 +165,8 @@ def _yaml(text: str) -> Any:
     if not ({"version", "scenario"} <= keys and keys & {"metrics", "results"}):
         return None
     try:
-        return msgspec.yaml.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        return msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True)
+    except ImportError:
+        raise FormatError("An llm-d report is YAML, which needs: pip install 'withstand[yaml]'.") from None
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
         return None
