@@ -1,0 +1,259 @@
+"""The cells of must_hold.py: each loads a truth server with a client on a core of its own, and says what it found.
+
+Every error is one of a single token or request, seen against true; "p99" is of those. "Late" is sent against planned.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable
+from itertools import count, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from claims import Cell, Claim
+from instrument import Cores, at_share, truth_server
+from trial import Load, Outcome, Run, run_reference, run_withstand
+
+from withstand.metrics.doubts import DoubtKind
+
+_NEIGHBOUR = [sys.executable, "-c", "while True: pass"]
+_REFERENCE_TOKENS_PER_S = 50_000
+_TWO_HOURS_REQUESTS = 36_000
+"""Two hours of five requests a second."""
+_LATE_MS = 1.0
+_LARGE_EVERY = 9
+_MIXED_RPS = 20.0 * _LARGE_EVERY
+"""Twenty large prompts a second, and eight small ones for each."""
+
+
+class Bench(NamedTuple):
+    """What the cells share."""
+
+    cores: Cores
+    folder: Path
+    seconds: float
+    rounds: int
+    wall_s: float
+    numbers: "count[int]"
+
+    def fresh(self) -> Path:
+        """A folder that is not there yet."""
+        return self.folder / str(next(self.numbers))
+
+    def withstand(self, load: Load, *, beside: list[str] | None = None, jitter: str = "none") -> Run:
+        """One run of withstand against a server of its own."""
+        with truth_server(self.cores.server, jitter=jitter) as server:
+            return run_withstand(server, self.cores, load, self.fresh(), beside=beside)
+
+
+def tokens(bench: Bench, tokens_per_s: int) -> Cell:
+    """So many tokens a second, on one core."""
+    run = bench.withstand(Load.of_tokens(tokens_per_s, bench.seconds))
+    claims = _fidelity(run, itl_ms=0.1, ttft_ms=0.3)
+    if tokens_per_s <= 20_000:
+        claims = _fidelity(run, itl_ms=0.02, ttft_ms=0.3)
+        claims.append(Claim("CPU of a core, all processes", run.outcome.usage.cpu_share * 100, "%", 20))
+    return Cell(_title(run.outcome), [*claims, *_costs(run)], [_conditions(run.outcome)])
+
+
+def _title(outcome: Outcome) -> str:
+    rate_rps = outcome.load.rate_rps or outcome.rate_rps
+    return f"{rate_rps * outcome.load.tokens:,.0f} tokens/s as {rate_rps:,.1f} requests/s"
+
+
+def _fidelity(run: Run, *, itl_ms: float, ttft_ms: float) -> list[Claim]:
+    outcome, errors = run.outcome, run.outcome.errors
+    off = abs(outcome.rate_rps / (outcome.load.rate_rps or outcome.rate_rps) - 1)
+    return [
+        Claim("offered rate off by", off * 100, "%", 0.1),
+        Claim("ITL error p99", at_share(errors.itl_ns, 0.99) / 1e6, "ms", itl_ms),
+        Claim("TTFT error p99", at_share(errors.ttft_ns, 0.99) / 1e6, "ms", ttft_ms),
+        Claim("requests or tokens lost", run.lost, "", 0),
+        Claim("memory, all processes", outcome.rss_bytes_max / 1e6, "MB", 150),
+    ]
+
+
+def _costs(run: Run) -> list[Claim]:
+    usage = run.outcome.usage
+    return [
+        Claim("CPU a token, all processes", run.outcome.cpu_us_per_token, "µs"),
+        Claim("CPU of the worker", usage.busiest_cpu_ns / usage.wall_ns * 100, "%"),
+        Claim("late p50", at_share(run.late_ns, 0.5) / 1e6, "ms"),
+        Claim("late p99", at_share(run.late_ns, 0.99) / 1e6, "ms"),
+        Claim("reads with several tokens", run.health.shared_reads),
+    ]
+
+
+def _conditions(outcome: Outcome) -> str:
+    usage = outcome.usage
+    return (
+        f"foreign CPU on the client's core {usage.foreign_share:.0%}, the client was ready and had to wait "
+        f"{usage.waited_share:.0%} of the time; the server itself was late by {outcome.server_late_ms:.2f} ms (p99)"
+    )
+
+
+def neighbour(bench: Bench) -> Cell:
+    """20,000 tokens a second beside a busy neighbour: the stamps stay true, and late sends are said to be late."""
+    return _beside_neighbour(bench, 20_000)
+
+
+def neighbour_half(bench: Bench) -> Cell:
+    """The same with the most that half a core carries: 80 % of half a core by the cost of a token without neighbour."""
+    alone = bench.withstand(Load.of_tokens(50_000, bench.seconds))
+    carried = 0.8 * 0.5e6 / alone.outcome.cpu_us_per_token
+    return _beside_neighbour(bench, int(carried // 1000 * 1000))
+
+
+def _beside_neighbour(bench: Bench, tokens_per_s: int) -> Cell:
+    run = bench.withstand(Load.of_tokens(tokens_per_s, bench.seconds), beside=_NEIGHBOUR)
+    late_ms = at_share(run.late_ns, 0.99) / 1e6
+    unsaid = late_ms > _LATE_MS and not run.doubts & {DoubtKind.SENDS_LATE, DoubtKind.CLIENT_BUSY}
+    _, itl, ttft, lost, _ = _fidelity(run, itl_ms=0.1, ttft_ms=0.3)
+    said = Claim("sends were late and the report does not say so", float(unsaid), "", 0)
+    return Cell(_title(run.outcome), [itl, ttft, lost, said, *_costs(run)], [_conditions(run.outcome)])
+
+
+def short(bench: Bench) -> Cell:
+    """Tiny whole answers over kept connections: the most in a closed loop, then the lateness at 4,000 a second."""
+    seconds = max(3.0, bench.seconds / 2)
+    tiny = Load(requests=round(8_000 * seconds), rate_rps=None, concurrency=64, tokens=1, stream=False)
+    most = bench.withstand(tiny)
+    half = bench.withstand(tiny._replace(requests=round(4_000 * seconds), rate_rps=4_000.0, concurrency=None))
+    claims = [
+        Claim("requests a second, closed loop of 64", most.outcome.rate_rps, "", 8_000, at_least=True),
+        Claim("late p99 at 4,000 requests/s", at_share(half.late_ns, 0.99) / 1e6, "ms", _LATE_MS),
+        Claim("lost", most.lost + half.lost, "", 0),
+        Claim("CPU of the worker at 4,000 requests/s", _worker_percent(half.outcome), "%"),
+        Claim("late p50 at 4,000 requests/s", at_share(half.late_ns, 0.5) / 1e6, "ms"),
+    ]
+    return Cell("tiny answers, not streamed", claims, [_conditions(most.outcome), _conditions(half.outcome)])
+
+
+def _worker_percent(outcome: Outcome) -> float:
+    return outcome.usage.busiest_cpu_ns / outcome.usage.wall_ns * 100
+
+
+def exponential(bench: Bench) -> Cell:
+    """Exponential gaps: what withstand's summary says of them, beside what the server did."""
+    run = bench.withstand(Load.of_tokens(2_000, max(bench.seconds, 12)), jitter="exp")
+    gaps_ns = sorted(b - a for t in run.outcome.truths for a, b in pairwise(t.token_ns))
+    true_ms = {
+        "median": at_share(gaps_ns, 0.5) / 1e6,
+        "p99": at_share(gaps_ns, 0.99) / 1e6,
+        "mean": statistics.fmean(gaps_ns) / 1e6,
+    }
+    claims = [
+        Claim(f"ITL {name}: said - true ({said:.3f} - {true:.3f})", abs(said - true), "ms", 0.1)
+        for name, true in true_ms.items()
+        for said in [run.stage[f"{name}_itl_ms"]]
+    ]
+    claims.append(Claim("gaps left out: several tokens in a read", run.stage["shared_stamps"]))
+    return Cell("exponential ITL, mean 20 ms", claims, [_conditions(run.outcome)])
+
+
+def soak(bench: Bench) -> Cell:
+    """As many requests as two hours of five a second bring, in three minutes."""
+    return _soaked(bench.withstand(Load(requests=_TWO_HOURS_REQUESTS, rate_rps=200.0)), slices=20)
+
+
+def wall(bench: Bench) -> Cell:
+    """An hour, or ``--wall`` seconds, by the clock on the wall, at two requests a second."""
+    return _soaked(bench.withstand(Load(requests=round(2 * bench.wall_s), rate_rps=2.0)), slices=60)
+
+
+def _soaked(run: Run, *, slices: int) -> Cell:
+    outcome = run.outcome
+    delays_ns = _delay_medians_ns(outcome, slices)
+    hours = (outcome.truths[-1].arrival_ns - outcome.truths[0].arrival_ns) / 3.6e12
+    slope = _mb_per_hour(outcome)
+    claims = [
+        Claim("memory of all processes grows, for the whole load", slope * hours, "MB", 5),
+        Claim("stamp - write, medians of slices of time: max - min", (max(delays_ns) - min(delays_ns)) / 1e3, "µs", 20),
+        Claim("requests or tokens lost", run.lost, "", 0),
+        Claim("ITL error p99", at_share(outcome.errors.itl_ns, 0.99) / 1e6, "ms", 0.1),
+        Claim("memory, all processes", outcome.rss_bytes_max / 1e6, "MB", 150),
+        Claim("memory while the records are evaluated", max(r.rss_bytes for r in outcome.meter.readings) / 1e6, "MB"),
+        *_costs(run),
+    ]
+    title = (
+        f"{outcome.load.requests:,} requests, {sum(len(t.token_ns) for t in outcome.truths):,} tokens in {hours:.2f} h"
+    )
+    return Cell(title, claims, [_conditions(outcome)])
+
+
+def _delay_medians_ns(outcome: Outcome, slices: int) -> list[float]:
+    """Of slices of equally many tokens, in order of their requests: a clock that drifts away shows as a trend."""
+    delays_ns = outcome.errors.delay_ns
+    size = max(1, len(delays_ns) // slices)
+    return [statistics.median(delays_ns[i : i + size]) for i in range(0, len(delays_ns) - size + 1, size)]
+
+
+def _mb_per_hour(outcome: Outcome) -> float:
+    """The slope of memory over time while requests arrive, without the first fifth."""
+    first_ns, last_ns = outcome.truths[0].arrival_ns, outcome.truths[-1].arrival_ns
+    begin_ns = first_ns + (last_ns - first_ns) // 5
+    inside = [r for r in outcome.meter.readings if begin_ns <= r.at_ns <= last_ns]
+    fit = statistics.linear_regression([r.at_ns / 3.6e12 for r in inside], [r.rss_bytes / 1e6 for r in inside])
+    return fit.slope
+
+
+def large(bench: Bench) -> Cell:
+    """Twenty prompts of 128,000 words a second among small ones: the small ones' stamps, with and without."""
+    load = Load(requests=round(_MIXED_RPS * bench.seconds), rate_rps=_MIXED_RPS)
+    without = bench.withstand(load)
+    among = bench.withstand(load._replace(large_every=_LARGE_EVERY))
+    itl_ms = [at_share(run.outcome.errors.itl_ns, 0.99) / 1e6 for run in (without, among)]
+    claims = [
+        Claim("ITL error p99 of the small ones, without", itl_ms[0], "ms"),
+        Claim("ITL error p99 of the small ones, among large ones", itl_ms[1], "ms", 0.1),
+        Claim("TTFT error p99 of the small ones, without", at_share(without.outcome.errors.ttft_ns, 0.99) / 1e6, "ms"),
+        Claim("TTFT error p99 of the small ones, among", at_share(among.outcome.errors.ttft_ns, 0.99) / 1e6, "ms"),
+        Claim("late p99, without", at_share(without.late_ns, 0.99) / 1e6, "ms"),
+        Claim("late p99, among large ones", at_share(among.late_ns, 0.99) / 1e6, "ms"),
+        Claim("lost", without.lost + among.lost, "", 0),
+        Claim("memory, all processes", among.outcome.rss_bytes_max / 1e6, "MB"),
+    ]
+    return Cell("20 prompts/s of 512 kB", claims, [_conditions(without.outcome), _conditions(among.outcome)])
+
+
+def reference(bench: Bench) -> Cell:
+    """CPU a token beside the C reference client, turn and turn about."""
+    load = Load.of_tokens(_REFERENCE_TOKENS_PER_S, bench.seconds)
+    ours: list[Outcome] = []
+    theirs: list[Outcome] = []
+    with truth_server(bench.cores.server) as server:
+        for _ in range(max(3, bench.rounds)):
+            ours.append(run_withstand(server, bench.cores, load, bench.fresh()).outcome)
+            theirs.append(run_reference(server, bench.cores, load, bench.fresh()))
+    our_us, their_us = (statistics.median(o.cpu_us_per_token for o in outcomes) for outcomes in (ours, theirs))
+    claims = [
+        Claim("CPU a token, ratio to C", our_us / their_us, "", 1.3),
+        Claim("CPU a token, withstand, all processes", our_us, "µs"),
+        Claim("CPU a token, C", their_us, "µs"),
+        Claim("ITL error p99, withstand", _median_itl_ms(ours), "ms"),
+        Claim("ITL error p99, C with kernel stamps", _median_itl_ms(theirs), "ms"),
+    ]
+    return Cell(f"{_title(ours[0])}, medians of {len(ours)}", claims, [_conditions(o) for o in (*ours, *theirs)])
+
+
+def _median_itl_ms(outcomes: list[Outcome]) -> float:
+    return statistics.median(at_share(o.errors.itl_ns, 0.99) / 1e6 for o in outcomes)
+
+
+def _tokens_cell(tokens_per_s: int) -> Callable[[Bench], Cell]:
+    return lambda bench: tokens(bench, tokens_per_s)
+
+
+CELLS: dict[str, Callable[[Bench], Cell]] = {
+    **{f"tokens-{k}k": _tokens_cell(k * 1000) for k in (1, 5, 10, 20, 50, 100, 120, 150)},
+    "neighbour": neighbour,
+    "neighbour-half": neighbour_half,
+    "short": short,
+    "exponential": exponential,
+    "large": large,
+    "reference": reference,
+    "soak": soak,
+    "wall": wall,
+}
+MUST_HOLD = ("tokens-20k", "tokens-100k", "tokens-120k", "tokens-150k", *list(CELLS)[8:-1])
+"""All but the hour by the wall, and the levels that only show how it gets there."""
