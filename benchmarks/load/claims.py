@@ -4,8 +4,6 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_DIGITS = 3
-
 
 class Claim(NamedTuple):
     """One number that a cell found; ``limit`` None = for information."""
@@ -73,7 +71,6 @@ def _got(claims: Sequence[Claim]) -> str:
 
 def _number(value: float) -> str:
     """Three digits that matter, never in powers of ten."""
-    if value != value or value == 0 or abs(value) >= 1000:  # noqa: PLR0124 - nan is unlike itself
+    if value != value or abs(value) >= 1000:  # noqa: PLR0124 - nan is unlike itself
         return f"{value:,.0f}"
-    digits = max(0, _DIGITS - len(f"{abs(value):.0f}".lstrip("0")))
-    return f"{value:.{digits}f}" if abs(value) >= 1 else f"{float(f'{value:.{_DIGITS}g}'):.6f}".rstrip("0")
+    return f"{value:.3g}" if abs(value) >= 1 or value == 0 else f"{float(f'{value:.3g}'):.6f}".rstrip("0")

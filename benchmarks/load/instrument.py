@@ -12,9 +12,8 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -74,7 +73,10 @@ def _found(variable: str, source_name: str, compiler: list[str], libraries: list
     shared = Path(os.environ.get("WITHSTAND_SHARED") or Path(__file__).parents[2].parent / "shared")
     source = shared / "instruments" / source_name
     if not source.exists() or not shutil.which(compiler[0]):
-        raise AbsentError(f"{variable} names no binary, and {source_name} cannot be built: no source or no compiler.")
+        raise AbsentError(
+            f"{source.name} and {compiler[0]}, which builds it, are not both here; name a built one by {variable}, "
+            "or the folder of instruments/ by WITHSTAND_SHARED."
+        )
     return _built(source, compiler, libraries)
 
 
@@ -172,7 +174,7 @@ class _GoServer:
 class _OwnServer:
     """withstand's own truth server: it takes some three times the CPU, so its core bears a third of the load."""
 
-    name = "withstand's own truth server (the Go one is not here)"
+    name = "withstand's own truth server, for want of the Go one"
 
     def __init__(self, server: TruthServer) -> None:
         self._server = server
@@ -201,8 +203,7 @@ def truth_server(core: int, *, jitter: str = "none", ttft_ms: float = 50, itl_ms
     """A truth server on its core: the Go one, else ours."""
     try:
         binary = go_truth_server()
-    except AbsentError as e:
-        print(e, file=sys.stderr)
+    except AbsentError:
         schedule = Schedule(ttft_ms=ttft_ms, itl_ms=itl_ms, jitter=jitter)
         with TruthServer(schedule, keep_bodies=True) as own:
             _settle(own.pid or 0, core)
@@ -252,6 +253,8 @@ class Seen(NamedTuple):
     key: str
     sent_ns: int
     token_ns: list[int]
+    unsure: Collection[int] = ()
+    """Places in ``token_ns`` where the client itself says that it looked late: it shows no gap beside them."""
 
 
 class Errors(NamedTuple):
@@ -263,7 +266,9 @@ class Errors(NamedTuple):
     ttft_ns: list[int]
     """For each request: its TTFT, seen - true, without a sign."""
     itl_ns: list[int]
-    """For each gap between two tokens, seen - true, without a sign."""
+    """For each gap between two tokens that the client counts, seen - true, without a sign."""
+    unsure_gaps: int
+    """Gaps that it does not count."""
     delay_ns: list[int]
     """For each token, in order of requests: its stamp - the instant just before its write."""
 
@@ -271,21 +276,29 @@ class Errors(NamedTuple):
 def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
     """Token by token."""
     known = {key: truth for truth in truths for key in (truth.id, truth.mark)}
-    errors = Errors(0, 0, [], [], [])
-    matched = unmatched = 0
+    matched = unmatched = unsure = 0
+    ttft_ns: list[int] = []
+    itl_ns: list[int] = []
+    delay_ns: list[int] = []
     for row in seen:
         truth = known.get(row.key)
         if truth is None or len(truth.token_ns) != len(row.token_ns) or not row.token_ns:
             unmatched += 1
             continue
         matched += 1
-        delays_ns = [ours - true for ours, true in zip(row.token_ns, truth.token_ns, strict=True)]
-        errors.delay_ns.extend(delays_ns)
-        errors.itl_ns.extend(abs(b - a) for a, b in itertools.pairwise(delays_ns))
-        errors.ttft_ns.append(abs(delays_ns[0] + truth.arrival_ns - row.sent_ns))
-    errors.itl_ns.sort()
-    errors.ttft_ns.sort()
-    return errors._replace(matched=matched, unmatched=unmatched)
+        late_ns = [ours - true for ours, true in zip(row.token_ns, truth.token_ns, strict=True)]
+        wrong_ns = _gap_errors_ns(late_ns, row.unsure)
+        unsure += len(late_ns) - 1 - len(wrong_ns)
+        delay_ns += late_ns
+        itl_ns += wrong_ns
+        ttft_ns.append(abs(late_ns[0] + truth.arrival_ns - row.sent_ns))
+    return Errors(matched, unmatched, sorted(ttft_ns), sorted(itl_ns), unsure, delay_ns)
+
+
+def _gap_errors_ns(late_ns: list[int], unsure: Collection[int]) -> list[int]:
+    """A gap is as wrong as its two ends were not equally late."""
+    pairs = enumerate(itertools.pairwise(late_ns))
+    return [abs(b - a) for i, (a, b) in pairs if i not in unsure and i + 1 not in unsure]
 
 
 def at_share(ordered: list[int], share: float) -> float:

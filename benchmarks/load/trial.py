@@ -6,7 +6,7 @@ Both are kept on the client's core. What they saw is held against the truth; wha
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +46,10 @@ class Load(NamedTuple):
         """Whether the request has a large prompt."""
         return bool(self.large_every) and number % self.large_every == self.large_every - 1
 
+    def mark(self, number: int) -> str:
+        """By which the server's log tells the request."""
+        return marked(number, TTFT_MS if self.stream else 0)
+
     @property
     def answer_ns(self) -> int:
         """How long an answer takes."""
@@ -56,6 +60,8 @@ class Outcome(NamedTuple):
     """What came of it."""
 
     load: Load
+    server: str
+    """Its name."""
     truths: list[Truth]
     errors: Errors
     usage: Usage
@@ -90,7 +96,6 @@ class Run(NamedTuple):
     health: Health
     stage: dict[str, Any]
     """Of ``summary.json``."""
-    epoch_ns: int
 
     @property
     def lost(self) -> int:
@@ -118,27 +123,25 @@ def run_withstand(server: Server, cores: Cores, load: Load, folder: Path, *, bes
     command = [sys.executable, "-m", "withstand", "run", str(plan), "--quiet", "--output-dir", str(folder / "run")]
     with ExitStack() as stack, (folder / "stderr").open("wb") as complaints:
         if beside:
-            stack.enter_context(_ended_with_us(subprocess.Popen(on_core(cores.client, beside))))
-        process = subprocess.Popen(on_core(cores.client, command), stdout=subprocess.DEVNULL, stderr=complaints)
+            stack.enter_context(_started(on_core(cores.client, beside)))
+        streams = {"stdout": subprocess.DEVNULL, "stderr": complaints}
+        process = stack.enter_context(_started(on_core(cores.client, command), **streams))
         with Meter(process.pid, cores.client) as meter:
             process.wait(_RUN_S_MAX)
     if not (folder / "run" / "summary.json").exists():
         raise SystemExit(f"withstand did not finish: {(folder / 'stderr').read_text()[-500:]}")
-    return _read_run(folder / "run", load, server.truth(), meter)
+    return _read_run(folder / "run", load, server, meter)
 
 
-class _ended_with_us:  # noqa: N801 - used as a function
-    """A context: the process does not outlive it."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+@contextmanager
+def _started(command: list[str], **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive the block."""
+    process = subprocess.Popen(command, **streams)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _dataset(load: Load, folder: Path) -> Path:
@@ -152,8 +155,7 @@ def _rows(load: Load) -> Iterator[dict[str, Any]]:
     small, large = " ".join(["hello"] * _WORDS), " ".join(["tok"] * LARGE_WORDS)
     for number in range(load.requests):
         prompt = large if load.is_large(number) else small
-        mark = marked(number, TTFT_MS if load.stream else 0)
-        yield {"prompt": prompt, "max_tokens": load.tokens, "truth": mark}
+        yield {"prompt": prompt, "max_tokens": load.tokens, "truth": load.mark(number)}
 
 
 def _plan(server: Server, load: Load, dataset: Path) -> dict[str, Any]:
@@ -174,21 +176,20 @@ def _plan(server: Server, load: Load, dataset: Path) -> dict[str, Any]:
     }
 
 
-def _read_run(path: Path, load: Load, truths: list[Truth], meter: Meter) -> Run:
+def _read_run(path: Path, load: Load, server: Server, meter: Meter) -> Run:
     run = RunFolder.open(path)
     epoch_ns = run.manifest.anchor.monotonic_ns
     records = sorted(run.records(0), key=lambda r: r.id)
     seen = (
-        Seen(marked(r.id, TTFT_MS if load.stream else 0), r.sent_ns + epoch_ns, [t + epoch_ns for t in r.chunk_ns])
+        Seen(load.mark(r.id), r.sent_ns + epoch_ns, [t + epoch_ns for t in r.chunk_ns], frozenset(r.unsure))
         for r in records
         if r.sent_ns is not None and r.status is Status.OK and not load.is_large(r.id)
     )
     return Run(
-        outcome=_outcome(load, seen, truths, meter),
+        outcome=_outcome(load, seen, server, meter),
         records=records,
         health=run.manifest.stages[0].health[0],
         stage=msgspec.json.decode((path / "summary.json").read_bytes())["stages"][0],
-        epoch_ns=epoch_ns,
     )
 
 
@@ -207,20 +208,22 @@ def run_reference(server: Server, cores: Cores, load: Load, folder: Path) -> Out
     server.reset()
     command = [str(reference_client()), "-K", "-p", server.base_url.rpartition(":")[2], "-n", str(load.requests)]
     command += ["-r", str(load.rate_rps), "-c", "5000", "-k", str(load.tokens), "-o", str(rows)]
-    process = subprocess.Popen(on_core(cores.client, command), stdout=subprocess.DEVNULL)
-    with Meter(process.pid, cores.client) as meter:
+    reference = _started(on_core(cores.client, command), stdout=subprocess.DEVNULL)
+    with reference as process, Meter(process.pid, cores.client) as meter:
         process.wait(_RUN_S_MAX)
     decode = msgspec.json.Decoder(_RefRow).decode
     found = (decode(line) for line in rows.read_bytes().splitlines())
-    return _outcome(load, (Seen(r.id, r.send_ns, r.w_ns) for r in found), server.truth(), meter)
+    return _outcome(load, (Seen(r.id, r.send_ns, r.w_ns) for r in found), server, meter)
 
 
-def _outcome(load: Load, seen: Iterator[Seen], truths: list[Truth], meter: Meter) -> Outcome:
+def _outcome(load: Load, seen: Iterator[Seen], server: Server, meter: Meter) -> Outcome:
+    truths = server.truth()
     first_ns, last_ns = min(t.arrival_ns for t in truths), max(t.arrival_ns for t in truths)
     steady = meter.span(first_ns + max(load.answer_ns, _SETTLED_NS), last_ns)
     end_ns = max((t.token_ns[-1] for t in truths if t.token_ns), default=last_ns)
     return Outcome(
         load=load,
+        server=server.name,
         truths=truths,
         errors=compare(seen, truths),
         usage=meter.between(*steady),

@@ -74,6 +74,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the last bytes of the request were handed to the kernel: just before the call."""
     first_byte_ns: int | None = None
     chunk_ns: list[int] = []
+    unsure: list[int] = []
+    """Indexes into ``chunk_ns`` of events that came in one read with a later one while we looked late: their stamp is
+    the latest that they can have come at."""
     chunk_tokens: list[int] | None = None
     end_ns: int | None = None
     prompt_tokens: int | None = None
