@@ -47,10 +47,11 @@ class Bench(NamedTuple):
         Raises:
             AbsentError: the load is more than our own server bears, and the Go one is not here.
         """
+        cores = self.cores._replace(client_first=False) if beside else self.cores
         if (load.rate_rps or _OWN_SERVER_TOKENS_PER_S) * load.tokens > _OWN_SERVER_TOKENS_PER_S:
             go_truth_server()
         with truth_server(self.cores.server, jitter=jitter) as server:
-            return run_withstand(server, self.cores, load, self.fresh(), beside=beside)
+            return run_withstand(server, cores, load, self.fresh(), beside=beside)
 
 
 def tokens(bench: Bench, tokens_per_s: int) -> Cell:
@@ -100,8 +101,8 @@ def _costs(run: Run) -> list[Claim]:
 def _conditions(outcome: Outcome) -> str:
     usage = outcome.usage
     return (
-        f"{outcome.server}; foreign CPU on the client's core {usage.foreign_share:.0%}, the client was ready and had to "
-        f"wait {usage.waited_share:.0%} of the time; the server was late by {outcome.server_late_ms:.2f} ms (p99)"
+        f"{outcome.server}, late by {outcome.server_late_ms:.2f} ms (p99); foreign CPU on the client's core "
+        f"{usage.foreign_share:.0%}, the client was ready and had to wait {usage.waited_share:.0%} of the time"
     )
 
 
@@ -232,6 +233,7 @@ def large(bench: Bench) -> Cell:
 
 def reference(bench: Bench) -> Cell:
     """CPU a token beside the C reference client, turn and turn about."""
+    go_truth_server()
     load = Load.of_tokens(_REFERENCE_TOKENS_PER_S, bench.seconds)
     ours: list[Outcome] = []
     theirs: list[Outcome] = []

@@ -36,6 +36,12 @@ class Cores(NamedTuple):
 
     server: int
     client: int
+    client_first: bool = False
+    """The client goes before all others on its core (SCHED_FIFO): for a machine that others use, too."""
+
+    def for_client(self, command: list[str]) -> list[str]:
+        """The same command, as the client is to be run."""
+        return on_core(self.client, ["chrt", "--fifo", "1", *command] if self.client_first else command)
 
     @classmethod
     def of_this_machine(cls) -> "Cores":

@@ -3,6 +3,7 @@
 Both are kept on the client's core. What they saw is held against the truth; what they took, against the clock.
 """
 
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,9 +74,10 @@ class Outcome(NamedTuple):
 
     @property
     def rate_rps(self) -> float:
-        """Of the requests that the server saw."""
-        arrivals = sorted(t.arrival_ns for t in self.truths)
-        return (len(arrivals) - 1) / (arrivals[-1] - arrivals[0]) * 1e9
+        """Of the requests that the server saw: the slope of their number over time, so that no single one decides."""
+        arrivals_ns = sorted(t.arrival_ns for t in self.truths)
+        since_s = [(at_ns - arrivals_ns[0]) / 1e9 for at_ns in arrivals_ns]
+        return statistics.linear_regression(since_s, range(len(since_s))).slope
 
     @property
     def cpu_us_per_token(self) -> float:
@@ -125,7 +127,7 @@ def run_withstand(server: Server, cores: Cores, load: Load, folder: Path, *, bes
         if beside:
             stack.enter_context(_started(on_core(cores.client, beside)))
         streams = {"stdout": subprocess.DEVNULL, "stderr": complaints}
-        process = stack.enter_context(_started(on_core(cores.client, command), **streams))
+        process = stack.enter_context(_started(cores.for_client(command), **streams))
         with Meter(process.pid, cores.client) as meter:
             process.wait(_RUN_S_MAX)
     if not (folder / "run" / "summary.json").exists():
@@ -208,7 +210,7 @@ def run_reference(server: Server, cores: Cores, load: Load, folder: Path) -> Out
     server.reset()
     command = [str(reference_client()), "-K", "-p", server.base_url.rpartition(":")[2], "-n", str(load.requests)]
     command += ["-r", str(load.rate_rps), "-c", "5000", "-k", str(load.tokens), "-o", str(rows)]
-    reference = _started(on_core(cores.client, command), stdout=subprocess.DEVNULL)
+    reference = _started(cores.for_client(command), stdout=subprocess.DEVNULL)
     with reference as process, Meter(process.pid, cores.client) as meter:
         process.wait(_RUN_S_MAX)
     decode = msgspec.json.Decoder(_RefRow).decode
