@@ -10,9 +10,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from claims import Cell, Claim
-from instrument import Cores, at_share, go_truth_server, truth_server
-from trial import Load, Outcome, Run, run_reference, run_withstand
+from benchmarks.load.claims import Cell, Claim
+from benchmarks.load.instrument import Cores, at_share, go_truth_server, truth_server
+from benchmarks.load.trial import Load, Outcome, Run, run_reference, run_withstand
 
 from withstand.metrics.doubts import DoubtKind
 

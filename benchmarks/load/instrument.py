@@ -23,7 +23,6 @@ import msgspec
 from withstand.stack.cache import cache_folder
 from withstand.testing import Schedule, TruthServer
 
-_STOP_S = 5.0
 _DUMP_S = 120.0
 
 
@@ -223,17 +222,16 @@ def truth_server(core: int, *, jitter: str = "none", ttft_ms: float = 50, itl_ms
 @contextmanager
 def _go_process(binary: Path, core: int, default: str) -> Iterator[_GoServer]:
     command = [str(binary), "-port", str(free_port()), "-cpu", str(core), "-default", default]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        words = process.stdout.readline().split()
-        if words[:2] != ["truthserver", "ready"]:
-            raise AbsentError(f"{binary} did not start; it says why above.")
-        _settle(process.pid, core)
-        yield _GoServer(words[2], process.pid)
-    finally:
-        process.terminate()
-        process.wait(_STOP_S)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            words = process.stdout.readline().split()
+            if words[:2] != ["truthserver", "ready"]:
+                raise AbsentError(f"{binary} did not start; it says why above.")
+            _settle(process.pid, core)
+            yield _GoServer(words[2], process.pid)
+        finally:
+            process.kill()
 
 
 def _settle(pid: int, core: int) -> None:

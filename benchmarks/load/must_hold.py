@@ -1,6 +1,6 @@
 """What must hold of the client, found out on this machine: each cell prints what is wanted and what came.
 
-    python benchmarks/load/must_hold.py [CELL …] [--rounds N] [--seconds S] [--wall S]
+    python -m benchmarks.load.must_hold [CELL …] [--rounds N] [--seconds S] [--wall S]
 
 The client is kept on one core and the truth server on another; README.md beside this file tells what they are.
 """
@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cells import CELLS, MUST_HOLD, Bench
-from claims import Cell, all_hold, as_table
-from instrument import AbsentError, Cores
+from benchmarks.load.cells import CELLS, MUST_HOLD, Bench
+from benchmarks.load.claims import Cell, all_hold, as_table
+from benchmarks.load.instrument import AbsentError, Cores
 
 
 def main() -> int:

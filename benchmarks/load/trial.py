@@ -12,8 +12,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from instrument import Cores, Errors, Seen, Server, Truth, at_share, compare, marked, on_core, reference_client
-from meter import Meter, Usage
+from benchmarks.load.instrument import (
+    Cores,
+    Errors,
+    Seen,
+    Server,
+    Truth,
+    at_share,
+    compare,
+    marked,
+    on_core,
+    reference_client,
+)
+from benchmarks.load.meter import Meter, Usage
 
 from withstand.record import Health, Record, Status
 from withstand.runs import RunFolder
