@@ -5,10 +5,11 @@ CPU is user and system time of a process and of all that it started. Foreign CPU
 
 import os
 import threading
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
+
+from withstand import clock
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -29,6 +30,8 @@ class Reading(NamedTuple):
 
     at_ns: int
     idle_ns: int
+    wall_offset_ns: int
+    """CLOCK_REALTIME - CLOCK_MONOTONIC."""
     processes: dict[int, Process]
 
     @property
@@ -67,7 +70,8 @@ class Meter:
     def _watch(self) -> None:
         while not self._stop.wait(_PERIOD_S):
             if processes := _family(self._pid):
-                self.readings.append(Reading(time.monotonic_ns(), _idle_ns(self._core), processes))
+                offset_ns, _ = clock.realtime_offset_ns()
+                self.readings.append(Reading(clock.now_ns(), _idle_ns(self._core), offset_ns, processes))
 
     def between(self, begin_ns: int, end_ns: int) -> Usage:
         """From the last reading before to the first one after, cut to nothing that was not read."""

@@ -34,11 +34,10 @@ def test_every_token_of_a_run_meets_its_truth(which: str, tmp_path: Path) -> Non
     assert run.lost == 0
     assert run.outcome.errors.matched == 30
     assert len(run.outcome.errors.delay_ns) == 240
-    assert min(run.outcome.errors.delay_ns) > -100_000  # no token was seen before it was written
-    assert run.late_ns[0] > -1_000_000
-    assert run.outcome.usage.cpu_ns > 0
-    assert 10e6 < run.outcome.rss_bytes_max < 1e9
-    assert run.outcome.rate_rps == pytest.approx(20, rel=0.2)
+    assert min(run.outcome.errors.delay_ns) > -1_000_000  # no token was seen before it was written
+    assert len(run.late_ns) == 30
+    assert 5 < run.outcome.rate_rps < 80
+    assert run.stage["completed"] == 30
 
 
 def test_every_nth_prompt_can_be_a_large_one() -> None:
