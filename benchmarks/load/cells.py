@@ -192,9 +192,7 @@ def _soaked(run: Run, *, slices: int) -> Cell:
         Claim("memory while the records are evaluated", max(r.rss_bytes for r in outcome.meter.readings) / 1e6, "MB"),
         *_costs(run),
     ]
-    title = (
-        f"{outcome.load.requests:,} requests, {sum(len(t.token_ns) for t in outcome.truths):,} tokens in {hours:.2f} h"
-    )
+    title = f"{outcome.load.requests:,} requests, {len(outcome.errors.delay_ns):,} tokens in {minutes:.1f} min"
     return Cell(title, claims, [_conditions(outcome)])
 
 
