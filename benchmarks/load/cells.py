@@ -171,22 +171,24 @@ def exponential(bench: Bench) -> Cell:
 
 def soak(bench: Bench) -> Cell:
     """As many requests as two hours of five a second bring, in three minutes."""
-    return _soaked(bench.withstand(Load(requests=_TWO_HOURS_REQUESTS, rate_rps=200.0)), slices=20)
+    return _soaked(bench.withstand(Load(requests=_TWO_HOURS_REQUESTS, rate_rps=200.0)))
 
 
 def wall(bench: Bench) -> Cell:
     """An hour, or ``--wall`` seconds, by the clock on the wall, at two requests a second."""
-    return _soaked(bench.withstand(Load(requests=round(2 * bench.wall_s), rate_rps=2.0)), slices=60)
+    return _soaked(bench.withstand(Load(requests=round(2 * bench.wall_s), rate_rps=2.0)))
 
 
-def _soaked(run: Run, *, slices: int) -> Cell:
+def _soaked(run: Run) -> Cell:
     outcome = run.outcome
-    delays_ns = _delay_medians_ns(outcome, slices)
+    delays_ns = _delay_medians_ns(outcome)
     minutes = (outcome.truths[-1].arrival_ns - outcome.truths[0].arrival_ns) / 60e9
     offsets_ns = [r.wall_offset_ns for r in outcome.meter.readings]
     claims = [
         Claim("memory of all processes grows, in all", _mb_per_minute(outcome) * minutes, "MB", 5),
-        Claim("stamp - write, medians of slices of time: max - min", (max(delays_ns) - min(delays_ns)) / 1e3, "µs", 20),
+        Claim(
+            "stamp - write, medians of tenths of the time: max - min", (max(delays_ns) - min(delays_ns)) / 1e3, "µs", 20
+        ),
         Claim("wall clock - monotonic clock: max - min", (max(offsets_ns) - min(offsets_ns)) / 1e3, "µs"),
         *_fidelity(run, itl_ms=0.1, ttft_ms=0.3),
         Claim("memory while the records are evaluated", max(r.rss_bytes for r in outcome.meter.readings) / 1e6, "MB"),
@@ -196,10 +198,10 @@ def _soaked(run: Run, *, slices: int) -> Cell:
     return Cell(title, claims, [_conditions(outcome)])
 
 
-def _delay_medians_ns(outcome: Outcome, slices: int) -> list[float]:
-    """Of slices of equally many tokens, in order of their requests: a clock that drifts away shows as a trend."""
+def _delay_medians_ns(outcome: Outcome) -> list[float]:
+    """Of tenths of the tokens, in order of their requests: a clock that drifts away shows as a trend."""
     delays_ns = outcome.errors.delay_ns
-    size = max(1, len(delays_ns) // slices)
+    size = max(1, len(delays_ns) // 10)
     return [statistics.median(delays_ns[i : i + size]) for i in range(0, len(delays_ns) - size + 1, size)]
 
 
