@@ -97,7 +97,7 @@ def _costs(run: Run) -> list[Claim]:
         Claim("CPU of the worker", usage.busiest_cpu_ns / usage.wall_ns * 100, "%"),
         Claim("late p50", at_share(run.late_ns, 0.5) / 1e6, "ms"),
         Claim("late p99", at_share(run.late_ns, 0.99) / 1e6, "ms"),
-        Claim("tokens a read", len(run.outcome.errors.delay_ns) / max(1, run.health.reads)),
+        Claim("tokens a read", run.tokens_a_read),
     ]
 
 
@@ -183,6 +183,7 @@ def _soaked(run: Run) -> Cell:
     outcome = run.outcome
     delays_ns = _delay_medians_ns(outcome)
     minutes = (outcome.truths[-1].arrival_ns - outcome.truths[0].arrival_ns) / 60e9
+    drift_ns = max(delays_ns) - min(delays_ns)
     offsets_ns = [r.wall_offset_ns for r in outcome.meter.readings]
     claims = [
         Claim("memory of all processes grows, in all", _mb_per_minute(outcome) * minutes, "MB", 5),

@@ -26,7 +26,7 @@ from benchmarks.load.instrument import (
 )
 from benchmarks.load.meter import Meter, Usage
 
-from withstand.record import Health, Record, Status
+from withstand.record import Record, Status
 from withstand.runs import RunFolder
 
 TTFT_MS, ITL_MS, TOKENS = 50, 20, 128
@@ -106,7 +106,6 @@ class Run(NamedTuple):
 
     outcome: Outcome
     records: list[Record]
-    health: Health
     stage: dict[str, Any]
     """Of ``summary.json``."""
 
@@ -120,6 +119,11 @@ class Run(NamedTuple):
     def late_ns(self) -> list[int]:
         """Sent - planned, in rising order."""
         return sorted(r.sent_ns - r.scheduled_ns for r in self.records if r.sent_ns and r.scheduled_ns is not None)
+
+    @property
+    def tokens_a_read(self) -> float:
+        """Tokens of one read have one stamp."""
+        return sum(len(r.chunk_ns) for r in self.records) / max(1, sum(len(set(r.chunk_ns)) for r in self.records))
 
     @property
     def doubts(self) -> set[str]:
@@ -201,7 +205,6 @@ def _read_run(path: Path, load: Load, server: Server, meter: Meter) -> Run:
     return Run(
         outcome=_outcome(load, seen, server, meter),
         records=records,
-        health=run.manifest.stages[0].health[0],
         stage=msgspec.json.decode((path / "summary.json").read_bytes())["stages"][0],
     )
 
