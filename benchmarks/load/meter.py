@@ -41,11 +41,11 @@ class Reading(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Between two instants, as shares of one core."""
+    """Between two instants; nan where there were no readings."""
 
-    wall_ns: int
-    cpu_ns: int
-    busiest_cpu_ns: int
+    wall_ns: float
+    cpu_ns: float
+    busiest_cpu_ns: float
     """Of the process that took most of it: withstand's worker."""
     waited_share: float
     """The busiest process was ready, and another had its core."""
@@ -64,20 +64,32 @@ class Meter:
         self.readings: list[Reading] = []
         self._pid = pid
         self._core = core
+        self._strangers: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def _watch(self) -> None:
         while not self._stop.wait(_PERIOD_S):
-            if processes := _family(self._pid):
+            if processes := self._family():
                 offset_ns, _ = clock.realtime_offset_ns()
                 self.readings.append(Reading(clock.now_ns(), _idle_ns(self._core), offset_ns, processes))
+
+    def _family(self) -> dict[int, Process]:
+        """The process and all below it, as far as they live. A stranger is looked at once: this must cost little."""
+        listed = {int(p.name) for p in Path("/proc").iterdir() if p.name.isdecimal()}
+        self._strangers &= listed
+        rows = {pid: row for pid in listed - self._strangers if (row := _stat(pid))}
+        members = {self._pid} & rows.keys()
+        while more := {pid for pid, row in rows.items() if int(row[1]) in members} - members:
+            members |= more
+        self._strangers |= rows.keys() - members
+        return {pid: _process(pid, rows[pid]) for pid in members}
 
     def between(self, begin_ns: int, end_ns: int) -> Usage:
         """From the last reading before to the first one after, cut to nothing that was not read."""
         inside = [r for r in self.readings if begin_ns <= r.at_ns <= end_ns]
         if len(inside) < 2:
-            return Usage(1, 0, 0, float("nan"), float("nan"))
+            return Usage(*[float("nan")] * 5)
         first, last = inside[0], inside[-1]
         wall_ns = last.at_ns - first.at_ns
         spent = {pid: _since(p, first.processes.get(pid)) for pid, p in last.processes.items()}
@@ -108,19 +120,10 @@ def _since(now: Process, before: Process | None) -> Process:
     return Process(now.cpu_ns - before.cpu_ns, now.rss_bytes, now.waited_ns - before.waited_ns)
 
 
-def _family(root: int) -> dict[int, Process]:
-    """The process and all below it, as far as they live."""
-    rows = {int(p.name): row for p in Path("/proc").iterdir() if p.name.isdecimal() and (row := _stat(p))}
-    members = {root} & rows.keys()
-    while more := {pid for pid, row in rows.items() if int(row[1]) in members} - members:
-        members |= more
-    return {pid: _process(pid, rows[pid]) for pid in members}
-
-
-def _stat(folder: Path) -> list[str] | None:
+def _stat(pid: int) -> list[str] | None:
     """The fields of ``stat`` from the state on; None = it has ended meanwhile."""
     try:
-        return (folder / "stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
 
