@@ -59,7 +59,7 @@ def tokens(bench: Bench, tokens_per_s: int) -> Cell:
     """So many tokens a second, on one core."""
     run = bench.withstand(Load.of_tokens(tokens_per_s, bench.seconds))
     easy = tokens_per_s <= _EASY_TOKENS_PER_S
-    claims = [_offered(run.outcome), *_fidelity(run, itl_ms=0.02 if easy else 0.1, ttft_ms=0.3)]
+    claims = [_offered(run.outcome), *_fidelity(run, itl_ms=0.02 if easy else 0.1)]
     claims.append(Claim("CPU of a core, all processes", run.outcome.usage.cpu_share * 100, "%", 20 if easy else None))
     return Cell(_title(run.outcome), [*claims, *_costs(run)], [_conditions(run.outcome)])
 
@@ -74,12 +74,12 @@ def _offered(outcome: Outcome) -> Claim:
     return Claim("offered rate off by", abs(outcome.rate_rps / asked_rps - 1) * 100, "%", 0.1)
 
 
-def _fidelity(run: Run, *, itl_ms: float, ttft_ms: float) -> list[Claim]:
+def _fidelity(run: Run, *, itl_ms: float = 0.1, unsure_percent: float | None = 1) -> list[Claim]:
     outcome, errors = run.outcome, run.outcome.errors
     return [
         Claim("ITL error p99", at_share(errors.itl_ns, 0.99) / 1e6, "ms", itl_ms),
-        Claim("gaps not counted: their stamps are unsure", _unsure_percent(outcome), "%"),
-        Claim("TTFT error p99", at_share(errors.ttft_ns, 0.99) / 1e6, "ms", ttft_ms),
+        Claim("gaps not counted: their stamps are unsure", _unsure_percent(outcome), "%", unsure_percent),
+        Claim("TTFT error p99", at_share(errors.ttft_ns, 0.99) / 1e6, "ms", 0.3),
         Claim("requests or tokens lost", run.lost, "", 0),
         Claim("memory, all processes", outcome.rss_bytes_max / 1e6, "MB", 150),
     ]
@@ -125,7 +125,7 @@ def _beside_neighbour(bench: Bench, tokens_per_s: int) -> Cell:
     run = bench.withstand(Load.of_tokens(tokens_per_s, bench.seconds), beside=_NEIGHBOUR)
     late_ms, said_ms = at_share(run.late_ns, 0.99) / 1e6, run.stage["self_check"]["lateness_p99_ms"]
     claims = [
-        *_fidelity(run, itl_ms=0.1, ttft_ms=0.3),
+        *_fidelity(run, unsure_percent=None),
         Claim(f"late p99: said - true ({said_ms:.3f} - {late_ms:.3f})", abs(said_ms - late_ms), "ms", _LATE_MS),
         Claim("the report doubts its sends", float(DoubtKind.SENDS_LATE in run.doubts)),
     ]
@@ -190,7 +190,7 @@ def _soaked(run: Run) -> Cell:
         Claim("memory of all processes grows, in all", _mb_per_minute(outcome) * minutes, "MB", 5),
         Claim("stamp - write, medians of tenths of the time: max - min", drift_ns / 1e3, "µs", 20),
         Claim("wall clock - monotonic clock: max - min", (max(offsets_ns) - min(offsets_ns)) / 1e3, "µs"),
-        *_fidelity(run, itl_ms=0.1, ttft_ms=0.3),
+        *_fidelity(run),
         Claim("memory while the records are evaluated", max(r.rss_bytes for r in outcome.meter.readings) / 1e6, "MB"),
         *_costs(run),
     ]
