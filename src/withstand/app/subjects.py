@@ -59,14 +59,8 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
         split.setdefault(_value(f, field) or "not told", []).append(f)
     if by and set(split) == {"not told"}:
         raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
-    return [
-        _side(_named(value, name, single=single, label=label), _without(members, field))
-        for value, members in split.items()
-    ]
-
-
-def _named(value: str, name: str, *, single: bool, label: str | None) -> str:
-    return value if single and not label else f"{name}: {value}"
+    names = {value: value if single and not label else f"{name}: {value}" for value in split}
+    return [_side(names[value], _without(members, field)) for value, members in split.items()]
 
 
 def _parsed(argument: str) -> tuple[str | None, list[Path]]:
@@ -107,6 +101,7 @@ def _own(folder: RunFolder) -> Iterator[_Found]:
                 setting=_own_setting(manifest, entry, summary),
                 summary=summary,
                 estimates=told_estimates(summary) | courses.estimates(),
+                schedule=courses.schedule(),
             )
             yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
 
@@ -138,8 +133,10 @@ def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
     summary = stage_of(run, name)
     asked = run.conditions
     estimates = told_estimates(summary) | foreign_estimates(run)
+    schedule = None
     if run.facts:
         courses = Courses.of(run.facts.records, summary)
+        schedule = courses.schedule() if run.facts.starts_known else None
         estimates |= courses.estimates(rates=run.facts.starts_known, gaps=run.facts.gaps_known)
     arrivals = None if summary.load.arrivals == "unknown" else summary.load.arrivals
     setting = Setting(
@@ -160,6 +157,7 @@ def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
         setting=setting,
         summary=summary,
         estimates=estimates,
+        schedule=schedule,
         notes=run.notes,
         imported=msgspec.structs.replace(run, facts=None),
     )

@@ -9,7 +9,7 @@ from withstand.compare.estimate import Estimate, of_runs
 from withstand.compare.headline import headline, method_told
 from withstand.compare.match import Matched, match
 from withstand.compare.rows import Asked, ahead, chosen
-from withstand.compare.run import ComparedRun, ComparedSide
+from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict
 from withstand.compare.trust import forbidding, other_definition, other_work, touching
@@ -85,11 +85,21 @@ def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint:
     pairs: list[Pair | None] = [None]
     forbidden: list[str | None] = [None]
     for place in range(1, len(sides)):
-        pairs.append(pair_of(found[0], found[place]) if found[0] and found[place] else _nothing(sides, found, place))
+        pairs.append(_pair(matched, found, place) or _nothing(sides, found, place))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
         shared = touching(joint, asked.metric)
         forbidden.append(_why_forbidden(asked, labelled, [*shared, *doubts[0], *doubts[place]]))
     return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden)
+
+
+def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:
+    """None where a side has no value."""
+    baseline, side = matched.members[0], matched.members[place]
+    if not found[0] or not found[place]:
+        return None
+    single = len(baseline) == len(side) == 1
+    pair = pair_of(found[0], found[place], one_schedule=single and one_schedule(baseline[0], side[0]))
+    return msgspec.structs.replace(pair, requests=min(run.summary.attempted for run in (*baseline, *side)) or None)
 
 
 def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]], place: int) -> Pair:

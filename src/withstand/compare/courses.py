@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantile, of_ratio
+from withstand.compare.run import Schedule
 from withstand.metrics.flow import BIN_NS, Flow
 from withstand.metrics.latency import NS_PER_MS, Timing, gaps_ns, with_timing
 from withstand.metrics.summary import Distribution, StageSummary
@@ -19,6 +20,7 @@ from withstand.record import Record
 TIMES = ("ttft", "tpot", "e2el", "response")
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _POOL_MAX = 1 << 19
+_RANKS = 33
 _UNKNOWN = math.nan
 
 
@@ -64,7 +66,7 @@ class Courses:
     def estimates(self, *, rates: bool = True, gaps: bool = True) -> dict[str, Estimate]:
         """By ``metric.statistic`` and by rate; ``rates`` and ``gaps`` False where their instants are not known."""
         order = sorted(range(len(self._at)), key=self._at.__getitem__)
-        found = {}
+        found: dict[str, Estimate] = {}
         for name, series in self._times.items():
             ordered = [v for i in order if not math.isnan(v := series[i])]
             found |= _of_times(name, getattr(self._summary, name), ordered)
@@ -73,6 +75,14 @@ class Courses:
         if rates:
             found |= self._of_rates()
         return found | self._of_success(order)
+
+    def schedule(self) -> Schedule | None:
+        """Where a plan, not the answers, said when to send."""
+        at = sorted(self._flow.sent)
+        if len(at) < _RANKS or self._summary.load.arrivals == "inf":
+            return None
+        ranks = (i * (len(at) - 1) // (_RANKS - 1) for i in range(_RANKS))
+        return Schedule(len(self._at), tuple(at[rank] - at[0] for rank in ranks))
 
     def _of_gaps(self, order: Sequence[int]) -> dict[str, Estimate]:
         itl = self._summary.itl

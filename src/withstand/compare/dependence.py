@@ -31,17 +31,25 @@ _WINDOW = 5.0
 class Sureness(msgspec.Struct, frozen=True):
     """Of a mean over time."""
 
-    error: float
-    """Its standard error."""
-    freedom: float
-    """Degrees of freedom of that error, for Student's t."""
+    waves: tuple[float, ...]
+    """Amplitudes, each as large as chance makes the mean; of two series with one schedule they may be subtracted."""
     lengths_needed: float
     """How many times as long the series must be to tell its own memory; 1 = it is long enough."""
+
+    @property
+    def error(self) -> float:
+        """The mean's standard error; for Student's t it has as many degrees of freedom as there are waves."""
+        return root_mean_square(self.waves)
 
     @property
     def settled(self) -> bool:
         """False = the series is too short for its memory: the true error is larger by an unknown factor."""
         return self.lengths_needed <= 1
+
+
+def root_mean_square(values: Sequence[float]) -> float:
+    """Of at least one value."""
+    return math.sqrt(math.fsum(map(mul, values, values)) / len(values))
 
 
 def sureness(values: Sequence[float], memory_of: Sequence[float] | None = None) -> Sureness | None:
@@ -54,7 +62,7 @@ def sureness(values: Sequence[float], memory_of: Sequence[float] | None = None) 
     bins = _binned(values)
     room = len(bins) / (_MEMORIES_A_WAVE * memory(_binned(memory_of) if memory_of is not None else bins))
     waves = min(_WAVES_MAX, max(_WAVES_MIN, int(room)))
-    return Sureness(_error(bins, waves), float(waves), max(1.0, _WAVES_MIN / room))
+    return Sureness(_amplitudes(bins, waves), max(1.0, _WAVES_MIN / room))
 
 
 def _binned(values: Sequence[float]) -> list[float]:
@@ -65,11 +73,13 @@ def _binned(values: Sequence[float]) -> list[float]:
     return [math.fsum(values[i : i + width]) / width for i in range(0, len(values) - width + 1, width)]
 
 
-def _error(values: Sequence[float], waves: int) -> float:
-    """The standard error of the mean, from the amplitudes of the slowest waves."""
+def _amplitudes(values: Sequence[float], waves: int) -> tuple[float, ...]:
+    """Of the slowest waves, scaled like the mean."""
     n = len(values)
-    squares = (math.fsum(map(mul, values, _cosine(n, wave))) ** 2 for wave in range(1, waves + 1))
-    return math.sqrt(2 / n * math.fsum(squares) / waves / n)
+    if min(values) == max(values):
+        return (0.0,) * waves
+    scale = math.sqrt(2) / n
+    return tuple(scale * math.fsum(map(mul, values, _cosine(n, wave))) for wave in range(1, waves + 1))
 
 
 def _cosine(n: int, halves: int) -> list[float]:

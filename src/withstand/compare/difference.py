@@ -6,10 +6,12 @@ Welch's t on logarithms: over runs where they were repeated, else over one run's
 
 import math
 from collections.abc import Sequence
+from operator import sub
 from statistics import NormalDist
 
 import msgspec
 
+from withstand.compare.dependence import root_mean_square
 from withstand.compare.estimate import CONFIDENCE, Estimate, of_runs
 from withstand.compare.shape import Difference, Method, Verdict
 from withstand.compare.student import point, two_sided
@@ -20,6 +22,7 @@ _EASE = NormalDist().inv_cdf(POWER)
 _ALPHA = 1 - CONFIDENCE
 _LARGEST = 1e6
 _TRIES = 40
+_TIMES_MAX = 1000
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,42 +35,47 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     chance: float | None = None
     lack: str | None = None
     runs: tuple[int, int] = (1, 1)
-    n: int | None = None
+    requests: int | None = None
     """Of the shorter side."""
     lengths_needed: float | None = None
 
 
-def pair_of(baseline: Sequence[Estimate], side: Sequence[Estimate]) -> Pair:
-    """From the runs of both; one run a side where nothing was repeated."""
+def pair_of(baseline: Sequence[Estimate], side: Sequence[Estimate], *, one_schedule: bool = False) -> Pair:
+    """From the runs of both; one run a side where nothing was repeated.
+
+    ``one_schedule``: both single runs sent the same requests at the same instants, so that what the schedule does to
+    one it does to the other.
+    """
     runs = (len(baseline), len(side))
     if not all(e.value > 0 for e in (*baseline, *side)):
         return Pair(method=Method.NONE, log_ratio=None, lack="a value is 0, so there is no ratio", runs=runs)
     if max(runs) == 1:
-        return _by_waves(baseline[0], side[0])
+        return _by_waves(baseline[0], side[0], one_schedule=one_schedule)
     if min(runs) == 1:
         return _one_against_several(baseline, side)
     return _by_repeats(of_runs(baseline), of_runs(side), runs)
 
 
-def _by_waves(baseline: Estimate, side: Estimate) -> Pair:
+def _by_waves(baseline: Estimate, side: Estimate, *, one_schedule: bool) -> Pair:
     log_ratio = math.log(side.value / baseline.value)
-    lack = baseline.lack or side.lack
     if baseline.error is None or side.error is None:
         needed = [e.lengths_needed for e in (baseline, side) if e.lengths_needed is not None]
-        method = Method.BLOCKS if needed else Method.NONE
         return Pair(
-            method=method, log_ratio=log_ratio, lack=lack, n=_fewer(baseline, side),
+            method=Method.BLOCKS if needed else Method.NONE,
+            log_ratio=log_ratio,
+            lack=baseline.lack or side.lack,
             lengths_needed=max(needed, default=None),
-        )  # fmt: skip
-    error, freedom = _welch(baseline, side)
-    return Pair(
-        method=Method.BLOCKS,
-        log_ratio=log_ratio,
-        error=error,
-        freedom=freedom,
-        chance=_chance(log_ratio, error, freedom),
-        n=_fewer(baseline, side),
-    )
+        )
+    error, freedom = _between_waves(baseline, side) if one_schedule else _welch(baseline, side)
+    chance = _chance(log_ratio, error, freedom)
+    return Pair(method=Method.BLOCKS, log_ratio=log_ratio, error=error, freedom=freedom, chance=chance)
+
+
+def _between_waves(baseline: Estimate, side: Estimate) -> tuple[float, float]:
+    """What the slow waves of both have in common is no difference between them."""
+    waves = min(len(baseline.waves), len(side.waves))
+    error = root_mean_square(list(map(sub, side.waves[:waves], baseline.waves[:waves])))
+    return error, float(waves)
 
 
 def _by_repeats(baseline: Estimate, side: Estimate, runs: tuple[int, int]) -> Pair:
@@ -93,11 +101,6 @@ def _one_against_several(baseline: Sequence[Estimate], side: Sequence[Estimate])
         chance=_chance(log_ratio, error, several.freedom),
         runs=(len(baseline), len(side)),
     )
-
-
-def _fewer(baseline: Estimate, side: Estimate) -> int | None:
-    known = [e.n for e in (baseline, side) if e.n is not None]
-    return min(known) if len(known) == 2 else None
 
 
 def _welch(baseline: Estimate, side: Estimate) -> tuple[float, float]:
@@ -164,18 +167,19 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.negligible_percent, _percent(min(self._reach(pair.freedom) * pair.error, math.log(_LARGEST))))
 
     def _enough(self, pair: Pair, percent: float | None, chance: float | None) -> str | None:
-        """None where the difference is seen, or where no length would help."""
+        """None where the difference is seen, or too small to be looked for."""
         if pair.lengths_needed is not None:
-            return _longer(pair.lengths_needed, pair.n, "to tell anything")
+            return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:
             return "three runs of each, or single runs with their requests kept"
         if chance is None or chance <= _ALPHA or percent is None:
             return None
-        wanted = max(abs(pair.log_ratio or 0.0), math.log1p(self.negligible_percent / 100))
-        what = f"to show {max(abs(percent), self.negligible_percent):.2g} %"
+        if abs(percent) < self.negligible_percent:
+            return None
+        wanted, what = abs(math.log1p(percent / 100)), f"to show {abs(percent):.2g} %"
         if pair.method is Method.REPEATS:
             return f"about {self.runs_needed(pair, wanted)} runs of each {what}"
-        return _longer(self.lengths_needed(pair, wanted), pair.n, what)
+        return _longer(self.lengths_needed(pair, wanted), pair.requests, what)
 
     def lengths_needed(self, pair: Pair, wanted: float) -> float:
         """How many times as long both runs must be to show this log ratio: errors fall with the root of the length."""
@@ -206,9 +210,11 @@ def _percent(log_ratio: float) -> float:
     return 100 * math.expm1(min(log_ratio, math.log(_LARGEST)))
 
 
-def _longer(times: float, n: int | None, what: str) -> str:
-    requests = f" ({_rounded(times * n):,} values)" if n else ""
-    return f"{max(times, 1.1):.2g} times as long{requests} {what}"
+def _longer(times: float, requests: int | None, what: str) -> str:
+    if times > _TIMES_MAX:
+        return f"over {_TIMES_MAX:,} times as long {what}"
+    told = f" ({_rounded(times * requests):,} requests)" if requests else ""
+    return f"{_rounded(times * 10) / 10:g} times as long{told} {what}"
 
 
 def _rounded(n: float) -> int:

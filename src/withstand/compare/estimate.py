@@ -9,7 +9,7 @@ from operator import mul
 
 import msgspec
 
-from withstand.compare.dependence import Sureness, sureness
+from withstand.compare.dependence import Sureness, root_mean_square, sureness
 from withstand.compare.student import point
 from withstand.metrics.summary import Interval
 
@@ -26,6 +26,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     error: float | None = None
     """Standard error of ``log(value)``."""
     freedom: float = math.inf
+    waves: tuple[float, ...] = ()
+    """What the error is made of, on the same scale: see ``dependence``."""
     lack: str | None = None
     lengths_needed: float | None = None
     """How many times as long the run must be for an error to be known."""
@@ -50,7 +52,7 @@ def of_mean(value: float, series: Sequence[float]) -> Estimate:
     sure = sureness(series)
     if sure is None or mean <= 0:
         return unsure(value, len(series), _few(len(series)))
-    return _estimate(value, len(series), sure, sure.error / mean)
+    return _estimate(value, len(series), sure, 1 / mean)
 
 
 def of_ratio(value: float, parts: Sequence[float], wholes: Sequence[float]) -> Estimate:
@@ -62,7 +64,7 @@ def of_ratio(value: float, parts: Sequence[float], wholes: Sequence[float]) -> E
     sure = sureness([part - ratio * whole for part, whole in zip(parts, wholes, strict=True)])
     if sure is None or ratio <= 0:
         return unsure(value, int(total), _few(len(parts)))
-    return _estimate(value, int(total), sure, sure.error / (total / len(parts)) / ratio)
+    return _estimate(value, int(total), sure, len(parts) / total / ratio)
 
 
 def of_quantile(value: float, share: float, series: Sequence[float]) -> Estimate:
@@ -86,7 +88,7 @@ def of_pooled_quantile(
     ratio = math.fsum(above) / total
     sure = sureness([part - ratio * whole for part, whole in zip(above, wholes, strict=True)])
     if sure is not None:
-        sure = msgspec.structs.replace(sure, error=sure.error / (total / len(wholes)))
+        sure = msgspec.structs.replace(sure, waves=tuple(-wave * len(wholes) / total for wave in sure.waves))
     return _of_share(value, share, int(total), sure, pool)
 
 
@@ -100,11 +102,11 @@ def _of_share(value: float, share: float, n: int, sure: Sureness | None, ordered
     if events < _TAIL_EVENTS_MIN:
         lack = f"only about {events:.1g} independent events lie beyond it: one burst decides it"
         return Estimate(value=value, n=n, lack=lack, lengths_needed=_TAIL_EVENTS_MIN / events)
-    reach = point(CONFIDENCE, sure.freedom)
+    reach = point(CONFIDENCE, len(sure.waves))
     low, high = (_at(ordered, share + side * reach * sure.error) for side in (-1, 1))
     if low <= 0:
         return unsure(value, n, _few(n))
-    return _estimate(value, n, sure, math.log(high / low) / (2 * reach))
+    return _estimate(value, n, sure, -math.log(high / low) / (2 * reach * sure.error))
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
@@ -115,11 +117,13 @@ def _at(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def _estimate(value: float, n: int, sure: Sureness, error: float) -> Estimate:
+def _estimate(value: float, n: int, sure: Sureness, scale: float) -> Estimate:
+    """``scale`` takes the waves to the scale of the value's logarithm; more of them below a percentile lower it."""
     if not sure.settled:
         lack = "what came hangs together over a great part of the run: too short to tell"
         return Estimate(value=value, n=n, lack=lack, lengths_needed=sure.lengths_needed)
-    return Estimate(value=value, n=n, error=error, freedom=sure.freedom)
+    waves = tuple(wave * scale for wave in sure.waves)
+    return Estimate(value=value, n=n, error=root_mean_square(waves), freedom=float(len(waves)), waves=waves)
 
 
 def _few(n: int) -> str:

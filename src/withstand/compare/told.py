@@ -12,7 +12,7 @@ _AGGREGATES = "aggregates only: the file keeps no single requests, so there is n
 
 def told_estimates(summary: StageSummary) -> dict[str, Estimate]:
     """By ``metric.statistic`` and by rate."""
-    found = {}
+    found: dict[str, Estimate] = {}
     for name in DISTRIBUTIONS:
         told = getattr(summary, name)
         values = {"mean": told.mean, **told.percentiles}
@@ -26,7 +26,7 @@ def told_estimates(summary: StageSummary) -> dict[str, Estimate]:
 
 def foreign_estimates(run: ImportedRun) -> dict[str, Estimate]:
     """What has a name of its own, because its definition is another than ours; compared with its like only."""
-    found = {}
+    found: dict[str, Estimate] = {}
     for name, told in run.stats.items():
         values = {"mean": told.mean, **told.percentiles} if name in TERMS else {}
         found |= {f"{name}.{key}": unsure(v, told.n, _AGGREGATES) for key, v in values.items() if v is not None}
