@@ -28,14 +28,23 @@ def headline(labels: Sequence[str], groups: Sequence[Group], *, forced: bool) ->
 
 
 def _largest(labels: Sequence[str], shown: Sequence[tuple[Group, Row, int, Difference]]) -> str:
-    group, row, place, difference = max(shown, key=lambda item: abs(item[3].percent or 0.0))
+    """For each side that differs what it is better and worse in, most of all."""
+    parts = []
+    for place, label in enumerate(labels):
+        for verdict in _SHOWN:
+            found = [item for item in shown if item[2] == place and item[3].verdict is verdict]
+            if found:
+                parts.append(f"{label} is {verdict.value} than {labels[0]}{_most(found)}")
+    return f"{'; '.join(parts)}."
+
+
+def _most(found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
+    group, row, _, difference = max(found, key=lambda item: abs(item[3].percent or 0.0))
     assert difference.percent is not None
     interval = difference.interval
     between = f" ({interval.low:+.1f} to {interval.high:+.1f} %)" if interval and _is_closed(difference) else ""
-    return (
-        f"{labels[place]} is {difference.verdict.value} than {labels[0]}, most in {row.title} at {group.label}: "
-        f"{difference.percent:+.1f} %{between}."
-    )
+    most = ", most in" if len(found) > 1 else " in"
+    return f"{most} {row.title} at {group.label}: {difference.percent:+.1f} %{between}"
 
 
 def _is_closed(difference: Difference) -> bool:
