@@ -43,7 +43,8 @@ def test_names_do_not_matter_and_gzip_and_utf16_are_opened(tmp_path: Path) -> No
         (b"{}", "no benchmark result that is known"),
         (b"\x00\xff\xfe\x80", "no text at byte"),
         (gzip.compress(b"x" * 100)[:20], "no benchmark result|damaged"),
-        (b"[" * 100_000, "no benchmark result that is known"),
+        (b"[" * 100_000, "damaged, or cut off"),
+        (b'{"completed": 3, "duration": 1.0, "outp', "line 1.*damaged, or cut off"),
     ],
 )
 def test_what_is_no_result_is_refused_in_a_sentence(tmp_path: Path, data: bytes, reason: str) -> None:
@@ -107,3 +108,11 @@ def test_a_damaged_import_is_told(tmp_path: Path) -> None:
     (folder / "imported.json").write_text((folder / "imported.json").read_text().replace("records-1", "../records-1"))
     with pytest.raises(StorageError, match="no name of a record file"):
         open_import(folder)
+
+
+def test_a_damaged_line_among_good_ones_is_told() -> None:
+    line = json.dumps(VLLM_JSON)
+    imported = read_text(f"{line}\n{line[:200]}\n{line}\n", "runs.jsonl")
+    assert len(imported.runs) == 2
+    assert [refused.position for refused in imported.refused] == ["line 2"]
+    assert "damaged" in imported.refused[0].reason

@@ -18,22 +18,31 @@ _RELATIVE = 1e-3
 
 def without_twins(runs: Sequence[ImportedRun]) -> list[ImportedRun]:
     """In the order of the files."""
-    kept: list[ImportedRun] = []
+    if len({_place(run) for run in runs}) < 2:
+        return list(runs)
+    kept: list[tuple[ImportedRun, dict[str, float]]] = []
     for run in runs:
-        twin = next((i for i, other in enumerate(kept) if _same(other, run)), None)
+        flat = _flat(run)
+        twin = next((i for i, other in enumerate(kept) if _same(other, (run, flat))), None)
         if twin is None:
-            kept.append(run)
+            kept.append((run, flat))
         else:
-            kept[twin] = _joined(kept[twin], run)
-    return kept
+            joined = _joined(kept[twin][0], run)
+            kept[twin] = (joined, _flat(joined))
+    return [run for run, _ in kept]
 
 
-def _same(a: ImportedRun, b: ImportedRun) -> bool:
-    if (a.source.format, a.source.file) == (b.source.format, b.source.file):
+def _place(run: ImportedRun) -> tuple[str, str]:
+    return run.source.format, run.source.file
+
+
+def _same(a: tuple[ImportedRun, dict[str, float]], b: tuple[ImportedRun, dict[str, float]]) -> bool:
+    """Of one format, only exact copies in different files; of two, the same but for the digits."""
+    (run, first), (other, second) = a, b
+    if _place(run) == _place(other):
         return False
-    if a.source.format == b.source.format and a.source.file != b.source.file and "CSV" not in a.source.format:
-        return _flat(a) == _flat(b)
-    first, second = _flat(a), _flat(b)
+    if run.source.format == other.source.format:
+        return bool(first) and first == second
     shared = first.keys() & second.keys()
     return len(shared) >= _SHARED_MIN and all(_agree(name, first[name], second[name]) for name in shared)
 

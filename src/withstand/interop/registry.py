@@ -15,6 +15,7 @@ from withstand.interop import (
     evalscope,
     genai_bench,
     guidellm,
+    guidellm_csv,
     guidellm_digest,
     guidellm_text,
     inference_perf,
@@ -33,6 +34,10 @@ from withstand.interop.source import Place
 
 Found = tuple[list[ImportedRun], list[Refused]]
 _DEPTH_MAX = 3
+_HEADER_MAX = 20_000
+_COLUMNS_MIN = 3
+_DAMAGES_MAX = 5
+_DAMAGED = "a JSON value begins here and cannot be read to its end: it is damaged, or cut off."
 _ITEMS_MAX = 100_000
 
 
@@ -72,8 +77,9 @@ def find_runs(text: str, place: Place) -> Found:
     document = whole(text)
     if document is not None:
         return _in_value(document.value, place, 0)
-    documents = scattered(text)
-    parts = [_in_documents(documents, place), *_in_text(text, place)]
+    found = scattered(text)
+    damage = [Refused(place.at(d.position).position or "", _DAMAGED) for d in found.damaged[:_DAMAGES_MAX]]
+    parts = [_in_documents(found.documents, place), ([], damage), *_in_text(text, place)]
     runs = [run for part in parts for run in part[0]]
     return runs, [refused for part in parts for refused in part[1]]
 
@@ -146,11 +152,14 @@ def _in_text(text: str, place: Place) -> list[Found]:
 
 
 def _csv(text: str, place: Place) -> list[ImportedRun]:
-    head = text.lstrip("\ufeff \r\n")[:4000].split("\n", 1)[0].strip().split(",")
-    if len(head) < 3:
+    first = text.lstrip("\ufeff \r\n")[:_HEADER_MAX].split("\n", 1)[0]
+    head = next(iter(tables.csv_rows(first)), [])
+    if len(head) < _COLUMNS_MIN:
         return []
     if load_test.recognises_csv(head):
         return load_test.read_csv(tables.csv_dicts(tables.csv_rows(text)), place)
+    if guidellm_csv.recognises(head):
+        return guidellm_csv.read(tables.csv_rows(text), place)
     if aiperf.recognises_table(head):
         return aiperf.read_csv(tables.csv_rows(text), place)
     if serving_json.recognises(dict.fromkeys(head)):

@@ -91,6 +91,8 @@ def csv_rows(text: str) -> list[list[str]]:
 
 def csv_dicts(rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
     """Rows by the names of the first; a row of another length is none of them."""
+    if not rows:
+        return []
     header, *body = rows
     names = [name.strip() for name in header]
     return [dict(zip(names, row, strict=True)) for row in body if len(row) == len(names)]
