@@ -28,7 +28,7 @@ def test_two_runs_that_differ_are_two() -> None:
 def test_names_do_not_matter_and_gzip_and_utf16_are_opened(tmp_path: Path) -> None:
     data = json.dumps(VLLM_JSON)
     (tmp_path / "a.weird").write_text(data)
-    (tmp_path / "b").write_bytes(gzip.compress(data.encode()))
+    (tmp_path / "b").write_bytes(gzip.compress(data[:50].encode()) + gzip.compress(data[50:].encode()))
     (tmp_path / "c.txt").write_bytes(data.encode("utf-16"))
     (tmp_path / "d.csv").write_text(f"\ufeff{data}", "utf-8")
     for name in ("a.weird", "b", "c.txt", "d.csv"):
@@ -39,10 +39,11 @@ def test_names_do_not_matter_and_gzip_and_utf16_are_opened(tmp_path: Path) -> No
     ("data", "reason"),
     [
         (b"", "is empty"),
-        (b"hello\n", "no benchmark result that is known"),
-        (b"{}", "no benchmark result that is known"),
+        (b"hello\n", "no result of another tool"),
+        (b"{}", "no result of another tool"),
         (b"\x00\xff\xfe\x80", "no text at byte"),
-        (gzip.compress(b"x" * 100)[:20], "no benchmark result|damaged"),
+        (gzip.compress(b"x" * 100, mtime=0)[:-9], "compressed, and cut off"),
+        (gzip.compress(b"x" * 100, mtime=0)[:10] + b"nonsense", "compressed, and (damaged|cut off)"),
         (b"[" * 100_000, "damaged, or cut off"),
         (b'{"completed": 3, "duration": 1.0, "outp', "line 1.*damaged, or cut off"),
     ],

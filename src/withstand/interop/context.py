@@ -19,6 +19,10 @@ _CONDITIONS = {
     "burstiness": "burstiness", "random-input-len": "input_tokens", "random-input": "input_tokens",
     "random-output-len": "output_tokens", "random-output": "output_tokens", "sharegpt-output-len": "output_tokens",
 }  # fmt: skip
+_ANNOUNCED = re.compile(
+    r"^(?P<what>Traffic request rate|Maximum request concurrency|Burstiness factor):\s*(?P<value>[\w.]+)", re.IGNORECASE
+)
+_LEVELS = frozenset({"INFO", "WARNING", "WARN", "ERROR", "DEBUG", "NOTE"})
 _HEADING_MAX = 60
 
 
@@ -31,9 +35,20 @@ def read_command(run: RunBuilder, lines: Sequence[str]) -> None:
         if _DUMP.search(line):
             for found in _ARGUMENT.finditer(line):
                 _take(run, found["name"].replace("_", "-"), found["value"].strip("'\""))
+        announced = _ANNOUNCED.match(line.strip())
+        if announced:
+            _take_announced(run, announced["what"].lower(), announced["value"])
         total = _TOTAL.match(line.strip())
         if total:
             run.label(f"requested_{total['which'].lower()}_tokens", total["value"])
+
+
+def _take_announced(run: RunBuilder, what: str, value: str) -> None:
+    """What vLLM's client says before it starts."""
+    if what.startswith("traffic"):
+        run.rate(value)
+    else:
+        run.condition("max_concurrency" if what.startswith("maximum") else "burstiness", value)
 
 
 def _last_command(lines: Sequence[str]) -> Iterable[str]:
@@ -47,6 +62,10 @@ def _take(run: RunBuilder, name: str, value: str) -> None:
         run.rate(value)
     elif name in _CONDITIONS and value != "None":
         run.condition(_CONDITIONS[name], value)
+
+
+def _is_noise(line: str, name: str) -> bool:
+    return name in _LEVELS or bool(_ANNOUNCED.match(line))
 
 
 class Headings:
@@ -63,7 +82,7 @@ class Headings:
             pair = _PAIR.match(line)
             if heading:
                 self._heading, self._pairs = (heading["marked"] or heading["bare"]).strip(), {}
-            elif pair and "," not in pair["value"]:
+            elif pair and "," not in pair["value"] and not _is_noise(line, pair["name"]):
                 self._pairs[pair["name"]] = pair["value"].strip()
 
     def put(self, run: RunBuilder) -> None:

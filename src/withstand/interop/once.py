@@ -1,7 +1,7 @@
 """One run that was written twice, as text and as JSON, or by two exporters of a tool, is one run.
 
 Two of different formats are the same where they share several numbers and differ in none beyond the printed digits.
-The richer one stays; it takes over conditions and facts that only the other has.
+The richer one stays; it takes over what only the other has.
 """
 
 from collections.abc import Sequence
@@ -47,9 +47,13 @@ def _same(a: tuple[ImportedRun, dict[str, float]], b: tuple[ImportedRun, dict[st
     return len(shared) >= _SHARED_MIN and all(_agree(name, first[name], second[name]) for name in shared)
 
 
+def _own(run: ImportedRun) -> dict[str, float]:
+    """The numbers that the file itself says."""
+    return {name: n for name, n in run.numbers.items() if not run.notes.get(name, "").startswith("computed here")}
+
+
 def _flat(run: ImportedRun) -> dict[str, float]:
-    """What the file itself says."""
-    flat = {name: n for name, n in run.numbers.items() if not run.notes.get(name, "").startswith("computed here")}
+    flat = _own(run)
     for name, stats in run.stats.items():
         flat |= {f"{name}.mean": stats.mean} if stats.mean is not None else {}
         flat |= {f"{name}.{which}": value for which, value in stats.percentiles.items()}
@@ -69,6 +73,8 @@ def _joined(a: ImportedRun, b: ImportedRun) -> ImportedRun:
     return msgspec.structs.replace(
         kept,
         conditions=_filled(kept.conditions, other.conditions),
+        numbers=_own(other) | kept.numbers,
+        stats=other.stats | kept.stats,
         facts=kept.facts or other.facts,
         remarks=(*kept.remarks, remark),
     )
