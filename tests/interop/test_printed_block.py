@@ -181,3 +181,13 @@ def test_what_the_client_announces_before_the_block_is_a_condition() -> None:
 @pytest.mark.parametrize("line", ["=" * 100_000, "-" * 100_000 + "x", "Mean TTFT (ms):" + " " * 100_000, "a" * 10**6])
 def test_the_longest_lines_take_no_time(line: str) -> None:
     assert one(f"{line}\n{VLLM_BLOCK}\n{line}\n").numbers["completed"] == 90
+
+
+def test_a_unit_behind_a_value_is_the_label_s_or_the_value_is_left_out() -> None:
+    run = one(VLLM_BLOCK.replace("52.50", "52.50 ms").replace("80.25", "0.08 s"))
+    assert run.stats["ttft"].mean == 52.5
+    assert "p99" not in run.stats["ttft"].percentiles
+
+
+def test_a_heading_that_says_nothing_does_not_hide_the_one_that_does() -> None:
+    assert one(f"## Engine A\n\n### Results\n\n{VLLM_BLOCK}").conditions.labels["heading"] == "Engine A"

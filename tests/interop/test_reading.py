@@ -117,3 +117,18 @@ def test_a_damaged_line_among_good_ones_is_told() -> None:
     assert len(imported.runs) == 2
     assert [refused.position for refused in imported.refused] == ["line 2"]
     assert "damaged" in imported.refused[0].reason
+
+
+def test_evalscope_s_two_files_of_one_folder_are_one_run(tmp_path: Path) -> None:
+    for name, mean in (("parallel_1", 0.1), ("parallel_2", 0.2)):
+        (tmp_path / name).mkdir()
+        summary = {"Time taken for tests (s)": 1.0, "Succeed requests": 5, "Average time to first token (s)": mean}
+        (tmp_path / name / "benchmark_summary.json").write_text(json.dumps(summary))
+        (tmp_path / name / "benchmark_percentile.json").write_text(
+            json.dumps([{"Percentiles": "99%", "TTFT (s)": mean}])
+        )
+    runs = read_path(tmp_path).runs
+    assert [(run.stats["ttft"].mean, run.stats["ttft"].percentiles) for run in runs] == [
+        (100.0, {"p99": 100.0}),
+        (200.0, {"p99": 200.0}),
+    ]

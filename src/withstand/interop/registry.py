@@ -57,6 +57,7 @@ _OBJECTS = (
     Form(inferencemax.recognises, inferencemax.read),
     Form(guidellm_digest.recognises, guidellm_digest.read),
     Form(evalscope.recognises, evalscope.read),
+    Form(evalscope.recognises_columns, evalscope.read_columns),
     Form(llmperf.recognises, llmperf.read),
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
