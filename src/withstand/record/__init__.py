@@ -1,6 +1,6 @@
 """The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
 
-from withstand.record.health import Health, Spread
+from withstand.record.health import ClockOffset, Health, Place, Spread
 from withstand.record.record import (
     SCHEMA,
     Clock,
@@ -14,7 +14,9 @@ from withstand.record.record import (
 __all__ = [
     "SCHEMA",
     "Clock",
+    "ClockOffset",
     "Health",
+    "Place",
     "Record",
     "Spread",
     "Status",
