@@ -216,4 +216,4 @@ def _loss(fleet: Fleet) -> str | None:
     if not lost:
         return None
     workers = ", ".join(str(m.job.worker) for m in lost)
-    return f"Worker {workers} died in mid-stage ({lost[0].why}); what it had finished is kept."
+    return f"Worker {workers} died in mid-stage ({lost[0].why}); what was on file by then is kept."

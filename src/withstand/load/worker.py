@@ -61,6 +61,8 @@ class Worker:
         """The whole stage."""
         self._check.begin()
         now_ns = clock.now_ns()
+        if self._commands.waiting:
+            self._obey()
         while not self._sender.over(now_ns):
             more = now_ns >= self._sender.start_ns and self._sender.dispatch(now_ns)
             ready = self._poller.wait(0.0 if more else self._pause_s(now_ns))
@@ -130,6 +132,11 @@ class Commands:
     def ended(self) -> bool:
         """Whether nothing more can come."""
         return self._lines.ended
+
+    @property
+    def waiting(self) -> bool:
+        """Whether one came together with the one before it."""
+        return self._lines.waiting
 
     def wait(self) -> Command:
         """The next command, waiting for it."""

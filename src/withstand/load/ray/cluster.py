@@ -18,6 +18,7 @@ from withstand.load.address import why
 from withstand.load.ray.hand import Hand
 from withstand.wire.reply import one_line
 
+_NEW = "local"
 _CLIENT = "ray://"
 _CLIENT_PORT = 10001
 _PROBE_S = 5.0
@@ -39,6 +40,8 @@ class Cluster:
 
     def __init__(self, address: str, cpus: int) -> None:
         """``address`` as Ray spells it; empty = the cluster that runs here, else a new one with ``cpus``.
+
+        ``local`` = a new one in any case.
 
         Raises:
             MeasureError: it is not there, or does not want us.
@@ -71,6 +74,9 @@ def _host(node: dict[str, Any], names: list[str]) -> str:
 
 
 def _connect(address: str, cpus: int) -> None:
+    if address == _NEW:
+        _start_local(cpus)
+        return
     if address:
         _probe(address)
         ray.init(address, **_QUIET)
@@ -84,7 +90,7 @@ def _connect(address: str, cpus: int) -> None:
 def _start_local(cpus: int) -> None:
     """A cluster of this machine alone, for as long as we live. It tells nobody, and does not make us wait."""
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
-    ray.init("local", num_cpus=cpus, include_dashboard=False, object_store_memory=_STORE_BYTES, **_QUIET)
+    ray.init(_NEW, num_cpus=cpus, include_dashboard=False, object_store_memory=_STORE_BYTES, **_QUIET)
 
 
 def _probe(address: str) -> None:

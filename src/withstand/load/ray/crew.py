@@ -5,13 +5,14 @@ only what was unfinished, and what was still on its way here. All of a worker's 
 epoch and the start are translated, both by the one offset that was measured just before.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 
 from withstand import __version__, clock
 from withstand.errors import MeasureError, StorageError
@@ -32,6 +33,11 @@ _PIECE_BYTES = 1 << 20
 _PIECES_UNDERWAY_MAX = 4
 _TOLD_CHARS_MAX = 300
 _decode = msgspec.json.Decoder(Report).decode
+
+_PLAIN = (
+    (ActorUnavailableError, "the connection to its actor broke"),
+    (NodeDiedError, "the node is gone"),
+)
 
 Say = Callable[[Word], None]
 LOST = (RayError, ConnectionError)
@@ -280,6 +286,10 @@ def _ship_on(post: Post) -> None:
 
 
 def _reason(e: BaseException) -> str:
-    """The last line of Ray's account: what stands above it is its traceback."""
+    """In plain words; Ray's own account goes where the rest of its talk goes."""
+    sys.stderr.write(f"{e}\n")
+    for kind, words in _PLAIN:
+        if isinstance(e, kind):
+            return words
     lines = str(e).strip().splitlines()
     return one_line(lines[-1] if lines else type(e).__name__, _TOLD_CHARS_MAX).rstrip(".")

@@ -124,4 +124,8 @@ class Hand:
         """End the worker; leave nothing."""
         if self._child:
             self._child.end()
+        if self._records:
+            self._records.close()
+        self._spool.close()
+        self._selector.close()
         self._folder.cleanup()
