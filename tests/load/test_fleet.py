@@ -1,5 +1,6 @@
 """Workers as processes: the same plan whatever their number, and what happens when one of us is stopped or dies."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -11,7 +12,10 @@ import msgspec
 import pytest
 
 from driving import Drive, asked
-from withstand.errors import ClientLimitError, MeasureError
+from withstand.errors import ClientLimitError, MeasureError, UsageError
+from withstand.load.fleet import LocalFleet
+from withstand.load.fleets import hosts_of
+from withstand.load.job import Command
 from withstand.load.limits import ensure_descriptors, ensure_ports
 from withstand.record import Record, Status
 from withstand.testing import Schedule, TruthServer
@@ -200,3 +204,28 @@ def test_more_connections_than_ports_is_refused_beforehand() -> None:
         ensure_ports(70_000, over_tcp=True)
     ensure_ports(70_000, over_tcp=False)
     ensure_ports(None, over_tcp=True)
+
+
+def test_ray_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with (
+        pytest.raises(UsageError, match=r"--fleet ray needs Ray: pip install 'withstand\[ray\]'\."),
+        hosts_of("ray", tmp_path / "log", 1),
+    ):
+        pass
+    with hosts_of("local", tmp_path / "log", 1) as hosts:
+        assert hosts.names == ()
+
+
+def test_a_stop_that_comes_with_the_start_is_obeyed(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lines may be read at once; nothing follows that would wake the worker for the second."""
+
+    def tell_both(fleet: LocalFleet, command: Command) -> None:
+        both = b"\n".join(msgspec.json.encode(c) for c in (command, Command(stop=True)))
+        for child in fleet._children:
+            child.send(both)
+
+    monkeypatch.setattr(LocalFleet, "tell", tell_both)
+    with TruthServer(SLOW) as server:
+        driven = drive(server.base_url, asked(100, gap_ns=100_000_000))
+    assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 5

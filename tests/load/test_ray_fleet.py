@@ -148,6 +148,30 @@ def test_a_node_that_is_lost_costs_only_what_was_unfinished(drive: Drive, tmp_pa
     assert re.match(r"Worker 2 died in mid-stage \(node gamma: .+\); what was on file", driven.result.error)
 
 
+def test_a_node_that_falls_silent_is_given_up(drive: Drive, nodes: RayNodes, hosts: RayHosts) -> None:
+    """As if its cable had been cut: nothing fails, nothing comes. A frozen actor stands for it."""
+    frozen: list[int] = []
+
+    def freeze_one(report: object, since_start_ns: int) -> None:
+        if since_start_ns > 1_000_000_000 and not frozen:
+            frozen.append(parent_of(nodes.ours()[0]))
+            os.kill(frozen[0], signal.SIGSTOP)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(
+            server.base_url, asked(600, gap_ns=20_000_000), workers=3, listener=freeze_one, muster=hosts.muster
+        )
+    assert driven.result.error is not None
+    assert "no word for 5 s" in driven.result.error
+    assert sorted(h.lost for h in driven.result.health) == [False, False, True]
+    assert len({r.id for r in driven.records}) == len(driven.records)
+    until(lambda: not nodes.ours())
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 @pytest.mark.parametrize(("interrupts", "statuses"), [(1, {Status.OK}), (2, {Status.OK, Status.CANCELLED})])
 def test_interrupts_reach_the_nodes(drive: Drive, hosts: RayHosts, interrupts: int, statuses: set[Status]) -> None:
     given: list[int] = []

@@ -151,7 +151,7 @@ class Post:
         try:
             haul: Haul = ray.get(self.polled)
         except LOST as e:
-            self.lose(_reason(e))
+            self.give_up(_reason(e))
             return
         try:
             self._store(haul.records)
@@ -184,7 +184,7 @@ class Post:
     def watch(self) -> None:
         """A node that has been cut off raises nothing: it only falls silent."""
         if clock.now_ns() - self._asked_ns > _SILENCE_NS:
-            self.lose(f"no word for {_SILENCE_NS / 1e9:g} s")
+            self.give_up(f"no word for {_SILENCE_NS / 1e9:g} s")
 
     def refuse(self, error: str, *, storage: bool = False) -> None:
         """It cannot go on, and this is why."""
@@ -195,6 +195,11 @@ class Post:
         """It has ended."""
         self.over = True
         self._say(Word(worker=self._job.worker, gone=f"node {self.node.host}: {told}"))
+
+    def give_up(self, told: str) -> None:
+        """It is lost to us; should it live all the same, it must not go on sending what is written off here."""
+        self.lose(told)
+        self.release()
 
     # At the end.
 
@@ -282,7 +287,7 @@ def _ship_on(post: Post) -> None:
     try:
         post.ship()
     except LOST as e:
-        post.lose(_reason(e))
+        post.give_up(_reason(e))
 
 
 def _reason(e: BaseException) -> str:
