@@ -50,7 +50,9 @@ class RayNodes:
     def _told(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, "the cluster's process has ended"
+        if not line:
+            self._process.communicate()
+            raise RuntimeError("the cluster's process has ended; its last words are on standard error")
         return json.loads(line)
 
     def ours(self) -> list[int]:
@@ -126,6 +128,7 @@ def _serve(names: list[str]) -> None:
         verb, name, *more = line.split()
         if verb == "kill":
             cluster.remove_node(nodes.pop(name), allow_graceful=False)
+            cluster.wait_for_nodes()
             say()
         else:
             if more[0] != "0":
