@@ -57,6 +57,13 @@ def test_workers_follow_the_load_and_the_cores(stage: Stage, cores: int, workers
     assert stripes_of(Plan(), stage, cores).workers == workers
 
 
+def test_a_fleet_of_nodes_has_a_worker_on_each_unless_told_otherwise() -> None:
+    stage = Stage(arrivals=Constant(10))
+    assert stripes_of(Plan(), stage, 8, nodes=3).workers == 3
+    assert stripes_of(Plan(workers=7), stage, 8, nodes=3).workers == 7
+    assert stripes_of(Plan(), Stage(max_concurrency=2), 8, nodes=3).workers == 2
+
+
 def test_slots_are_dealt_out_whole() -> None:
     stripes = stripes_of(Plan(workers=4), Stage(max_concurrency=10, duration_s=5), 8)
     assert [stripes.cap_of(i) for i in range(4)] == [3, 3, 2, 2]

@@ -10,7 +10,7 @@ import pytest
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summarize import summarize_stage
-from withstand.record import Clock, Health, Record, Spread, Status, TokensFrom
+from withstand.record import Clock, ClockOffset, Health, Place, Record, Spread, Status, TokensFrom
 from withstand.spec import Constant, Inf, Poisson, Ramp
 
 MS = 1_000_000
@@ -121,6 +121,9 @@ def test_a_lost_worker_blocks(judge: Judge, paced: Callable[..., list[Record]]) 
     found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True))), DoubtKind.WORKER_LOST)
     assert found.blocking
     assert "1 of 2 workers died in mid-stage (worker 1)" in found.sentence
+    far = Place(host="gamma", niceness=0, clock=ClockOffset(offset_ns=5, error_ns=9))
+    found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True, place=far))), DoubtKind.WORKER_LOST)
+    assert "(worker 1 on node gamma)" in found.sentence
 
 
 def test_a_busy_worker_whose_stamps_are_true_and_sends_on_time_is_no_doubt(

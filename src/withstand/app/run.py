@@ -12,16 +12,18 @@ from withstand import workload
 from withstand.app.aloud import AloudTokenizer
 from withstand.app.census import Census
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.journal import ENGINE_LOG, Journal
+from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_of, filled, stripes_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
+from withstand.load.fleets import Hosts, hosts_of, is_ray
 from withstand.load.job import Report
 from withstand.load.limits import ensure_descriptors, ensure_ports
 from withstand.load.stage import StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
+from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
 from withstand.spec import Inf, Plan, Stage, is_redacted
@@ -73,6 +75,9 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
 
 
 def _check_limits(plan: Plan, stages: tuple[Stage, ...]) -> None:
+    """Of this machine; the nodes of a cluster look at their own."""
+    if is_ray(plan.fleet):
+        return
     cores = _cores()
     for stage in stages:
         connections = connections_of(stage)
@@ -88,12 +93,12 @@ def _cores() -> int:
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     try:
-        with _engine(plan, journal, screen) as engine:
+        with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
             if engine:
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
-                _Measuring(plan, endpoint, journal, screen).everything(more)
+                _Measuring(plan, endpoint, journal, screen, hosts).everything(more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -103,6 +108,14 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outc
             raise
         screen.message(str(e))
     return journal.finish(screen)
+
+
+@contextlib.contextmanager
+def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
+    with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(_cores(), plan.workers or 1)) as hosts:
+        if hosts.names:
+            screen.message(f"Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
+        yield hosts
 
 
 @contextlib.contextmanager
@@ -119,8 +132,9 @@ def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, hosts: Hosts) -> None:
         self._plan = plan
+        self._hosts = hosts
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
@@ -209,7 +223,8 @@ class _Measuring:
         job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         job = msgspec.structs.replace(job, duration_ns=duration_ns)
-        return StageDriver(job, stripes_of(self._plan, stage, _cores()), work, self._journal.folder.worker_file)
+        stripes = stripes_of(self._plan, stage, _cores(), len(self._hosts.names))
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._hosts.muster)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():

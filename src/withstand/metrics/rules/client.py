@@ -28,15 +28,15 @@ _REMEDY = "Use more workers, or free the machine of other work."
 
 def worker_lost(case: Case) -> Doubt | None:
     """A process of ours died."""
-    lost = [h.worker for h in case.context.health if h.lost]
+    lost = [h for h in case.context.health if h.lost]
     if not lost:
         return None
-    names = ", ".join(str(worker) for worker in lost)
+    names = ", ".join(f"{h.worker} on node {h.place.host}" if h.place else str(h.worker) for h in lost)
     return Doubt(
         DoubtKind.WORKER_LOST,
         f"{len(lost)} of {len(case.context.health)} workers died in mid-stage (worker {names}): "
         "their part of the load was not sent to the end.",
-        "Look at the end of workers.log and at the machine's memory, and run the stage again.",
+        "See what the stage's error says of the end, look at that machine's memory, and run the stage again.",
         blocking=True,
     )
 
