@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 
 class TokensFrom(StrEnum):
-    """Who counted the output tokens."""
+    """Who counted the output tokens. ``requested`` stands in foreign files only: the length asked is no count."""
 
     SERVER = "server"
     TOKENIZER = "tokenizer"
@@ -80,6 +80,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    """Of the output tokens, those that the server calls reasoning."""
+    reasoning_events: int | None = None
+    """Of the events with output, those that carried reasoning."""
+    text_tokens: int | None = None
+    """The answer's text, reasoning and tool calls included, as a tokenizer counted it after the stage."""
     tokens_from: TokensFrom | None = None
     requested_output_tokens: int | None = None
     finish_reason: str | None = None
