@@ -82,6 +82,10 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     text_exact: bool = True
     """It is the model's own."""
 
+    def columns(self) -> list[tuple[str, Column]]:
+        """Name and column, in the order of trust."""
+        return [(name, getattr(self, name)) for name in _READERS]
+
     def check(self, left: str, right: str) -> Check:
         """The one of two columns; without an answer where nobody could compare them."""
         unknown = Check(left=left, right=right)

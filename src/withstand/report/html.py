@@ -42,6 +42,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "figures": html_parts.key_figures(summary),
         "stages": html_tables.stages(summary),
         "percentiles": html_tables.percentiles(summary),
+        "tokens": html_tables.tokens(summary),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),
     }

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from withstand.metrics.summary import Summary
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.standing import Heard, heard, standing
+from withstand.report.tokens import COLUMNS as TOKENS_COLUMNS
+from withstand.report.tokens import tells
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
@@ -17,6 +19,7 @@ def markdown(summary: Summary) -> str:
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
+        "\n".join(_ledger(summary)),
     ]
     doubts = heard(summary)
     if doubts:
@@ -34,6 +37,16 @@ def _table(summary: Summary) -> Iterator[str]:
     for stage in summary.stages:
         cells = [escaped(stage.phase or ""), escaped(stage.name), *(column.cell(stage) for column in COLUMNS)]
         yield f"| {' | '.join(cells)} |"
+
+
+def _ledger(summary: Summary) -> Iterator[str]:
+    """Where the counts of tokens disagree or are estimates."""
+    if not any(map(tells, summary.stages)):
+        return
+    yield "| tokens by | " + " | ".join(column.heading for column in TOKENS_COLUMNS) + " |"
+    yield "| --- |" + " ---: |" * len(TOKENS_COLUMNS)
+    for stage in summary.stages:
+        yield f"| {' | '.join(escaped(t) for t in (stage.name, *(c.cell(stage) for c in TOKENS_COLUMNS)))} |"
 
 
 def _doubt(doubt: Heard) -> str:

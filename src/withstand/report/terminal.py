@@ -12,16 +12,22 @@ from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.columns import CAPTION, COLUMNS
-from withstand.report.numbers import counted, seconds
+from withstand.report.numbers import UNKNOWN, counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
+from withstand.report.tokens import CAPTION as TOKENS_CAPTION
+from withstand.report.tokens import COLUMNS as TOKENS_COLUMNS
+from withstand.report.tokens import tells
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
 _NAME_WIDTH_MIN = 8
 
 
-def print_report(summary: Summary, console: Console) -> None:
-    """What was measured, whether it stands, the table of stages, then the doubts, loudest first."""
+def print_report(summary: Summary, console: Console, *, tokens: bool = False) -> None:
+    """What was measured, whether it stands, the table of stages, then the doubts, loudest first.
+
+    The token ledger is shown if it is asked for, or where its counts disagree or are estimates.
+    """
     verdict = standing(summary)
     console.print()
     console.print(Text(_shown(_subject(summary)), style="bold"))
@@ -31,6 +37,10 @@ def print_report(summary: Summary, console: Console) -> None:
         console.print()
         console.print(_table(summary, wide=console.width >= _WIDE))
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
+    if any(stage.ledger for stage in summary.stages) and (tokens or any(map(tells, summary.stages))):
+        console.print()
+        console.print(_ledger(summary))
+        console.print(Text(TOKENS_CAPTION, style="dim"))
     for doubt in heard(summary):
         console.print()
         console.print(_doubt(doubt))
@@ -72,6 +82,19 @@ def _cells(stage: StageSummary) -> Iterator[Text]:
     for column in COLUMNS:
         text = column.cell(stage)
         yield Text(text, style="bold red" if text.endswith("!") else "")
+
+
+def _ledger(summary: Summary) -> Table:
+    """A column that is empty in all stages is left out."""
+    table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False)
+    table.add_column("tokens by", overflow="fold", min_width=_NAME_WIDTH_MIN)
+    stages = [stage for stage in summary.stages if stage.ledger]
+    columns = [column for column in TOKENS_COLUMNS if any(column.cell(stage) != UNKNOWN for stage in stages)]
+    for column in columns:
+        table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
+    for stage in stages:
+        table.add_row(Text(_shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
+    return table
 
 
 def _doubt(doubt: Heard) -> Table:
