@@ -1,4 +1,4 @@
-"""The texts of answers on their way to whoever counts their tokens: a file of JSON lines a worker, gone after the stage.
+"""The texts of answers on their way to whoever counts their tokens: a file of JSON lines a worker, for one stage.
 
 Which answers are written is drawn by their ids: the same ones in every run of the same plan, by any worker.
 """

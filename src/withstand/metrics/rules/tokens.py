@@ -32,12 +32,13 @@ def _not_by_text(case: Case, check: Check) -> Doubt | None:
     ledger = case.summary.ledger
     if not check.differs or ledger is None:
         return None
-    reasoning = f" {ledger.reasoning.tokens:,} of all its tokens are reasoning, it says." if check.more else ""
+    is_said = check.more and ledger.reasoning.tokens
+    reasoning = f" Of all its tokens {ledger.reasoning.tokens:,} are reasoning, it says." if is_said else ""
     return Doubt(
         DoubtKind.CLAIMED_NOT_COUNTED,
         f"The server claims {check.left_tokens:,} output tokens for {counted(check.answers, 'answer')}, and their "
         f"text has {check.right_tokens:,} by {ledger.text_by or 'the tokenizer'}{_ratio(check)}{_most(check)}."
-        f"{reasoning if ledger.reasoning.tokens else ''} Tokens a second are by the claim.",
+        f"{reasoning} Tokens a second are by the claim.",
         "Find out what the server counts beside the text (hidden reasoning, another tokenizer), and compare only "
         "servers that count alike.",
     )
@@ -48,7 +49,7 @@ def _not_by_events(case: Case) -> Doubt | None:
     if not check.differs:
         return None
     reading = (
-        f"either events carry several tokens, and ITL is a time between events{tpot_effect(check)}, "
+        f"either events carry several tokens (then ITL is a time between events{tpot_effect(check)}), "
         "or the claim is too high"
         if check.more
         else "either events carry less than a token, or the claim is too low"
@@ -73,13 +74,14 @@ def _most(check: Check) -> str:
 
 
 def tpot_effect(check: Check) -> str:
-    """TPOT takes the first event for one token where nobody tells: what that may come to."""
+    """TPOT takes the first event for one token where nobody tells: what that comes to."""
     if not check.right_tokens:
         return ""
     first, all_tokens = check.left_tokens / check.right_tokens, check.left_tokens / check.answers
     if first >= all_tokens:
         return ""
-    return f" and TPOT, which counts one token in the first, up to {percent(first - 1, all_tokens - 1)} too low"
+    low = percent(first - 1, all_tokens - 1)
+    return f", and TPOT, which takes the first event for one token, {low} too low if that has as many as the others"
 
 
 def tokens_estimated(case: Case) -> Doubt | None:
