@@ -33,12 +33,11 @@ class Status(StrEnum):
 
 
 class TokensFrom(StrEnum):
-    """Who counted the output tokens. ``requested`` stands in foreign files only: the length asked is no count."""
+    """Who counted the output tokens. The length that was asked for is no count, so it is not among them."""
 
     SERVER = "server"
     TOKENIZER = "tokenizer"
     CHUNKS = "chunks"
-    REQUESTED = "requested"
 
 
 class Clock(StrEnum):

@@ -28,7 +28,7 @@ def tells(stage: StageSummary) -> bool:
 
 def _used(stage: StageSummary) -> str:
     """``server``, or where several were: ``server 380 + events 20``."""
-    named = [(_WORDS.get(TokensFrom(kind), kind), n) for kind, n in stage.tokens_from.items()]
+    named = [(_WORDS[TokensFrom(kind)], n) for kind, n in stage.tokens_from.items()]
     if len(named) == 1:
         return named[0][0]
     return " + ".join(f"{name} {count(n)}" for name, n in named) or UNKNOWN

@@ -87,7 +87,7 @@ def tpot_effect(check: Check) -> str:
 def tokens_estimated(case: Case) -> Doubt | None:
     """Nobody who knows has counted."""
     kinds = case.summary.tokens_from
-    estimates = {TokensFrom.CHUNKS: "events", TokensFrom.REQUESTED: "the length asked"}
+    estimates = {TokensFrom.CHUNKS: "events"}
     if not case.context.tokenizer_exact:
         estimates[TokensFrom.TOKENIZER] = f"the tokenizer {case.context.tokenizer or 'of this client'}"
     found = [f"{kinds[kind]:,} by {by}" for kind, by in estimates.items() if kinds.get(kind)]
