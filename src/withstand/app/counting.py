@@ -35,12 +35,14 @@ def counted_texts(folder: Path, tokenizer: AloudTokenizer) -> list[tuple[int, in
     Raises:
         TargetError: the engine does not count.
     """
-    tokenizer.begin(ANSWERS)
     counts: list[tuple[int, int]] = []
-    for batch in _batches(_chosen(read_texts(folder), tokenizer)):
-        ids, texts = zip(*batch, strict=True)
-        counts += zip(ids, tokenizer.counts(texts), strict=True)
-    tokenizer.end()
+    tokenizer.begin(ANSWERS)
+    try:
+        for batch in _batches(_chosen(read_texts(folder), tokenizer)):
+            ids, texts = zip(*batch, strict=True)
+            counts += zip(ids, tokenizer.counts(texts), strict=True)
+    finally:
+        tokenizer.end()
     return counts
 
 

@@ -8,7 +8,7 @@ from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import count, number
 from withstand.report.tokens import CAPTION as TOKENS_CAPTION
-from withstand.report.tokens import COLUMNS as TOKENS_COLUMNS
+from withstand.report.tokens import columns_of
 
 Row = Callable[[StageSummary], Markup]
 
@@ -96,16 +96,16 @@ def tokens(summary: Summary) -> Markup:
     """The ledger of every stage that has one; nothing at all where there is none."""
     if not any(stage.ledger for stage in summary.stages):
         return Markup()
-    headings = [tag("th", column.heading, scope="col") for column in TOKENS_COLUMNS]
+    columns = columns_of(summary)
+    headings = [tag("th", column.heading, scope="col") for column in columns]
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *headings))
-    table = tag("table", tag("caption", TOKENS_CAPTION), head, *_bodies(summary, _ledger_row, len(headings) + 1))
+
+    def row(stage: StageSummary) -> Markup:
+        return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
+
+    table = tag("table", tag("caption", TOKENS_CAPTION), head, *_bodies(summary, row, len(headings) + 1))
     body = tag("div", _scrollable(table, "Tokens"), class_="body")
     return tag("section", tag("h2", "Tokens"), body, id="tokens")
-
-
-def _ledger_row(stage: StageSummary) -> Markup:
-    cells = [tag("td", column.cell(stage)) for column in TOKENS_COLUMNS]
-    return tag("tr", tag("th", stage.name, scope="row"), *cells)
 
 
 def _scrollable(table: Markup, name: str) -> Markup:

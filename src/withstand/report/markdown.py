@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from withstand.metrics.summary import Summary
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.standing import Heard, heard, standing
-from withstand.report.tokens import COLUMNS as TOKENS_COLUMNS
-from withstand.report.tokens import tells
+from withstand.report.tokens import columns_of, tells
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
@@ -43,10 +42,12 @@ def _ledger(summary: Summary) -> Iterator[str]:
     """Where the counts of tokens disagree or are estimates."""
     if not any(map(tells, summary.stages)):
         return
-    yield "| tokens by | " + " | ".join(column.heading for column in TOKENS_COLUMNS) + " |"
-    yield "| --- |" + " ---: |" * len(TOKENS_COLUMNS)
+    columns = columns_of(summary)
+    yield "| tokens by | " + " | ".join(column.heading for column in columns) + " |"
+    yield "| --- |" + " ---: |" * len(columns)
     for stage in summary.stages:
-        yield f"| {' | '.join(escaped(t) for t in (stage.name, *(c.cell(stage) for c in TOKENS_COLUMNS)))} |"
+        cells = [escaped(text) for text in (stage.name, *(column.cell(stage) for column in columns))]
+        yield f"| {' | '.join(cells)} |"
 
 
 def _doubt(doubt: Heard) -> str:

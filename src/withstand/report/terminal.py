@@ -12,11 +12,10 @@ from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.columns import CAPTION, COLUMNS
-from withstand.report.numbers import UNKNOWN, counted, seconds
+from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
 from withstand.report.tokens import CAPTION as TOKENS_CAPTION
-from withstand.report.tokens import COLUMNS as TOKENS_COLUMNS
-from withstand.report.tokens import tells
+from withstand.report.tokens import columns_of, tells
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
@@ -88,11 +87,10 @@ def _ledger(summary: Summary) -> Table:
     """A column that is empty in all stages is left out."""
     table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False)
     table.add_column("tokens by", overflow="fold", min_width=_NAME_WIDTH_MIN)
-    stages = [stage for stage in summary.stages if stage.ledger]
-    columns = [column for column in TOKENS_COLUMNS if any(column.cell(stage) != UNKNOWN for stage in stages)]
+    columns = columns_of(summary)
     for column in columns:
         table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
-    for stage in stages:
+    for stage in summary.stages:
         table.add_row(Text(_shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
     return table
 

@@ -1,16 +1,16 @@
 """The token ledger as a table: one list of columns for the terminal, Markdown and HTML."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from withstand.metrics.ledger import Check, Column
-from withstand.metrics.summary import StageSummary
+from withstand.metrics.summary import StageSummary, Summary
 from withstand.record import TokensFrom
 from withstand.report.numbers import UNKNOWN, count, number
 
 CAPTION = "used: whose count tok/s and TPOT rest on · (n): of so many answers · ≠: counts that differ"
-_WORDS = {TokensFrom.SERVER: "server", TokensFrom.TOKENIZER: "text", TokensFrom.CHUNKS: "events"}
+_WORDS: Mapping[str, str] = {TokensFrom.SERVER: "server", TokensFrom.TOKENIZER: "text", TokensFrom.CHUNKS: "events"}
 
 
 class LedgerColumn(msgspec.Struct, frozen=True):
@@ -22,13 +22,14 @@ class LedgerColumn(msgspec.Struct, frozen=True):
 
 def tells(stage: StageSummary) -> bool:
     """Whether the ledger has something to say: counts that disagree, or that are not the server's."""
-    estimated = any(kind != TokensFrom.SERVER for kind in stage.tokens_from)
-    return bool(stage.ledger) and (estimated or bool(stage.ledger and stage.ledger.disagreements))
+    if stage.ledger is None:
+        return False
+    return bool(stage.ledger.disagreements) or any(kind != TokensFrom.SERVER for kind in stage.tokens_from)
 
 
 def _used(stage: StageSummary) -> str:
     """``server``, or where several were: ``server 380 + events 20``."""
-    named = [(_WORDS[TokensFrom(kind)], n) for kind, n in stage.tokens_from.items()]
+    named = [(_WORDS.get(kind, kind), n) for kind, n in stage.tokens_from.items()]
     if len(named) == 1:
         return named[0][0]
     return " + ".join(f"{name} {count(n)}" for name, n in named) or UNKNOWN
@@ -54,15 +55,20 @@ def _difference(check: Check) -> str:
     return f"{check.left} {number(check.ratio)} x {check.right}" if check.ratio is not None else f"no {check.right}"
 
 
-COLUMNS = (
+_COLUMNS = (
     LedgerColumn("used", _used),
     LedgerColumn("server", _column("server")),
     LedgerColumn("text", _column("text")),
     LedgerColumn("events", _column("events")),
+    LedgerColumn("≠", _differences),
     LedgerColumn("reasoning", _column("reasoning")),
     LedgerColumn("reasoning events", _column("reasoning_events")),
     LedgerColumn("prompt", _column("prompt")),
     LedgerColumn("cached", _column("cached")),
     LedgerColumn("asked", _column("requested")),
-    LedgerColumn("≠", _differences),
 )
+
+
+def columns_of(summary: Summary) -> list[LedgerColumn]:
+    """Those in which any stage has something."""
+    return [c for c in _COLUMNS if any(c.cell(stage) != UNKNOWN for stage in summary.stages)]
