@@ -403,3 +403,30 @@ def test_conversations_and_traces_run(tmp_path: Path) -> None:
     assert (traced.returncode, talked.returncode) == (0, 0), traced.stderr + talked.stderr
     assert summary(tmp_path / "t")["stages"][0]["completed"] == 10
     assert summary(tmp_path / "c")["stages"][0]["completed"] == 16
+
+
+def test_where_the_server_does_not_count_the_engines_tokenizer_does(tmp_path: Path) -> None:
+    early = Schedule(ttft_ms=10, itl_ms=2, tokens=5, stop_after=3)
+    with TruthServer(early, behaviour="no_usage+tokens_per_event:3") as server:
+        free = ("--set", "workload.ignore_eos=false")
+        done = withstand("--base-url", server.base_url, *SMALL, *free, "--output-dir", "r", cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert (stage["total_output_tokens"], stage["tokens_from"]) == (36, {"tokenizer": 12})
+    assert stage["ledger"]["text_by"] == "the engine's /tokenize"
+    columns = [stage["ledger"][name] for name in ("server", "text", "events", "requested")]
+    assert [column and column["tokens"] for column in columns] == [None, 36, 12, 60]
+    records = [r for r in RunFolder.open(tmp_path / "r").records() if r.stage == 1]
+    assert {(r.output_tokens, r.text_tokens, r.requested_output_tokens) for r in records} == {(3, 3, 5)}
+    assert not (tmp_path / "r" / ".work").exists()
+
+
+def test_without_usage_and_tokenizer_the_events_are_named_as_an_estimate(tmp_path: Path) -> None:
+    with TruthServer(QUICK, behaviour="no_usage") as server:
+        done = withstand(
+            "--base-url", server.base_url, "--tokenizer", "estimate", *SMALL, "--output-dir", "r", cwd=tmp_path
+        )
+    assert "12 by events" in done.stdout.replace("\n", " ")
+    assert "tokens by" in done.stdout
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert (stage["tokens_from"], stage["ledger"]["text"]) == ({"chunks": 12}, None)

@@ -343,6 +343,37 @@ def test_more_claimed_than_counted(judge: Judge, paced: Callable[..., list[Recor
     assert "claims 40,000 output tokens, and 8,000 events with output came (a ratio of 5.00)" in found.sentence
 
 
+def test_a_first_event_of_several_tokens_is_said_to_lower_tpot(
+    judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    found = judge(paced(tokens=5, output_tokens=20, requested_output_tokens=20))[DoubtKind.CLAIMED_NOT_COUNTED]
+    assert "TPOT, which takes the first event for one token, 15.8 % too low" in found.sentence
+
+
+def test_the_text_bears_the_claim_out(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    facts = paced(tokens=5, itl_ms=40, output_tokens=20, requested_output_tokens=20, text_tokens=19)
+    found = only(judge(facts), DoubtKind.SEVERAL_TOKENS_AN_EVENT)
+    assert "8,000 tokens into 2,000 events, 4.00 in each by its own count, which the text bears out" in found.sentence
+
+
+def test_the_text_does_not_bear_the_claim_out(judge: Judge, answer: Answer) -> None:
+    facts = [
+        answer(i, at_ms=100 * i, output_tokens=200 if i % 4 else 20, requested_output_tokens=None, text_tokens=20,
+               reasoning_tokens=180 if i % 4 else 0)
+        for i in range(400)
+    ]  # fmt: skip
+    found = judge(facts, tokenizer="tokenizer.json of m")[DoubtKind.CLAIMED_NOT_COUNTED]
+    assert (
+        "claims 62,000 output tokens for 400 answers, and their text has 8,000 by tokenizer.json of m "
+        "(a ratio of 7.75), 300 of 400 answers differing, most of all request 1. "
+        "Of all its tokens 54,000 are reasoning, it says."
+    ) in found.sentence
+
+
+def test_another_models_tokenizer_is_no_witness(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(text_tokens=30), tokenizer="tiktoken", tokenizer_exact=False)
+
+
 def test_fewer_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     found = only(judge(paced(output_tokens=10, requested_output_tokens=10)), DoubtKind.CLAIMED_NOT_COUNTED)
     assert "the claim is too low" in found.sentence

@@ -138,6 +138,11 @@ class Journal:
             error=result.error,
         )
 
+    def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:
+        """Answers of a stage that has ended were counted by their text."""
+        self.folder.add_text_counts(index, counts)
+        self._entry(index, texts_by=TokenizerFacts(tokenizer.name, tokenizer.exact))
+
     def stage_failed(self, index: int, error: str) -> None:
         """A stage could not be driven."""
         self._entry(index, state=RunState.FAILED, error=error)

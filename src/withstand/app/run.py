@@ -11,6 +11,7 @@ import msgspec
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
 from withstand.app.census import Census
+from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
 from withstand.app.preflight import check_warmup
@@ -184,14 +185,20 @@ class _Measuring:
             raise KeyboardInterrupt
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
-        work = self._journal.folder.path / _WORK
-        work.mkdir(exist_ok=True)
+        with _work_folder(self._journal.folder.path / _WORK) as work:
+            result = self._load(index, stage, work)
+            self._journal.end(index, result, self._census)
+            if not result.interrupted and not result.storage:
+                self._count_texts(index, stage, work)
+        return result
+
+    def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
         driver = self._driver(index, stage, work)
         self._journal.begin(index)
         try:
-            result = driver.run(
+            return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
                 lambda report, ns: self._progress(stage, report, ns),
@@ -199,17 +206,28 @@ class _Measuring:
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
             raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        self._journal.end(index, result, self._census)
-        return result
+
+    def _count_texts(self, index: int, stage: Stage, work: Path) -> None:
+        """The load is over: nobody is disturbed."""
+        tokenizer = self._tokenizer_of(stage)
+        try:
+            counts = counted_texts(work, tokenizer)
+        except TargetError as e:
+            self._screen.message(f"Stage {stage.name}: the answers' tokens were not counted by their text: {e}")
+            return
+        if counts:
+            self._journal.count_texts(index, tokenizer, counts)
 
     def _requests(self, stage: Stage) -> Iterator[Request]:
         assert stage.workload is not None
-        self._tokenizer(stage.workload.tokenizer).begin()
+        tokenizer = self._tokenizer_of(stage)
+        tokenizer.begin()
         seed = f"{self._plan.seed}/{stage.name}"
-        dataset = workload.open_dataset(stage.workload, self._tokenizer(stage.workload.tokenizer), seed)
-        return workload.requests(dataset, stage, seed)
+        return workload.requests(workload.open_dataset(stage.workload, tokenizer, seed), stage, seed)
+
+    def _tokenizer_of(self, stage: Stage) -> AloudTokenizer:
+        assert stage.workload is not None
+        return self._tokenizer(stage.workload.tokenizer)
 
     def _tokenizer(self, name: str) -> AloudTokenizer:
         if name not in self._tokenizers:
@@ -222,7 +240,8 @@ class _Measuring:
     def _driver(self, index: int, stage: Stage, work: Path) -> StageDriver:
         job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
-        job = msgspec.structs.replace(job, duration_ns=duration_ns)
+        share = share_wanted(stage, self._tokenizer_of(stage))
+        job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share)
         stripes = stripes_of(self._plan, stage, _cores(), len(self._hosts.names))
         return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._hosts.muster)
 
@@ -263,6 +282,17 @@ class _Measuring:
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
+
+
+@contextlib.contextmanager
+def _work_folder(path: Path) -> Iterator[Path]:
+    """For what passes between us and the workers: empty at first, though a run crashed here, and gone at last."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(exist_ok=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _ended_early(stage: Stage, result: StageResult) -> str | None:

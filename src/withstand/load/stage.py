@@ -11,6 +11,7 @@ from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
 from withstand.load.losses import write_lost
 from withstand.load.spool import SpoolWriter
+from withstand.load.texts import text_path
 from withstand.record import Health
 from withstand.request import Request
 
@@ -102,6 +103,7 @@ class StageDriver:
             worker=worker,
             spool=str(spool.path(worker)),
             records=str(self._record_path(worker)),
+            texts=str(text_path(self._folder, worker)) if self._job.text_share else None,
             cap=self._stripes.cap_of(worker),
             preconnect=self._stripes.share(self._job.preconnect, worker),
             closed=self._stripes.closed,

@@ -80,9 +80,12 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.SHARED_READS: (
         "Over 1 % of the gaps between events are not known, because events came while we looked away and share a stamp."
     ),
-    DoubtKind.SEVERAL_TOKENS_AN_EVENT: "The server tells the tokens of each event, and they are over 1.05 on average.",
+    DoubtKind.SEVERAL_TOKENS_AN_EVENT: (
+        "Over 1.05 tokens an event: by the server, which tells them of each, or by its sums, which the text bears out."
+    ),
     DoubtKind.CLAIMED_NOT_COUNTED: (
-        "The server's output tokens and the events with output differ by over 5 % and one an answer (its end token)."
+        "The server's output tokens differ by over 5 % and one an answer (its end token) from those of the text by the "
+        "model's own tokenizer; where that has not counted, from the events with output."
     ),
     DoubtKind.TOKENS_ESTIMATED: "Output tokens were not counted by the server or by the model's own tokenizer.",
     DoubtKind.LENGTHS_DIFFER: (
