@@ -56,4 +56,5 @@ def test_promised_keep_alive_that_is_not_kept_costs_no_request(drive: Drive) -> 
 def test_several_at_once(drive: Drive) -> None:
     with TruthServer(SCHEDULE, behaviour="reasoning:2+split+crlf+comments+no_space") as server:
         driven = drive(server.base_url, asked(6, tokens=6), cap=2)
-    assert [(r.status, len(r.chunk_ns), r.output_tokens) for r in driven.records] == [(Status.OK, 6, 6)] * 6
+    facts = [(r.status, len(r.chunk_ns), r.reasoning_events, r.output_tokens) for r in driven.records]
+    assert facts == [(Status.OK, 6, 2, 6)] * 6

@@ -188,6 +188,7 @@ class Exchange:
             output_tokens=output_tokens,
             cached_tokens=reply.cached_tokens,
             reasoning_tokens=reply.reasoning_tokens,
+            reasoning_events=reply.reasoning_events,
             tokens_from=tokens_from,
             requested_output_tokens=request.output_tokens,
             finish_reason=one_line(reply.finish_reason) if reply.finish_reason else None,
