@@ -208,7 +208,7 @@ def test_slots_that_wait_for_us_offer_less_load(
 
 @pytest.mark.parametrize(
     ("clock", "stall_ms", "raised"),
-    [(Clock.USER, 0.02, None), (Clock.USER, 0.1, "doubt"), (Clock.USER, 8, "block"), (Clock.KERNEL, 80, None)],
+    [(Clock.USER, 0.02, None), (Clock.USER, 0.3, "doubt"), (Clock.USER, 8, "block"), (Clock.KERNEL, 80, None)],
 )
 def test_a_clock_of_our_own(
     clock: Clock, stall_ms: float, raised: str | None, judge: Judge, paced: Callable[..., list[Record]]

@@ -38,7 +38,8 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
     DoubtKind.CLIENT_BOUND: (
         "Our own error, as far as it can be bounded, may reach 1 % of the median of TTFT, TPOT, ITL or E2EL, or 5 % of "
-        "their p99, and 0.1 ms; where our own clock stamped, a tenth of a median. Blocking."
+        "their p99, and 0.1 ms, and what so few answers leave open anyway; a tenth of a median where our own clock "
+        "stamped. Blocking."
     ),
     DoubtKind.SENDS_LATE: (
         "With a schedule: through us it was drawn out by over 3 %, which blocks; or our lateness makes the median "
