@@ -122,7 +122,7 @@ def _with_numbers(right: Right, served: Served) -> Right:
         tokens_from=source if usage is None else TokensFrom.SERVER,
         output_events=counted,
         ttft_ms=served.ttft_ms if served.streamed else None,
-        itl_ms=_times(_gaps_ms(served)),
+        itl_ms=times_of(_gaps_ms(served)),
         tpot_ms=served.tpot_ms if served.streamed else None,
         e2el_ms=served.e2el_ms,
         slack_ms=max(map(_took_ms, served.event_ns, served.event_out_ns), default=0.0),
@@ -140,10 +140,10 @@ def expected_run(log: Iterable[Served]) -> RightRun:
         either=either,
         output_tokens=sum(right.output_tokens or 0 for _, right in good),
         written_tokens=sum(right.written_tokens for _, right in good),
-        ttft_ms=_times([right.ttft_ms for _, right in good if right.ttft_ms is not None]),
-        itl_ms=_times([gap_ms for served, _ in good for gap_ms in _gaps_ms(served)]),
-        tpot_ms=_times([right.tpot_ms for _, right in good if right.tpot_ms is not None]),
-        e2el_ms=_times([right.e2el_ms for _, right in good if right.e2el_ms is not None]),
+        ttft_ms=times_of([right.ttft_ms for _, right in good if right.ttft_ms is not None]),
+        itl_ms=times_of([gap_ms for served, _ in good for gap_ms in _gaps_ms(served)]),
+        tpot_ms=times_of([right.tpot_ms for _, right in good if right.tpot_ms is not None]),
+        e2el_ms=times_of([right.e2el_ms for _, right in good if right.e2el_ms is not None]),
     )
 
 
@@ -163,7 +163,8 @@ def _took_ms(begun_ns: int, out_ns: int) -> float:
     return (out_ns - begun_ns) / _NS_PER_MS
 
 
-def _times(values_ms: list[float]) -> Times | None:
+def times_of(values_ms: list[float]) -> Times | None:
+    """Mean and percentiles; None of nothing."""
     if not values_ms:
         return None
     ordered = sorted(values_ms)

@@ -42,6 +42,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """When the first bytes of the request had been read."""
     complete_ns: int
     """When its last byte had been read."""
+    received_ns: int | None = None
+    """When its last bytes had arrived, by the kernel; None = it does not say (Unix sockets, TLS, macOS)."""
     started_ns: int | None = None
     """The schedule's zero: complete, or later when it waited for a slot."""
     first_write_ns: int | None = None
@@ -79,9 +81,14 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
         return len(self.token_ns)
 
     @property
+    def here_ns(self) -> int:
+        """When the whole request was here: by the kernel, else when it had been read."""
+        return self.complete_ns if self.received_ns is None else self.received_ns
+
+    @property
     def ttft_ms(self) -> float | None:
-        """First token - request complete."""
-        return (self.token_ns[0] - self.complete_ns) / 1e6 if self.token_ns else None
+        """First token - request here."""
+        return (self.token_ns[0] - self.here_ns) / 1e6 if self.token_ns else None
 
     @property
     def tpot_ms(self) -> float | None:
@@ -92,8 +99,8 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
 
     @property
     def e2el_ms(self) -> float | None:
-        """Last token - request complete."""
-        return (self.token_ns[-1] - self.complete_ns) / 1e6 if self.token_ns else None
+        """Last token - request here."""
+        return (self.token_ns[-1] - self.here_ns) / 1e6 if self.token_ns else None
 
 
 _decode = msgspec.json.Decoder(list[Served]).decode
