@@ -51,6 +51,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         """Whether all is right."""
         return all(check.ok for check in self.checks)
 
+    @property
+    def only_times_wrong(self) -> bool:
+        """Whether counts, names and doubts are right, and some time is not."""
+        return not self.ok and all(check.ok for check in self.checks if check.error_ms is None)
+
     def check(self, what: str) -> Check | None:
         """One of the checks."""
         return next((check for check in self.checks if check.what == what), None)
@@ -61,7 +66,7 @@ def judged(played: Played, tolerance_ms: float) -> Judged:
     heard = [pair for pair in played.pairs if pair.right is not None]
     exact = [_arrived(played, len(heard)), *_exact(heard), *_doubted(heard)]
     timings = tuple(_timings(heard))
-    times = [check for name in NAMES for check in _timed(name, timings, heard, tolerance_ms)]
+    times = [check for name in NAMES for check in _timed(name, timings, tolerance_ms)]
     checks = (*exact, *_not_early(timings), *times)
     return Judged(case=played.case, answers=len(played.pairs), checks=checks, timings=timings)
 
@@ -130,7 +135,8 @@ def _timings(heard: Sequence[Pair]) -> Iterator[Timing]:
     for pair in heard:
         if _comparable(pair):
             assert pair.served is not None
-            yield timing(pair.record, pair.served, pair.epoch_ns)
+            assert pair.right is not None
+            yield timing(pair.record, pair.served, pair.right.slack_ms, pair.epoch_ns)
 
 
 def _comparable(pair: Pair) -> bool:
@@ -148,11 +154,10 @@ def _not_early(timings: Sequence[Timing]) -> Iterator[Check]:
         yield Check("seen_early_ms", 0.0, max(0.0, early_ms), ok=early_ms <= _EARLY_MS_MAX)
 
 
-def _timed(name: str, timings: Sequence[Timing], heard: Sequence[Pair], tolerance_ms: float) -> Iterator[Check]:
-    """Medians over the answers; the log's own uncertainty is allowed for."""
-    values = [one.values[name] for one in timings if name in one.values]
-    if values:
-        slack_ms = median(pair.right.slack_ms for pair in heard if pair.right is not None)
-        error_ms = median(abs(ours - right) for right, ours in values)
-        right_ms, ours_ms = median(right for right, _ in values), median(ours for _, ours in values)
-        yield Check(name, right_ms, ours_ms, ok=error_ms <= tolerance_ms + slack_ms, error_ms=error_ms)
+def _timed(name: str, timings: Sequence[Timing], tolerance_ms: float) -> Iterator[Check]:
+    """Shown is the answer with the median error. The log's own uncertainty is allowed for."""
+    known = [(abs(one.values[name][1] - one.values[name][0]), one) for one in timings if name in one.values]
+    if known:
+        error_ms, one = sorted(known, key=lambda pair: pair[0])[len(known) // 2]
+        beyond_ms = median(max(0.0, error_ms - one.allowed_ms(name)) for error_ms, one in known)
+        yield Check(name, *one.values[name], ok=beyond_ms <= tolerance_ms, error_ms=error_ms)

@@ -28,7 +28,7 @@ from withstand.testing.truth.schedule import Schedule
 from withstand.testing.truth.served import Served
 
 TOKENS: Final = 12
-SCHEDULE: Final = Schedule(ttft_ms=15, itl_ms=5, tokens=TOKENS, jitter="lognormal:0.5")
+SCHEDULE: Final = Schedule(ttft_ms=15, itl_ms=8, tokens=TOKENS, jitter="lognormal:0.5")
 _GAP_NS = 12_000_000
 _TIMEOUTS = Timeouts(connect_s=5, read_s=1, total_s=20)
 _SEED = 1

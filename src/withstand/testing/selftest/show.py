@@ -73,6 +73,8 @@ def _shown(value: Value) -> str:
 
 
 def _detail(check: Check) -> str:
+    if check.what == "doubt" and check.ok:
+        return f"      doubted, as it must be: {check.right}"
     unit = " ms" if check.what.endswith("_ms") else ""
     off = "" if check.error_ms is None else f", off by {check.error_ms:.3f} ms"
     values = f"right: {_shown(check.right)}{unit}, ours: {_shown(check.ours)}{unit}{off}"
@@ -81,7 +83,8 @@ def _detail(check: Check) -> str:
 
 def _foot(proof: Proof) -> Iterator[str]:
     by = "the kernel" if proof.clock is Clock.KERNEL else "this process, in user space"
-    yield f"TTFT and ITL (p50, p99) in ms: medians of {proof.answers} answers, by the server's log of its real writes."
+    yield f"TTFT and ITL (p50, p99) in ms, of the answer with the median error among {proof.answers}."
+    yield "Right is what follows from the server's log of its real writes, not from its schedule."
     yield f"Arrivals were stamped by {by}; a time is right within {proof.tolerance_ms:g} ms."
     errors = [(word, times) for name, word in _WORDS.items() if (times := proof.errors_ms(name))]
     if errors:
@@ -90,6 +93,8 @@ def _foot(proof: Proof) -> Iterator[str]:
         )
         unseen = proof.gaps - proof.known_gaps
         yield f"Gaps: {proof.gaps:,}, of them {unseen:,} within shared reads: not known, and not counted."
+    if any(judged.only_times_wrong for judged in proof.cases):
+        yield "Wrong times alone may be a busy machine's: end other programs and repeat. What is wrong will be again."
     if not proof.seen:
         yield "The machine was too busy: over half of the gaps are not known, so this says little about times."
 

@@ -25,22 +25,32 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """One answer. ``values`` = name → (right, ours); what is not known has no name here."""
 
     values: dict[str, tuple[float, float]]
+    slack_ms: float = 0.0
+    """The log's own uncertainty."""
+    tail_ms: float = 0.0
+    """From the last event to the end of the answer: both may come in one read, which has one stamp."""
     early_ms: float = 0.0
     """How much earlier than it was written an event was seen, at worst."""
     gaps: int = 0
     known_gaps: int = 0
 
+    def allowed_ms(self, name: str) -> float:
+        """How far a right client may be off."""
+        return max(self.slack_ms, self.tail_ms) if name == "e2el_ms" else self.slack_ms
 
-def timing(record: Record, served: Served, epoch_ns: int) -> Timing:
+
+def timing(record: Record, served: Served, slack_ms: float, epoch_ns: int) -> Timing:
     """Of an answer that is a success, with as many events as were written."""
     values = dict(_whole(record, served))
     if not record.streamed:
-        return Timing(values=values)
+        return Timing(values=values, slack_ms=slack_ms)
     known = list(_known_gaps(record.chunk_ns, served.event_ns))
     if known:
         values |= _gap_values(record.chunk_ns, served.event_ns, known)
     return Timing(
         values=values,
+        slack_ms=slack_ms,
+        tail_ms=_tail_ms(served),
         early_ms=max(_early_ms(record, served, epoch_ns), default=0.0),
         gaps=sum(b > a for a, b in pairwise(served.event_ns)),
         known_gaps=len(known),
@@ -80,6 +90,12 @@ def _gap_values(chunk_ns: list[int], event_ns: list[int], known: list[int]) -> d
         "itl_p50_ms": (right.p50_ms, percentile(ours, 0.5) / NS_PER_MS),
         "itl_p99_ms": (right.p99_ms, percentile(ours, 0.99) / NS_PER_MS),
     }
+
+
+def _tail_ms(served: Served) -> float:
+    if served.done_ns is None or not served.event_ns:
+        return 0.0
+    return (served.done_ns - served.event_ns[-1]) / NS_PER_MS
 
 
 def _early_ms(record: Record, served: Served, epoch_ns: int) -> Iterator[float]:

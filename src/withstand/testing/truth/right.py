@@ -57,7 +57,7 @@ class Right(msgspec.Struct, frozen=True, kw_only=True):
     """(Last token - first token) / (written tokens - 1)."""
     e2el_ms: float | None = None
     slack_ms: float = 0.0
-    """The log's own uncertainty: the longest write of an event."""
+    """The log's own uncertainty: the longest writing of an event."""
 
 
 class RightRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ def _with_numbers(right: Right, served: Served) -> Right:
         itl_ms=times_of(_gaps_ms(served)),
         tpot_ms=served.tpot_ms if served.streamed else None,
         e2el_ms=served.e2el_ms,
-        slack_ms=max(map(_took_ms, served.event_ns, served.event_out_ns), default=0.0),
+        slack_ms=served.writing_ns_max / _NS_PER_MS,
     )
 
 
@@ -157,10 +157,6 @@ def _gaps_ms(served: Served) -> list[float]:
     if not served.streamed:
         return []
     return [(b - a) / _NS_PER_MS for a, b in pairwise(served.event_ns) if b > a]
-
-
-def _took_ms(begun_ns: int, out_ns: int) -> float:
-    return (out_ns - begun_ns) / _NS_PER_MS
 
 
 def times_of(values_ms: list[float]) -> Times | None:

@@ -51,25 +51,28 @@ class Entry(msgspec.Struct, kw_only=True):
     """For each token, just before the write that made it known: no client can have seen it earlier."""
     event_ns: list[int] = []
     """The same for each event that carried output."""
-    event_out_ns: list[int] = []
-    """Just after that write: on one host the bytes have arrived between the two, if the kernel stamps them."""
     done_ns: int | None = None
     """Just after the last byte was handed over."""
     aborted_ns: int | None = None
     """When it was noticed that the client had gone before the end."""
+    writing_ns_max: int = 0
+    """The longest writing of an event, from its first byte to its last: so far is the log itself uncertain."""
     late_ns_max: int = 0
     """How late the server itself was, at worst, against its schedule."""
     blocked_ns: int = 0
     """How long the client did not read."""
 
-    def told(self, tokens: int, at_ns: int, out_ns: int) -> None:
-        """An output event is out, by a write that began and returned at these instants."""
+    def told(self, tokens: int, at_ns: int) -> None:
+        """An output event is known."""
         self.event_ns.append(at_ns)
-        self.event_out_ns.append(out_ns)
         if tokens == 1:
             self.token_ns.append(at_ns)
         else:
             self.token_ns += [at_ns] * tokens
+
+    def whole(self, begun_ns: int, out_ns: int) -> None:
+        """An output event is out to its last byte."""
+        self.writing_ns_max = max(self.writing_ns_max, out_ns - begun_ns)
 
 
 class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # dataclasses forbid it, structs do not
