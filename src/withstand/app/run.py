@@ -10,6 +10,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
+from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.census import Census
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import ENGINE_LOG, Journal
@@ -42,10 +43,10 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     """
     stages = all_stages(plan)
     check_target(plan.target)
-    _check_limits(plan, stages)
+    foresight = _foreseen(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)
     try:
-        return _carry_out(plan, journal, screen, more)
+        return _carry_out(plan, journal, screen, more, foresight)
     except WithstandError:
         if not journal.has_results():
             journal.discard()
@@ -68,24 +69,30 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     if not journal.pending():
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
-    _check_limits(plan, journal.pending_stages())
-    return _carry_out(plan, journal, screen, lambda _: ())
+    foresight = _foreseen(plan, journal.pending_stages(), screen)
+    return _carry_out(plan, journal, screen, lambda _: (), foresight)
 
 
-def _check_limits(plan: Plan, stages: tuple[Stage, ...]) -> None:
+def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
+    """This machine's limits against the load asked: what cannot be is refused, what may not be is told."""
+    foresight = foresee(plan, stages, screen)
     cores = _cores()
+    shares = {stage.name: stripes_of(plan, stage, cores, foresight.workers(stage)).workers for stage in stages}
     for stage in stages:
-        connections = connections_of(stage)
-        workers = stripes_of(plan, stage, cores).workers
+        connections, workers = connections_of(stage), shares[stage.name]
         ensure_descriptors(-(-connections // workers) if connections else None)
         ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
+    heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
+    if warning := foresight.warning(heaviest, shares[heaviest.name], cores):
+        screen.message(warning)
+    return foresight
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outcome:
+def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     try:
         with _engine(plan, journal, screen) as engine:
@@ -93,7 +100,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outc
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
-                _Measuring(plan, endpoint, journal, screen).everything(more)
+                _Measuring(plan, endpoint, journal, screen, foresight).everything(more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -119,11 +126,12 @@ def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, foresight: Foresight) -> None:
         self._plan = plan
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
+        self._foresight = foresight
         self._census = Census()
         self._tokenizers: dict[str, AloudTokenizer] = {}
 
@@ -209,7 +217,8 @@ class _Measuring:
         job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         job = msgspec.structs.replace(job, duration_ns=duration_ns)
-        return StageDriver(job, stripes_of(self._plan, stage, _cores()), work, self._journal.folder.worker_file)
+        stripes = stripes_of(self._plan, stage, _cores(), self._foresight.workers(stage))
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():
