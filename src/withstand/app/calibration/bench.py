@@ -35,7 +35,7 @@ class Bench:
     """Client and null server side by side, each on a core of its own where there are two."""
 
     def __init__(self) -> None:
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        cores = _bindable_cores()
         self._all_cores = frozenset(cores)
         self._client: int | None = cores[0] if len(cores) > 1 else None
         self._server: int | None = cores[-1] if len(cores) > 1 else None
@@ -117,6 +117,18 @@ class Bench:
             headers={"Content-Type": "application/json"},
             drain_ns=_DRAIN_NS,
         )
+
+
+def _bindable_cores() -> list[int]:
+    """The cores that we may bind a process to; none where the system knows no such thing, or forbids it."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    cores = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, cores)
+    except OSError:
+        return []
+    return sorted(cores)
 
 
 def _requests(load: Load) -> Iterator[Request]:
