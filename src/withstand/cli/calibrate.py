@@ -40,6 +40,6 @@ def verb(seconds: float, form: str, quiet: bool) -> int:
     finally:
         drawn_on.end()
     write_result(calibration_json(calibration).decode() if form == "json" else calibration_text(calibration))
-    if calibration.capacity.tokens_per_s is not None and (path := keep(calibration)):
+    if calibration.whole and (path := keep(calibration)):
         say(f"Kept for later runs: {path}")
     return 0 if calibration.whole else _NOT_MEASURED

@@ -86,25 +86,35 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def verdict(self) -> Verdict:
         """A client without any time left is at its limit whatever the server did; else the server comes first."""
-        if self.cpu_share >= BUSY_SHARE_MAX or self.failed:
+        if self.saturated or self.failed:
             return Verdict.CLIENT
-        if not self.server_limit and not self.client_limit:
-            return Verdict.GOOD
-        if max(self.cpu_share, self.server_share) < IDLE_SHARE_MAX:
+        if self.server_share >= BUSY_SHARE_MAX:
+            return Verdict.SERVER
+        if self.server_late_p99_ns > SERVER_LATE_NS_MAX:
             return Verdict.DISTURBED
-        return Verdict.SERVER if self.server_limit else Verdict.CLIENT
+        if self.client_limit:
+            return Verdict.DISTURBED if self.cpu_share < IDLE_SHARE_MAX else Verdict.CLIENT
+        return Verdict.GOOD
 
     @property
     def limit(self) -> str:
         """Which limit was met, in words; empty = none."""
-        return self.server_limit if self.verdict is Verdict.SERVER else self.client_limit or self.server_limit
+        if self.verdict is Verdict.SERVER:
+            return "null server's CPU"
+        late = self.verdict is Verdict.DISTURBED and self.server_late_p99_ns > SERVER_LATE_NS_MAX
+        return "null server late" if late else self.client_limit
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the client had no time left: that is no accident, and would come out again."""
+        return self.cpu_share >= BUSY_SHARE_MAX
 
     @property
     def client_limit(self) -> str:
         """The first of the client's own limits that is broken."""
         limits = (
             ("requests failed", self.failed, 0),
-            ("CPU", self.cpu_share, BUSY_SHARE_MAX),
+            ("CPU", self.saturated, False),
             ("late sends", self.late_p99_ns or 0, LATE_NS_MAX),
             ("lag", self.lag_p99_ns or 0, LAG_NS_MAX),
             ("shared reads", self.shared_share, SHARED_SHARE_MAX),
@@ -112,13 +122,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
             ("TTFT error", self.ttft_error_p99_ns or 0, _TTFT_ERROR_NS_MAX[self.clock]),
         )
         return next((name for name, value, most in limits if value > most), "")
-
-    @property
-    def server_limit(self) -> str:
-        """What kept the null server from the load that was asked for."""
-        if self.server_share >= BUSY_SHARE_MAX:
-            return "null server's CPU"
-        return "null server late" if self.server_late_p99_ns > SERVER_LATE_NS_MAX else ""
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):

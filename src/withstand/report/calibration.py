@@ -65,14 +65,10 @@ def calibration_json(calibration: Calibration) -> bytes:
 
 def sentences(calibration: Calibration) -> list[str]:
     """What the client is good for here, with what error, and how many workers carry more."""
-    capacity = calibration.capacity
-    if capacity.tokens_per_s is None:
-        return [f"What this client is good for could not be measured here ({_why(calibration.steps)}). {_CURE}"]
+    if calibration.capacity.tokens_per_s is None:
+        return [f"What this client is good for could not be measured here: {_why(calibration)}"]
     told = [_good_for(calibration), *_error(calibration), _workers(calibration)]
-    return told if calibration.whole else [*told, _open_end(calibration)]
-
-
-_CURE = "Close what else runs on this machine, or give it longer by --seconds, and calibrate again."
+    return told if calibration.whole else [*told, f"Its own limit was not found: {_why(calibration)}"]
 
 
 def _good_for(calibration: Calibration) -> str:
@@ -109,15 +105,16 @@ def _workers(calibration: Calibration) -> str:
     )
 
 
-def _open_end(calibration: Calibration) -> str:
-    return f"The client's own limit was not found ({_why(calibration.steps)}). {_CURE}"
-
-
-def _why(steps: Sequence[Step]) -> str:
-    verdicts = {s.verdict for s in steps}
+def _why(calibration: Calibration) -> str:
+    """What stood in the way of the client's limits, and the cure where there is one."""
+    if calibration.cores == 1:
+        return "it shared its core with the null server. Calibrate where there are two."
+    verdicts = {s.verdict for s in calibration.steps}
     if Verdict.DISTURBED in verdicts:
-        return "other programs had the cores"
-    return "the null server was at its own limit" if Verdict.SERVER in verdicts else "the time was too short"
+        return "other programs had the cores. Close what else runs on this machine, and calibrate again."
+    if Verdict.SERVER in verdicts:
+        return "the null server was at its own before."
+    return "the time was too short. Give it longer by --seconds."
 
 
 def _table(columns: Sequence[_Column], steps: Sequence[Step]) -> str:

@@ -32,9 +32,10 @@ def next_rate(tried: Sequence[Step], first: float) -> float | None:
 
 
 def _is_worth_another_try(tried: Sequence[Step]) -> bool:
-    """What something else on this machine has disturbed says nothing of us."""
+    """What something else on this machine has disturbed, or may have, says little of us."""
     last = tried[-1]
-    return last.verdict is Verdict.DISTURBED and sum(s.load.rate == last.load.rate for s in tried) < _TRIES
+    doubtful = last.verdict is Verdict.DISTURBED or (last.verdict is Verdict.CLIENT and not last.saturated)
+    return doubtful and sum(s.load.rate == last.load.rate for s in tried) < _TRIES
 
 
 def _stride(last: Step) -> float:

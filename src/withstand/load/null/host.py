@@ -1,5 +1,6 @@
 """The null server in a process of its own, for the length of a ``with`` block."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -84,7 +85,8 @@ class NullServer:
         """It stops by itself when its standard input ends; if not, it is killed."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
-            pipe.close()
+            with contextlib.suppress(BrokenPipeError):  # it has ended before we could say something
+                pipe.close()
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:

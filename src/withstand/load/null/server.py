@@ -89,6 +89,7 @@ class Server:
             self._poller.register(descriptor, READ)
         self._peers: dict[int, _Peer] = {}
         self._whole = (whole(),)
+        self._line = b""
         self._over = False
         self._begin(Begin(gap_ns=10_000_000, tokens=2, near_ns=0))
 
@@ -220,18 +221,14 @@ class Server:
             peer.socket.close()
 
     def _obey(self) -> None:
-        line = b""
-        while not line.endswith(b"\n"):
-            data = os.read(_STDIN, _READ_BYTES)
-            if not data:
-                self._over = True
-                return
-            line += data
-        command = _decode(line)
-        if isinstance(command, Begin):
-            self._begin(command)
-        else:
-            say(self._account())
+        data = os.read(_STDIN, _READ_BYTES)
+        self._over = not data
+        *lines, self._line = (self._line + data).split(b"\n")
+        for command in map(_decode, lines):
+            if isinstance(command, Begin):
+                self._begin(command)
+            else:
+                say(self._account())
 
     def _account(self) -> Account:
         busy_ns = clock.now_ns() - self._began_ns - self._idle_ns
