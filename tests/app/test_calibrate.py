@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibrating import make_calibration, make_step
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrating import make_calibration, make_step
 from withstand.app.calibrate import calibrate
 from withstand.app.calibration import bench, foresight, store
 from withstand.app.calibration.demand import Demand, demand_of

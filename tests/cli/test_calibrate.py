@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from calibrating import make_calibration, make_step
 
+from calibrating import make_calibration, make_step
 from withstand.app.calibration.store import kept
 from withstand.cli import calibrate as calibrate_verb
 from withstand.cli.entry import exit_code_of

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driving import Drive, asked
 
+from driving import Drive, asked
 from withstand.errors import MeasureError
 from withstand.load.null import Begin, NullServer
 from withstand.record import Status

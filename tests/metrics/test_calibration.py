@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from calibrating import make_calibration, make_step
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrating import make_calibration, make_step
 from withstand.metrics.calibration import Capacity, Verdict, best
 from withstand.record import Clock
 
