@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,16 +19,21 @@ from withstand.app.calibration.demand import Demand, demand_of
 from withstand.app.calibration.errors import itl_errors_ns, ttft_errors_ns
 from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.calibration.search import next_rate
+from withstand.app.run import run
+from withstand.app.screen import StageProgress
 from withstand.errors import MeasureError
 from withstand.load.null import Served
 from withstand.metrics.calibration import Capacity, Step, Verdict, best
+from withstand.metrics.summary import StageSummary
 from withstand.record import Record, Status
+from withstand.runs import RunFolder
 from withstand.spec import Constant, Inf, Plan, Poisson, Ramp, Stage, StepPart, Target, Workload
 from withstand.spec import Step as StepArrivals
 from withstand.testing import Schedule, TruthServer
 
 MS = 1_000_000
 FIRST = 8_000.0
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 class Said:
@@ -42,6 +48,19 @@ class Said:
 
     def step(self, label: str, done: int, total: int | None) -> None:
         self.steps.append(label)
+
+    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None: ...
+
+    def stage_progress(self, progress: StageProgress) -> None: ...
+
+    def stage_finished(self, summary: StageSummary) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def cores_are_left_as_they_were() -> Iterator[None]:
+    yield
+    if CORES:
+        assert os.sched_getaffinity(0) == CORES
 
 
 @pytest.fixture(autouse=True)
@@ -272,18 +291,26 @@ def test_a_run_warns_of_a_heavy_plan_and_carries_it_out(tmp_path: Path) -> None:
     assert "Serving Benchmark Result" in done.stdout
 
 
+@pytest.mark.skipif(not CORES, reason="this system does not tell how many cores are ours")
+def test_without_workers_asked_for_a_run_takes_those_that_it_needs(tmp_path: Path) -> None:
+    store.keep(make_calibration())
+    plan = Plan(
+        workload=Workload(tokenizer="estimate", options={"input_len": 8, "output_len": 100}),
+        stages=(Stage(name="s", arrivals=Poisson(600), num_prompts=20),),
+        output_dir=str(tmp_path / "r"),
+    )
+    with TruthServer(Schedule(ttft_ms=5, itl_ms=1, tokens=3)) as server:
+        said = Said()
+        run(msgspec.structs.replace(plan, target=Target(base_url=server.base_url)), argv=[], screen=said)
+    (stage,) = [e for e in RunFolder.open(tmp_path / "r").manifest.stages if not e.stage.warmup]
+    assert len(stage.health) == min(2, len(CORES))
+    assert [m for m in said.messages if "one worker here" in m] == [] or len(CORES) == 1
+
+
 # The whole.
 
 
-@pytest.fixture
-def cores() -> Iterator[set[int]]:
-    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-    yield before
-    if before:
-        assert os.sched_getaffinity(0) == before, "a calibration leaves the caller's cores as they were"
-
-
-def test_a_calibration_measures_both_kinds_of_load(cores: set[int]) -> None:
+def test_a_calibration_measures_both_kinds_of_load() -> None:
     heard: list[float] = []
     calibration = calibrate(seconds=1.0, listener=lambda _, share: heard.append(share))
     streamed = [s for s in calibration.steps if s.load.streamed]

@@ -54,13 +54,14 @@ def test_the_capacity_is_that_of_the_best_good_steps() -> None:
     assert capacity == Capacity(tokens_per_s=40_000, streams=400, tokens=64, requests_per_s=10_000)
 
 
-def test_a_calibration_is_whole_when_the_clients_own_limits_stand_above() -> None:
+def test_a_calibration_is_whole_when_the_clients_own_limits_stand_closely_above() -> None:
     short = (make_step(10_000, streamed=False), make_step(12_000, streamed=False, cpu_share=1.0))
-    good, client, server = make_step(8_000), make_step(16_000, cpu_share=1.0), make_step(16_000, server_share=1.0)
-    disturbed = make_step(16_000, itl_error_p99_ns=MS)
+    good, client, server = make_step(8_000), make_step(10_000, cpu_share=1.0), make_step(9_000, server_share=1.0)
+    disturbed, far = make_step(9_000, itl_error_p99_ns=MS), make_step(16_000, cpu_share=1.0)
     assert make_calibration(good, client, *short).whole
     assert make_calibration(good, disturbed, client, *short).whole
-    assert not make_calibration(good, server, *short).whole
+    assert not make_calibration(good, far, *short).whole
+    assert not make_calibration(good, server, client, *short).whole
     assert not make_calibration(good, disturbed, *short).whole
     assert not make_calibration(good, *short).whole
     assert not make_calibration(client, *short).whole

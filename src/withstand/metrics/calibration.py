@@ -21,6 +21,8 @@ LAG_NS_MAX = 5_000_000
 SHARED_SHARE_MAX = 0.05
 SERVER_LATE_NS_MAX = 5_000_000
 """Half a gap of the calibration: beyond it the load no longer has the shape that was asked for."""
+_CLOSE = 1.3
+"""A limit no further above the best good rate than this lets that be called the client's."""
 _ITL_ERROR_NS_MAX = {Clock.KERNEL: 100_000, Clock.USER: 1_000_000}
 _TTFT_ERROR_NS_MAX = {Clock.KERNEL: 300_000, Clock.USER: 1_000_000}
 
@@ -195,8 +197,9 @@ def best(steps: Sequence[Step], *, streamed: bool) -> Step | None:
 
 
 def found(steps: Sequence[Step], *, streamed: bool) -> bool:
-    """Whether the client's own limit stands right above what it was good for."""
+    """Whether the client's own limit stands closely above what it was good for, and no other before it."""
     top = best(steps, streamed=streamed)
     above = [s for s in steps if s.load.streamed is streamed and top and s.load.rate > top.load.rate]
-    nearest = min((s.load.rate for s in above), default=None)
-    return any(s.verdict is Verdict.CLIENT for s in above if s.load.rate == nearest)
+    limit = min((s.load.rate for s in above if s.verdict is Verdict.CLIENT), default=math.inf)
+    hidden = any(s.verdict is Verdict.SERVER and s.load.rate <= limit for s in above)
+    return top is not None and limit <= top.load.rate * _CLOSE and not hidden
