@@ -27,7 +27,7 @@ def verb(seconds: float, form: str, quiet: bool) -> int:
     """Find out what this client is good for on this machine.
 
     Real workers load a null server, whose answers cost nothing, harder and harder until the client's own limits are
-    met. The result is kept, and `withstand run` warns beforehand of a plan that asks for more.
+    met. Where they are found they are kept, and `withstand run` warns beforehand of a plan that asks for more.
     """
     drawn_on = view(quiet=quiet)
 
