@@ -10,6 +10,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
+from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
@@ -22,7 +23,7 @@ from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of, is_ray
 from withstand.load.job import Report
 from withstand.load.limits import ensure_descriptors, ensure_ports
-from withstand.load.stage import StageDriver, StageResult
+from withstand.load.stage import StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
 from withstand.request import Request
@@ -45,10 +46,10 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     """
     stages = all_stages(plan)
     check_target(plan.target)
-    _check_limits(plan, stages)
+    foresight = _foreseen(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)
     try:
-        return _carry_out(plan, journal, screen, more)
+        return _carry_out(plan, journal, screen, more, foresight)
     except WithstandError:
         if not journal.has_results():
             journal.discard()
@@ -71,27 +72,35 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     if not journal.pending():
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
-    _check_limits(plan, journal.pending_stages())
-    return _carry_out(plan, journal, screen, lambda _: ())
+    foresight = _foreseen(plan, journal.pending_stages(), screen)
+    return _carry_out(plan, journal, screen, lambda _: (), foresight)
 
 
-def _check_limits(plan: Plan, stages: tuple[Stage, ...]) -> None:
-    """Of this machine; the nodes of a cluster look at their own."""
+def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
+    """This machine's limits against the load asked: what cannot be is refused, what may not be is told.
+
+    The nodes of a cluster look at their own.
+    """
     if is_ray(plan.fleet):
-        return
+        return Foresight()
+    foresight = foresee(plan, stages, screen)
     cores = _cores()
+    shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
     for stage in stages:
-        connections = connections_of(stage)
-        workers = stripes_of(plan, stage, cores).workers
+        connections, workers = connections_of(stage), shares[stage.name]
         ensure_descriptors(-(-connections // workers) if connections else None)
         ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
+    heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
+    if warning := foresight.warning(heaviest, shares[heaviest.name], cores):
+        screen.message(warning)
+    return foresight
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outcome:
+def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     try:
         with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
@@ -99,7 +108,8 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outc
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
-                _Measuring(plan, endpoint, journal, screen, hosts).everything(more)
+                crew = _Crew(hosts=hosts, foresight=foresight)
+                _Measuring(plan, endpoint, journal, screen, crew).everything(more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -130,12 +140,24 @@ def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo
         yield engine
 
 
+class _Crew(msgspec.Struct, frozen=True):
+    """Who sends, and what one of them is known to carry."""
+
+    hosts: Hosts
+    foresight: Foresight
+
+    def stripes(self, plan: Plan, stage: Stage) -> Stripes:
+        """How they share a stage."""
+        nodes = len(self.hosts.names)
+        return stripes_of(plan, stage, _cores(), nodes=nodes, needed=self.foresight.workers(stage))
+
+
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, hosts: Hosts) -> None:
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: "_Crew") -> None:
         self._plan = plan
-        self._hosts = hosts
+        self._crew = crew
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
@@ -242,8 +264,8 @@ class _Measuring:
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         share = share_wanted(stage, self._tokenizer_of(stage))
         job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share)
-        stripes = stripes_of(self._plan, stage, _cores(), len(self._hosts.names))
-        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._hosts.muster)
+        stripes = self._crew.stripes(self._plan, stage)
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():

@@ -11,6 +11,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
+    "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
