@@ -11,10 +11,11 @@ from withstand.compare.match import Matched, match
 from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
-from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict
+from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
 from withstand.compare.trust import forbidding, other_definition, other_work, touching
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.summary import StageSummary
 
 NEGLIGIBLE_PERCENT = 1.0
 
@@ -144,8 +145,29 @@ def _group(sides: Sequence[ComparedSide], draft: _GroupDraft, judge: Judge) -> G
         concurrency=matched.setting.concurrency,
         conditions=shared_conditions([run.setting for runs in matched.members for run in runs]),
         rows=tuple(_row(row, judge) for row in draft.rows),
+        volumes=tuple(_volume([run.summary for run in runs]) for runs in matched.members),
         remarks=(*matched.remarks, *(d.sentence for d in draft.doubts), *_labels_told(sides, matched)),
     )
+
+
+def _volume(summaries: Sequence[StageSummary]) -> Volume:
+    """A sum with an unknown part is unknown."""
+
+    def total(name: str) -> float | None:
+        known = [value for s in summaries if (value := getattr(s, name)) is not None]
+        return sum(known) if known and len(known) == len(summaries) else None
+
+    return Volume(
+        attempted=_whole(total("attempted")),
+        completed=_whole(total("completed")),
+        duration_s=total("duration_s"),
+        input_tokens=_whole(total("total_input_tokens")),
+        output_tokens=_whole(total("total_output_tokens")),
+    )
+
+
+def _whole(count: float | None) -> int | None:
+    return int(count) if count else None
 
 
 def _row(draft: _Draft, judge: Judge) -> Row:
