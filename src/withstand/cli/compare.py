@@ -1,6 +1,7 @@
 """``withstand compare``: what was measured against what was measured before, or elsewhere, or by others."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,6 @@ from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.shape import Comparison
-from withstand.errors import UsageError
 from withstand.files import write_atomically
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
@@ -59,22 +59,19 @@ _PERCENT = _Percent()
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
 def verb(
     sides: tuple[str, ...],
-    by: str | None,
-    metrics: tuple[str, ...],
-    force: bool,
-    negligible: float,
     baseline: str | None,
     fail_if_slower: float | None,
     form: str | None,
     output: Path | None,
+    **asked: Any,
 ) -> int:
     """Compare measurements at equal conditions: differences, how sure they are, and a verdict.
 
     A side is a run folder, or a result file or folder of another tool, as LABEL=PATH if it shall have a name. Several
     paths with commas between them, or a folder of run folders, are repeats of one side. The first side is the baseline.
     """
-    options = Options(metrics=metrics, negligible_percent=negligible, force=force)
-    comparison = compare_paths([baseline, *sides] if baseline else sides, by, options)
+    options = Options(metrics=asked["metrics"], negligible_percent=asked["negligible"], force=asked["force"])
+    comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
     _show(comparison, form or _form_of(output), output)
     if fail_if_slower is None:
         return 0

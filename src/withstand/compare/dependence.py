@@ -12,6 +12,7 @@ numbers in order, no metrics.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import mul
 
 import msgspec
@@ -82,10 +83,11 @@ def _amplitudes(values: Sequence[float], waves: int) -> tuple[float, ...]:
     return tuple(scale * math.fsum(map(mul, values, _cosine(n, wave))) for wave in range(1, waves + 1))
 
 
-def _cosine(n: int, halves: int) -> list[float]:
+@lru_cache(maxsize=8 * _WAVES_MAX)
+def _cosine(n: int, halves: int) -> tuple[float, ...]:
     """So many half waves over n values; orthogonal to each other and to the mean."""
     step = math.pi * halves / n
-    return [math.cos(step * (i + 0.5)) for i in range(n)]
+    return tuple(math.cos(step * (i + 0.5)) for i in range(n))
 
 
 def memory(values: Sequence[float]) -> float:

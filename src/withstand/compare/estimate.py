@@ -100,7 +100,7 @@ def _of_share(value: float, share: float, n: int, sure: Sureness | None, ordered
     tail = min(share, 1 - share)
     events = share * (1 - share) / sure.error**2 * tail
     if events < _TAIL_EVENTS_MIN:
-        lack = f"only about {events:.1g} independent events lie beyond it: one burst decides it"
+        lack = f"fewer than {_TAIL_EVENTS_MIN} independent events lie beyond it: one burst would decide it"
         return Estimate(value=value, n=n, lack=lack, lengths_needed=_TAIL_EVENTS_MIN / events)
     reach = point(CONFIDENCE, len(sure.waves))
     low, high = (_at(ordered, share + side * reach * sure.error) for side in (-1, 1))
