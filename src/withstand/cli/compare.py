@@ -12,6 +12,7 @@ from withstand.cli.output import rendered, say, write_result
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.shape import Comparison
 from withstand.files import write_atomically
+from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
 
@@ -19,24 +20,14 @@ _FORMS = ("text", "json", "markdown", "csv", "html", "llmd")
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".yaml": "llmd"}
 
 
-class _Percent(click.ParamType):
+def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
     """``5%``, ``5 %`` or ``5``."""
-
-    name = "percent"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            percent = float(str(value).rstrip("% "))
-        except ValueError:
-            percent = -1.0
-        if not 0 <= percent < float("inf"):
-            self.fail(f"{value!r} is no percentage, such as 5%.", param, ctx)
-        return percent
-
-
-_PERCENT = _Percent()
+    if value is None:
+        return None
+    number = values.number(value.rstrip("% "))
+    if number is None or number < 0:
+        raise click.BadParameter(f"{value!r} is no percentage, such as 5%.")
+    return number
 
 
 @click.command("compare", cls=Verb)
@@ -46,14 +37,17 @@ _PERCENT = _Percent()
 @click.option("--force", is_flag=True, help="Compare although conditions differ; the result is marked.")
 @click.option(
     "--negligible",
-    type=_PERCENT,
+    callback=_percent,
     metavar="PERCENT",
-    default=NEGLIGIBLE_PERCENT,
+    default=f"{NEGLIGIBLE_PERCENT:g}%",
     help="Smaller differences are called none; 1% by default.",
 )
 @click.option("--baseline", metavar="PATH", help="Compare all others with this.")
 @click.option(
-    "--fail-if-slower", type=_PERCENT, metavar="PERCENT", help="Exit with 1 where a side is shown to be worse by more."
+    "--fail-if-slower",
+    callback=_percent,
+    metavar="PERCENT",
+    help="Exit with 1 where a side is shown to be worse by more.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
