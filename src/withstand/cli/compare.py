@@ -42,6 +42,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     default=f"{NEGLIGIBLE_PERCENT:g}%",
     help="Smaller differences are called none; 1% by default.",
 )
+@click.option("--aim", callback=_percent, metavar="PERCENT", help="Tell how long to measure to show such a difference.")
 @click.option("--baseline", metavar="PATH", help="Compare all others with this.")
 @click.option(
     "--fail-if-slower",
@@ -64,7 +65,12 @@ def verb(
     A side is a run folder, or a result file or folder of another tool, as LABEL=PATH if it shall have a name. Several
     paths with commas between them, or a folder of run folders, are repeats of one side. The first side is the baseline.
     """
-    options = Options(metrics=asked["metrics"], negligible_percent=asked["negligible"], force=asked["force"])
+    options = Options(
+        metrics=asked["metrics"],
+        negligible_percent=asked["negligible"],
+        aim_percent=asked["aim"],
+        force=asked["force"],
+    )
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
     _show(comparison, form or _form_of(output), output)
     if fail_if_slower is None:

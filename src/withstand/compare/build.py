@@ -25,6 +25,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     metrics: tuple[str, ...] = ()
     negligible_percent: float = NEGLIGIBLE_PERCENT
+    aim_percent: float | None = None
+    """What the measurement should be long enough to show."""
     force: bool = False
 
 
@@ -55,7 +57,7 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     matching = match(sides, force=options.force)
     drafts = [_group_draft(sides, matched, options) for matched in matching.groups]
     tests = _correct([row for draft in drafts for row in draft.rows])
-    judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent)
+    judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
     groups = tuple(_group(sides, draft, judge) for draft in drafts)
     return Comparison(
         sides=tuple(_side(side) for side in sides),

@@ -136,6 +136,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: int
     """How many are made together."""
     negligible_percent: float
+    aim_percent: float | None = None
+    """The size of difference that must not be missed; None = that which was seen."""
 
     def difference(self, pair: Pair, chance: float | None, *, lower_is_better: bool, trusted: bool) -> Difference:
         """With its verdict; ``chance`` is the corrected one, None where there is none."""
@@ -172,14 +174,22 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:
             return "three runs of each, or single runs with their requests kept"
-        if chance is None or chance <= _ALPHA or percent is None:
+        aim = self._aim(pair, percent, chance)
+        if aim is None:
             return None
-        if abs(percent) < self.negligible_percent:
-            return None
-        wanted, what = abs(math.log1p(percent / 100)), f"to show {abs(percent):.2g} %"
+        wanted, what = math.log1p(aim / 100), f"to show {aim:.2g} %"
         if pair.method is Method.REPEATS:
             return f"about {self.runs_needed(pair, wanted)} runs of each {what}"
         return _longer(self.lengths_needed(pair, wanted), pair.requests, what)
+
+    def _aim(self, pair: Pair, percent: float | None, chance: float | None) -> float | None:
+        """The difference that a longer measurement is for; None where there is none to look for."""
+        if self.aim_percent is not None:
+            least = self._shows_from(pair)
+            return self.aim_percent if least is not None and least > self.aim_percent else None
+        if chance is None or chance <= _ALPHA or percent is None or abs(percent) < self.negligible_percent:
+            return None
+        return abs(percent)
 
     def lengths_needed(self, pair: Pair, wanted: float) -> float:
         """How many times as long both runs must be to show this log ratio: errors fall with the root of the length."""
