@@ -48,7 +48,7 @@ def stage(records: Sequence[Record], *, rate_rps: float = 5.0) -> StageSummary:
 
 def run_of(records: Sequence[Record], *, facts: bool = True, **setting: Any) -> ComparedRun:
     """As it comes from a run folder; without facts as from somebody's table."""
-    summary = replace(stage(records), doubts=())
+    summary = replace(stage(records), doubts=(), facts=facts)
     estimates = told_estimates(summary)
     courses = Courses.of(records, summary)
     return ComparedRun(

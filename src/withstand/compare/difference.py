@@ -184,7 +184,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
     def _aim(self, pair: Pair, percent: float | None, chance: float | None) -> float | None:
         """The difference that a longer measurement is for; None where there is none to look for."""
-        if self.aim_percent is not None:
+        if self.aim_percent:
             least = self._shows_from(pair)
             return self.aim_percent if least is not None and least > self.aim_percent else None
         if chance is None or chance <= _ALPHA or percent is None or abs(percent) < self.negligible_percent:
