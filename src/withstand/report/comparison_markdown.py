@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from withstand.compare.shape import Comparison, Decision, Group, Row
+from withstand.compare.shape import Comparison, Decision, Group, Row, Side, Unmatched
 from withstand.report import comparison_words as words
 from withstand.report.comparison_words import Listed, Notes
 from withstand.report.markdown import escaped
@@ -108,18 +108,17 @@ def _noted(notes: Notes) -> list[str]:
 
 
 def _conditions(comparison: Comparison) -> list[str]:
-    lines = [f"- {name}: {text}" for name, text in _told(words.shared_conditions(comparison.groups))]
-    for place, side in enumerate(comparison.sides):
-        kind = "facts" if side.facts else "aggregates only"
-        facts = [side.model or "model unknown", side.tool, kind, ", ".join(side.sources)]
-        mark = " (baseline)" if place == 0 else ""
-        lines.append(f"- **{escaped(side.label)}**{mark}: {escaped('; '.join(facts))}")
-    for lost in comparison.unmatched:
-        lines.append(
-            f"- Not compared: {escaped(comparison.sides[lost.side].label)}, {escaped(f'{lost.what}: {lost.why}')}"
-        )
+    shared = words.shared_conditions(comparison.groups)
+    lines = [f"- {escaped(name)}: {escaped(text)}" for name, text in shared.items()]
+    lines += [_side(place, side) for place, side in enumerate(comparison.sides)]
+    lines += [_lost(comparison.sides[lost.side].label, lost) for lost in comparison.unmatched]
     return ["\n".join(lines)]
 
 
-def _told(conditions: dict[str, str]) -> Iterator[tuple[str, str]]:
-    yield from ((escaped(name), escaped(text)) for name, text in conditions.items())
+def _side(place: int, side: Side) -> str:
+    facts = [side.model or "model unknown", side.tool, "facts" if side.facts else "aggregates only", *side.sources]
+    return f"- **{escaped(side.label)}**{'' if place else ' (baseline)'}: {escaped('; '.join(facts))}"
+
+
+def _lost(label: str, lost: Unmatched) -> str:
+    return f"- Not compared: {escaped(f'{label}, {lost.what}: {lost.why}')}"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from withstand.compare.shape import Cell, Comparison, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.comparison_charts import kind_of
-from withstand.report.comparison_tables import swatch
 from withstand.report.comparison_words import Listed
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag

@@ -1,4 +1,4 @@
-"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by, interval, verdict."""
+"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict."""
 
 from collections.abc import Sequence
 
