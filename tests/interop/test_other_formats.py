@@ -60,6 +60,31 @@ def test_guidellm_s_rate_over_time_is_no_throughput_where_it_is_not_the_count() 
     assert any("a mean of the rate over time" in left.reason for left in run.left_out)
 
 
+def test_guidellm_s_csv_has_its_json_s_numbers() -> None:
+    listed = "[1, 2, 3, 4, 5, 40, 60, 70, 80, 90, 99]"
+    columns = [
+        ("Run Info", "Run ID", "", "r"),
+        ("Benchmark", "Strategy", "", "concurrent@4"),
+        ("Timings", "Duration", "Sec", "2"),
+        ("Request Counts", "Successful", "", "4"),
+        ("Request Latency", "Successful Sec", "Mean", "0.24"),
+        ("Time to First Token", "Successful ms", "Mean", "50"),
+        ("Time to First Token", "Successful ms", "Median", "50"),
+        ("Time to First Token", "Successful ms", "Percentiles", listed),
+        ("Inter Token Latency", "Successful ms", "Mean", "10"),
+        ("Inter Token Latency", "Successful ms", "Median", "10"),
+        ("Inter Token Latency", "Successful ms", "Percentiles", listed),
+    ]
+    rows = list(zip(*columns, strict=True))
+    text = "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows)
+    run = one(text)
+    assert run.stats["ttft"].percentiles["p99"] == 90
+    assert (run.stats["ttft"].percentiles["p50"], run.stats["ttft"].max) == (50, 99)
+    assert "p99" not in run.stats["tpot"].percentiles, "a median outside of its quarters: the list is something else"
+    assert (run.stats["e2el"].mean, run.stats["tpot"].mean) == (240.0, 10.0)
+    assert (run.conditions.max_concurrency, run.conditions.arrivals) == (4, "inf")
+
+
 def test_a_stranger_s_digest_with_seconds_under_ms_is_found_out() -> None:
     run = one({"type": "generative_benchmark", "ttft_mean_ms": 1006.2, "request_latency_mean_ms": 2.33,
                "successful_requests": 5, "duration": 60.0})  # fmt: skip
@@ -256,6 +281,15 @@ Percentile results:
     assert run.stats["ttft"].mean == pytest.approx(113.1)
     assert run.stats["e2el"].percentiles == {"p50": pytest.approx(422.5), "p99": pytest.approx(816.1)}
     assert (run.conditions.max_concurrency, run.conditions.arrivals) == (50, "inf")
+
+
+def test_evalscope_s_percentiles_are_read_by_row_and_by_column() -> None:
+    rows = [{"Percentiles": "50%", "TTFT (s)": 0.1, "TPOT (s)": 0.01}, {"Percentiles": "99%", "TTFT (s)": 0.2}]
+    columns = {"Percentiles": ["50%", "99%"], "TTFT (s)": [0.1, 0.2], "TPOT (s)": [0.01, None]}
+    for value in (rows, columns):
+        run = one(value)
+        assert run.stats["ttft"].percentiles == {"p50": 100.0, "p99": 200.0}
+        assert run.stats["tpot"].percentiles == {"p50": 10.0}
 
 
 def test_a_load_test_s_csv_counts_failed_requests_in_its_rate() -> None:

@@ -1,8 +1,8 @@
 """Finds printed "Serving Benchmark Result" blocks in any text: logs, Markdown, YAML, terminal copies. Pure.
 
 A block opens with a title between rules of ``=`` and ends with such a rule, the next title or the text. Its lines may
-be indented or carry the prefix of a logger; blank lines, sections and lines of other programs may lie between. What a
-label means is not known here.
+be indented or carry the prefix of a logger; blank lines, sections and lines of other programs may lie between. A block
+in parts is read with its part on text alone. What a label means is not known here.
 """
 
 import re
@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-_TITLE = re.compile(r"^(?P<prefix>.*?)={3,} ?(?P<title>[A-Z][A-Za-z -]*\bResults?\b[A-Za-z -]*?) ?={3,}\W*$")
-_RULE = re.compile(r"^\W*={10,}\W*$")
-_SECTION = re.compile(r"^\W*-{2,}\s*(?P<name>[^-].*?)\s*-{2,}\W*$")
-_LINE = re.compile(r"^\W{0,4}(?P<label>[A-Za-z][^:]{0,90}?)\s*:(?:\s+(?P<value>\S.*?))?\s*$")
+_TITLE = re.compile(r"={3,} ?(?P<title>[A-Z][A-Za-z -]{0,60}?) ?={3,}")
+_LINE = re.compile(r"^\W{0,4}(?P<label>[A-Za-z][^:]{0,90}?)\s*:(?:\s+(?P<value>\S.*))?$")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_FRAME = " \t|>#*`│┃"
+_RULE_LENGTH_MIN = 10
+_LINE_LENGTH_MAX = 400
 _LINES_MAX = 200
 
 
@@ -47,7 +48,7 @@ def lines_of(text: str) -> list[str]:
 def find(text: str) -> list[Block]:
     """All of them, in order."""
     lines = lines_of(text)
-    titles = [(i, found) for i, line in enumerate(lines) if (found := _TITLE.match(line))]
+    titles = [(i, found) for i, line in enumerate(lines) if (found := _title(line)) and _opens(found)]
     blocks: list[Block] = []
     for number, (at, title) in enumerate(titles):
         limit = titles[number + 1][0] if number + 1 < len(titles) else len(lines)
@@ -56,30 +57,51 @@ def find(text: str) -> list[Block]:
     return blocks
 
 
+def _title(line: str) -> re.Match[str] | None:
+    """A title of results; the limit keeps a search in the longest line short."""
+    found = _TITLE.search(line) if len(line) <= _LINE_LENGTH_MAX and "Result" in line else None
+    return found if found and "Result" in found["title"] else None
+
+
+def _opens(title: re.Match[str]) -> bool:
+    """``Text Result`` and ``Audio Result`` are parts of a block."""
+    return any(word in title["title"] for word in ("Serving", "Benchmark", "Steady"))
+
+
+def _is_rule(line: str) -> bool:
+    bare = line.strip(_FRAME)
+    return len(bare) >= _RULE_LENGTH_MIN and set(bare) == {"="}
+
+
+def _section(line: str) -> str | None:
+    """``------Time to First Token------``."""
+    bare = line.strip(_FRAME)
+    name = bare.strip("-").strip()
+    return name if name and bare.startswith("--") and bare.endswith("--") else None
+
+
 def _block(lines: Sequence[str], at: int, title: re.Match[str], before: Sequence[str]) -> Block:
-    strip = _stripper(title["prefix"])
+    strip = _Stripper(title.string[: title.start()])
     entries: list[Entry] = []
     section: str | None = None
+    of_text = True
     for i in range(at + 1, len(lines)):
         line = strip(lines[i])
         if line is None:
             continue
-        if _RULE.match(line):
+        if _is_rule(line):
             return Block(title["title"], at + 1, i + 1, tuple(entries), closed=True, before=tuple(before))
-        named = _SECTION.match(line)
-        section = named["name"] if named else section
-        entries += [] if named else _entries(line, section)
+        part, named = _title(line), _section(line)
+        of_text = part["title"].startswith("Text") if part else of_text
+        section = named or section
+        entries += _entries(line, section) if of_text and not named else []
     return Block(title["title"], at + 1, len(lines), tuple(entries), closed=False, before=tuple(before))
 
 
 def _entries(line: str, section: str | None) -> Iterator[Entry]:
-    found = _LINE.match(line)
+    found = _LINE.match(line.rstrip()) if len(line) <= _LINE_LENGTH_MAX else None
     if found and found["value"]:
         yield Entry(" ".join(found["label"].split()), found["value"], section)
-
-
-def _stripper(prefix: str) -> "_Stripper":
-    return _Stripper(prefix)
 
 
 class _Stripper:

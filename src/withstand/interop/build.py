@@ -177,6 +177,9 @@ class RunBuilder:
         exact = values.number(value)
         if exact is None:
             self.leave(said, _why_illegible(value))
+        elif abs(exact) > values.LARGEST:
+            self.leave(said, f"no measurement is as large as {exact:.3g}.")
+            return None
         return exact
 
     def _keep_first(self, kept: dict[str, float], name: str, value: float, said: str) -> None:

@@ -4,13 +4,17 @@ Python's own parser is used on purpose: peers write bare ``Infinity`` and ``NaN`
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import msgspec
 
 _TRIES_MAX = 2000
 """Places of a log at which a JSON value is looked for in vain, before the search is given up."""
+_GLANCE = 40
+_BEGUN = re.compile(r"^[\[{]\s*(?:[\"\[{]|$)")
+"""So begins JSON, and not ``[INFO]`` or ``{'a': 1}`` of a log."""
 _DECODER = json.JSONDecoder()
 
 
@@ -23,6 +27,17 @@ class Document(msgspec.Struct, frozen=True):
     end: int
 
 
+class Damage(msgspec.Struct, frozen=True):
+    """Where a JSON value begins and cannot be read to its end."""
+
+    position: str
+    head: str
+    start: int
+
+
+_Item = TypeVar("_Item", Document, Damage)
+
+
 def whole(text: str) -> Document | None:
     """The text as one JSON value."""
     try:
@@ -32,33 +47,38 @@ def whole(text: str) -> Document | None:
     return Document("", value, 0, len(text)) if isinstance(value, dict | list) else None
 
 
-def scattered(text: str) -> list[Document]:
+class Scattered(msgspec.Struct, frozen=True):
+    """What was found in a text, and the lines at which something began like JSON and was none."""
+
+    documents: list[Document]
+    damaged: list[Damage]
+
+
+def scattered(text: str) -> Scattered:
     """Every JSON object or list that begins a line: JSON lines, concatenated objects, results in a log."""
-    found = []
-    at = tries = 0
-    while tries < _TRIES_MAX:
-        at = _next_start(text, at)
-        if at < 0:
-            break
+    found: list[Document] = []
+    damaged: list[Damage] = []
+    at = _next_start(text, 0)
+    while at >= 0 and len(damaged) < _TRIES_MAX:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            tries += 1
-            at = _next_line(text, at)
-            continue
-        if _ends_well(text, end):
-            found.append(Document("", value, at, end))
-        at = end
-    return list(_placed(text, found))
+            damaged.append(Damage("", text[at : at + _GLANCE], at))
+            end = _next_line(text, at)
+        else:
+            if _ends_well(text, end):
+                found.append(Document("", value, at, end))
+        at = _next_start(text, end)
+    return Scattered(list(_placed(text, found)), [d for d in _placed(text, damaged) if _BEGUN.match(d.head)])
 
 
-def _placed(text: str, documents: list[Document]) -> Iterator[Document]:
+def _placed(text: str, items: Iterable[_Item]) -> Iterator[_Item]:
     """With line numbers; counted once along the text."""
     line, at = 1, 0
-    for document in documents:
-        line += text.count("\n", at, document.start)
-        at = document.start
-        yield msgspec.structs.replace(document, position=f"line {line}")
+    for item in items:
+        line += text.count("\n", at, item.start)
+        at = item.start
+        yield msgspec.structs.replace(item, position=f"line {line}")
 
 
 def _next_start(text: str, at: int) -> int:

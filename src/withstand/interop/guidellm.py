@@ -52,12 +52,13 @@ def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
     version = values.text(values.mapping(value.get("metadata")).get("guidellm_version"))
     listed = [(i, item) for i, item in enumerate(value["benchmarks"]) if _metrics(item)]
     return [
-        _run(item, place.at(f"benchmarks[{i}]").builder("GuideLLM JSON", "GuideLLM", version), value)
+        run_of(item, place.at(f"benchmarks[{i}]").builder("GuideLLM JSON", "GuideLLM", version), value)
         for i, item in listed
     ]
 
 
-def _run(item: Mapping[str, Any], run: RunBuilder, report: Mapping[str, Any]) -> ImportedRun:
+def run_of(item: Mapping[str, Any], run: RunBuilder, report: Mapping[str, Any]) -> ImportedRun:
+    """One benchmark; ``report`` is the file that it stands in."""
     metrics = _metrics(item)
     _counts(run, item, metrics)
     for key, (name, scale) in _STATS.items():
@@ -83,6 +84,7 @@ def _spread(run: RunBuilder, name: str, distribution: Mapping[str, Any], scale: 
     percentiles = values.mapping(distribution.get("percentiles"))
     flat = {_PERCENTILES.get(key, key): value for key, value in percentiles.items()}
     flat |= {"mean": distribution.get("mean"), "std": distribution.get("std_dev")}
+    flat |= {"median": distribution.get("median")}
     flat |= {"min": distribution.get("min"), "max": distribution.get("max")}
     if distribution.get("count") != 0:
         run.of(name, distribution.get("count"))

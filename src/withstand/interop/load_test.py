@@ -20,7 +20,7 @@ _COLUMN = re.compile(r"^(?P<metric>TTFT|Total|Lat|TPOT|ITL) (?P<stat>p\d+)$")
 _METRICS = {"ttft": "ttft", "latency": "e2el", "lat": "e2el", "total": "e2el", "tpot": "tpot", "itl": "itl"}
 _LOADS = {"Concurrency": "max_concurrency", "Prompt Tokens": "input_tokens"}
 _TARGETS = frozenset({"Target RPS", "Rate (req/s)"})
-_TARGET = re.compile(r"^\W*(?:\*\*)?Model(?:\*\*)?\W+(?P<model>[\w./-]+)", re.MULTILINE)
+_MODEL = re.compile(r"^[^\w\n]{0,8}Model[^\w\n]{1,12}(?P<model>[\w./-]+)", re.MULTILINE)
 _OF = re.compile(r"^(?P<ok>\d+)\s*/\s*(?P<all>\d+)$")
 
 
@@ -61,7 +61,7 @@ def _csv_conditions(run: RunBuilder, row: Mapping[str, str]) -> None:
 
 def read_tables(tables: Iterable[Table], text: str, place: Place) -> list[ImportedRun]:
     """One run a row of every table of results by load."""
-    model = _TARGET.search(text)
+    model = _MODEL.search(text)
     runs: list[ImportedRun] = []
     for table in tables:
         if _is_result(table.header):

@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_NUMBER = r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _CELL = re.compile(rf"^[~≈]?(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%µ/]*)[^\w.,%-]*$")
-_PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD|TODO)\s*%?$")
+_PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD)\s*%?$")
 _ABSENT = frozenset({"", "n/a", "na", "nan", "null", "none", "-", "–", "—", "not set"})  # noqa: RUF001  dashes of tables
 _UNLIMITED = frozenset({"inf", "infinity", "+inf", "infinite"})
 _DIGITS_MAX = 40
+LARGEST = 1e15
+"""No count, time or rate of a benchmark is larger."""
 
 
 def number(value: object) -> float | None:
@@ -39,7 +41,7 @@ def _finite(value: float) -> float | None:
 def split_unit(text: str) -> tuple[float, str] | None:
     """``"406ms"`` → (406.0, "ms"); ``"100%"`` → (100.0, "%"). None = no number."""
     found = _CELL.match(text.strip())
-    if not found or not any(c.isdigit() for c in found["number"]) or len(found["number"]) > _DIGITS_MAX:
+    if not found or len(found["number"]) > _DIGITS_MAX:
         return None
     value = _finite(float(found["number"].replace(",", "")))
     return None if value is None else (value, found["unit"])
@@ -48,7 +50,7 @@ def split_unit(text: str) -> tuple[float, str] | None:
 def whole(value: object) -> int | None:
     """A count: not negative, no fraction."""
     exact = number(value)
-    return int(exact) if exact is not None and exact >= 0 and exact == int(exact) else None
+    return int(exact) if exact is not None and 0 <= exact <= LARGEST and exact == int(exact) else None
 
 
 def text(value: object) -> str | None:
@@ -75,7 +77,7 @@ def is_absent(value: object) -> bool:
 
 def is_placeholder(value: object) -> bool:
     """``xxx.xx`` and its kin: a template's blank."""
-    return isinstance(value, str) and bool(_PLACEHOLDER.match(value.strip()))
+    return isinstance(value, str) and len(value) < _DIGITS_MAX and bool(_PLACEHOLDER.match(value.strip()))
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 def charts_json(summary: Summary, series: Sequence[StageSeries], bytes_max: int) -> str:
     """``series`` holds the charts of the summary's stages, in their order."""
     pairs = list(zip(summary.stages, series, strict=True))
-    for divisor in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48):
+    for divisor in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
         document = {"stages": [_stage(stage, drawn, divisor) for stage, drawn in pairs]}
         encoded = msgspec.json.encode(finite(document))
         if len(encoded) <= bytes_max:

@@ -25,6 +25,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "stages": html_tables.stages(summary),
         "client": html_client.client(summary),
         "percentiles": html_tables.percentiles(summary),
+        "tokens": html_tables.tokens(summary),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),
     }
