@@ -166,6 +166,6 @@
   guarded(async () => {
     const scale = radioSet(state, "scale", "lines", { auto: "auto", linear: "linear", log: "log" }, paint);
     document.getElementById("selector").append(node("fieldset", {}, node("legend", { textContent: "sides" }), ...sides.map(sideBox)), scale);
-    await start(repaint, ".metric, #doubts details, #method details");
+    await start(repaint, "#doubts details, #method details");
   });
 })();
