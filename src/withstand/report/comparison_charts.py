@@ -13,6 +13,7 @@ from withstand.report import comparison_words as words
 from withstand.report.charts import escaped_json, short
 from withstand.report.comparison_words import Listed, Notes
 from withstand.report.json import finite
+from withstand.report.numbers import signed_percent
 
 
 def comparison_charts(comparison: Comparison, metrics: Sequence[Listed], bytes_max: int) -> str:
@@ -70,7 +71,7 @@ def _cell(row: Row, side: int, notes: Notes) -> list[Any]:
 
 
 def _verdict(row: Row, difference: Difference) -> str:
-    return f"{words.verdict(row, difference)}, {words.signed_percent(difference.percent)}"
+    return f"{words.verdict(row, difference)}, {signed_percent(difference.percent)}"
 
 
 def _references(notes: Notes, sentences: Iterable[str]) -> list[int]:

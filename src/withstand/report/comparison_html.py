@@ -18,7 +18,8 @@ _TABLES_BYTES_MAX = 110_000
 def comparison_html(comparison: Comparison, decisions: Sequence[Decision], now: str) -> str:
     """The whole page."""
     metrics = words.listed(comparison)
-    tables = [comparison_tables.metric(comparison, one, opened=place < 4) for place, one in enumerate(metrics)]
+    opened = words.opened(metrics)
+    tables = [comparison_tables.metric(comparison, one, opened=one in opened) for one in metrics]
     shown = _fitting(tables)
     written = {
         "title": joined(f"{words.title(comparison)} · withstand"),

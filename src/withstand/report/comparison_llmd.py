@@ -44,7 +44,9 @@ def comparison_llmd(comparison: Comparison, now: str) -> str:
     """One line a report."""
     experiment = _digest(now, *(source for side in comparison.sides for source in side.sources))
     reports = [
-        _report(comparison, group, side, experiment) for group in comparison.groups for side in range(len(comparison.sides))
+        _report(comparison, group, side, experiment)
+        for group in comparison.groups
+        for side in range(len(comparison.sides))
     ]
     return "".join(f"{msgspec.json.encode(finite(report)).decode()}\n" for report in reports)
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from withstand.compare.shape import Comparison, Decision, Group, Row
+from withstand.compare.shape import Comparison, Decision, Group, Row, Side, Unmatched
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import HEADLINE, Listed, Notes
+from withstand.report.comparison_words import Listed, Notes
 from withstand.report.markdown import escaped
 from withstand.report.numbers import UNKNOWN, counted, signed_percent
 from withstand.report.standing import Heard
 
-_OPEN_MAX = 4
-"""Metrics that are not folded away."""
 _DOUBTS_MAX = 3
 
 
@@ -18,7 +16,7 @@ def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], n
     """The whole text, with a newline at its end."""
     notes = Notes()
     metrics = words.listed(comparison)
-    opened = [one for one in metrics if one.metric in HEADLINE][:_OPEN_MAX] or metrics[:_OPEN_MAX]
+    opened = words.opened(metrics)
     folded = [one for one in metrics if one not in opened]
     parts = [
         f"### {escaped(words.title(comparison))}",
@@ -85,7 +83,7 @@ def _table(comparison: Comparison, metric: Listed, notes: Notes) -> Iterator[str
 def _row(comparison: Comparison, group: Group, row: Row, decimals: int, notes: Notes) -> Iterator[str]:
     yield escaped(group.label) + _marks(notes, words.reservations(row))
     for side, cell in enumerate(row.cells):
-        yield words.value(row, cell.value, decimals) + _marks(notes, words.cell_doubts(comparison, row, side))
+        yield words.value(row, cell.value, decimals) + _marks(notes, words.cell_doubts(row, side))
     yield escaped(words.fastest(comparison, row))
     yield words.faster_by(row)
     yield from (_difference(row, side) for side in range(1, len(row.cells)))
@@ -110,16 +108,17 @@ def _noted(notes: Notes) -> list[str]:
 
 
 def _conditions(comparison: Comparison) -> list[str]:
-    lines = [f"- {name}: {text}" for name, text in _told(words.shared_conditions(comparison.groups))]
-    for place, side in enumerate(comparison.sides):
-        kind = "facts" if side.facts else "aggregates only"
-        facts = [side.model or "model unknown", side.tool, kind, ", ".join(side.sources)]
-        mark = " (baseline)" if place == 0 else ""
-        lines.append(f"- **{escaped(side.label)}**{mark}: {escaped('; '.join(facts))}")
-    for lost in comparison.unmatched:
-        lines.append(f"- Not compared: {escaped(comparison.sides[lost.side].label)}, {escaped(f'{lost.what}: {lost.why}')}")
+    shared = words.shared_conditions(comparison.groups)
+    lines = [f"- {escaped(name)}: {escaped(text)}" for name, text in shared.items()]
+    lines += [_side(place, side) for place, side in enumerate(comparison.sides)]
+    lines += [_lost(comparison.sides[lost.side].label, lost) for lost in comparison.unmatched]
     return ["\n".join(lines)]
 
 
-def _told(conditions: dict[str, str]) -> Iterator[tuple[str, str]]:
-    yield from ((escaped(name), escaped(text)) for name, text in conditions.items())
+def _side(place: int, side: Side) -> str:
+    facts = [side.model or "model unknown", side.tool, "facts" if side.facts else "aggregates only", *side.sources]
+    return f"- **{escaped(side.label)}**{'' if place else ' (baseline)'}: {escaped('; '.join(facts))}"
+
+
+def _lost(label: str, lost: Unmatched) -> str:
+    return f"- Not compared: {escaped(f'{label}, {lost.what}: {lost.why}')}"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from withstand.compare.shape import Cell, Comparison, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.comparison_charts import kind_of
-from withstand.report.comparison_tables import swatch
 from withstand.report.comparison_words import Listed
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag
@@ -24,7 +23,7 @@ _LINES = (
     ("Time per output token", (("tpot.p50", "tpot.p90"), ("tpot.p50", "tpot.p99"), ("tpot.mean", "tpot.p99"))),
     ("Request throughput", (("request_throughput",),)),
 )
-"""Of each the first choice of which anything is there."""
+"""Of each the choice of which most is there, earlier ones first."""
 _TITLES = {"rate": "Against offered rate", "concurrency": "Against concurrency"}
 
 
@@ -47,7 +46,7 @@ def _block(kind: str, groups: Sequence[Group], known: dict[str, Listed]) -> Mark
 
 def _line_figures(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
     for title, choices in _LINES:
-        chosen = next((found for choice in choices if (found := [key for key in choice if key in there])), [])
+        chosen = max(([key for key in choice if key in there] for choice in choices), key=len)
         if chosen:
             first = known[chosen[0]].first
             styles = " solid, ".join(words_of(key) for key in chosen) + (" dashed" if len(chosen) > 1 else "")
@@ -86,7 +85,10 @@ def _panel(comparison: Comparison, group: Group, chosen: Sequence[str]) -> Marku
     rows = [row for key in chosen for row in group.rows if row.metric == key]
     work = words.work(group)
     caption = tag("caption", tag("b", group.label), tag("span", f" {work}", class_="note") if work else Markup())
-    head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in ("Metric", "Side", "", "Value"))), class_="unseen")
+    headings = [
+        tag("th", text, scope="col", class_=f"of-{text.lower()}") for text in ("Metric", "Side", "Bar", "Value")
+    ]
+    head = tag("thead", tag("tr", *headings))
     bodies = [tag("tbody", *_bars(comparison, row)) for row in rows]
     return scrollable(tag("table", caption, head, *bodies, class_="bars"), group.label)
 
@@ -95,10 +97,22 @@ def _bars(comparison: Comparison, row: Row) -> Iterator[Markup]:
     most = max((end for cell in row.cells for end in _ends(cell)), default=0.0)
     decimals = decimals_of(cell.value for cell in row.cells)
     for place, cell in enumerate(row.cells):
-        title = tag("th", row.title, tag("span", f" {words.unit(row)}", class_="unit"), scope="rowgroup", rowspan=str(len(row.cells)))
+        title = tag(
+            "th",
+            row.title,
+            tag("span", f" {words.unit(row)}", class_="unit"),
+            scope="rowgroup",
+            rowspan=str(len(row.cells)),
+        )
         name = tag("th", comparison.sides[place].label, scope="row", class_="who")
         value = tag("td", words.value(row, cell.value, decimals), class_="best" if row.fastest == place else "")
-        yield tag("tr", title if place == 0 else Markup(), name, tag("td", _bar(place, cell, most), class_="bar"), value)
+        yield tag(
+            "tr",
+            title if place == 0 else Markup(),
+            name,
+            tag("td", tag("span", _bar(place, cell, most), class_="track")),
+            value,
+        )
 
 
 def _ends(cell: Cell) -> list[float]:
@@ -114,4 +128,6 @@ def _bar(place: int, cell: Cell, most: float) -> Markup:
     if ends is None or ends.low is None or ends.high is None:
         return length
     left, width = 100 * max(ends.low, 0.0) / most, 100 * (ends.high - max(ends.low, 0.0)) / most
-    return joined(length, tag("i", class_="whisker", style=f"left: {left:.1f}%; width: {width:.1f}%", aria_hidden="true"))
+    return joined(
+        length, tag("i", class_="whisker", style=f"left: {left:.1f}%; width: {width:.1f}%", aria_hidden="true")
+    )

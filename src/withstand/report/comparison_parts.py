@@ -51,7 +51,7 @@ def _side(place: int, side: Side) -> Markup:
 
 def doubts(comparison: Comparison) -> Markup:
     """Each kind once, what was remarked on conditions, and how much could not be compared."""
-    items = [doubt_item(doubt, "place") for doubt in words.doubts(comparison)]
+    items = [doubt_item(doubt) for doubt in words.doubts(comparison)]
     items += [_remark("conditions", sentence, ", ".join(at)) for sentence, at in words.remarks(comparison).items()]
     if comparison.unmatched:
         items.append(_unmatched(comparison))
@@ -69,7 +69,9 @@ def _remark(kind: str, sentence: str, where: str) -> Markup:
 
 def _unmatched(comparison: Comparison) -> Markup:
     lost = comparison.unmatched
-    items = [tag("li", tag("b", comparison.sides[one.side].label), f" {one.what}: {one.why}") for one in lost[:_LISTED_MAX]]
+    items = [
+        tag("li", tag("b", comparison.sides[one.side].label), f" {one.what}: {one.why}") for one in lost[:_LISTED_MAX]
+    ]
     more = len(lost) - len(items)
     items += [tag("li", f"and {more:,} more")] if more else []
     return tag(
@@ -92,7 +94,13 @@ def decisions(given: Sequence[Decision]) -> Markup:
 
 def _decision(one: Decision) -> Markup:
     winner = tag("b", one.winner) if one.winner else tag("span", "nothing can be concluded", class_="unknown")
-    return tag("tr", tag("th", one.wins_for, scope="row"), tag("td", winner), tag("td", one.evidence), tag("td", one.doubt or ""))
+    return tag(
+        "tr",
+        tag("th", one.wins_for, scope="row"),
+        tag("td", winner),
+        tag("td", one.evidence),
+        tag("td", one.doubt or ""),
+    )
 
 
 def conditions(comparison: Comparison) -> Markup:
@@ -108,14 +116,17 @@ def _equal(groups: Sequence[Group]) -> Markup:
     rows = [joined(tag("dt", name), tag("dd", text)) for name, text in shared.items()]
     for group in groups:
         own = [f"{name} {text}" for name, text in group.conditions.items() if name not in shared]
-        own += [words.work(group)] if words.work(group) else []
+        own += [work] if "answered" in (work := words.work(group)) else []
         rows += [joined(tag("dt", group.label), tag("dd", ", ".join(own)))] if own else []
     return tag("dl", *rows, class_="tree") if rows else tag("p", "The files tell of none.", class_="lead")
 
 
 def _sources(sides: Sequence[Side]) -> Iterator[Markup]:
     for side in sides:
-        shown = [*side.sources[:_LISTED_MAX], *([f"and {len(side.sources) - _LISTED_MAX} more"] * (len(side.sources) > _LISTED_MAX))]
+        shown = [
+            *side.sources[:_LISTED_MAX],
+            *([f"and {len(side.sources) - _LISTED_MAX} more"] * (len(side.sources) > _LISTED_MAX)),
+        ]
         yield joined(tag("dt", side.label), tag("dd", ", ".join(shown)))
 
 

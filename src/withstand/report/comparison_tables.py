@@ -1,4 +1,4 @@
-"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by, interval, verdict."""
+"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict."""
 
 from collections.abc import Sequence
 
@@ -87,8 +87,13 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
 def _head(comparison: Comparison, unit: str) -> Markup:
     baseline, *others = [side.label for side in comparison.sides]
     sides = [_side_heading(place, side.label, unit) for place, side in enumerate(comparison.sides)]
-    against = [tag("th", f"{other} against {baseline}", tag("span", "95 %", class_="unit"), scope="col") for other in others]
-    fastest = [tag("th", "Fastest", scope="col"), tag("th", "Faster by", tag("span", "%", class_="unit"), scope="col")]
+    against = [
+        tag("th", f"{other} against {baseline}", tag("span", "95 %", class_="unit"), scope="col") for other in others
+    ]
+    fastest = [
+        tag("th", "Fastest", scope="col", class_="who"),
+        tag("th", "Faster by", tag("span", "%", class_="unit"), scope="col"),
+    ]
     return tag("thead", tag("tr", tag("th", "Load", scope="col"), *sides, *fastest, *against))
 
 
@@ -108,19 +113,21 @@ def _row(comparison: Comparison, pair: tuple[Group, Row], decimals: int, notes: 
     load = tag(
         "th", group.label, _marks(notes, words.reservations(row)), tag("small", work) if work else Markup(), scope="row"
     )
-    values = [_value(comparison, row, side, decimals, notes) for side in range(len(row.cells))]
+    values = [_value(row, side, decimals, notes) for side in range(len(row.cells))]
     winner = joined(swatch(row.fastest), words.fastest(comparison, row)) if row.fastest is not None else UNKNOWN
     fastest = [tag("td", winner, class_="who"), tag("td", words.faster_by(row))]
     against = [_against(row, row.differences[side]) for side in range(1, len(row.cells))]
     return tag("tr", load, *values, *fastest, *against)
 
 
-def _value(comparison: Comparison, row: Row, side: int, decimals: int, notes: Notes) -> Markup:
+def _value(row: Row, side: int, decimals: int, notes: Notes) -> Markup:
     cell = row.cells[side]
     ends = words.interval(row, cell.interval, decimals)
-    marks = _marks(notes, words.cell_doubts(comparison, row, side))
+    marks = _marks(notes, words.cell_doubts(row, side))
     shown = words.value(row, cell.value, decimals)
-    return tag("td", shown, marks, tag("small", ends) if ends else Markup(), class_="best" if row.fastest == side else "")
+    return tag(
+        "td", shown, marks, tag("small", ends) if ends else Markup(), class_="best" if row.fastest == side else ""
+    )
 
 
 def _against(row: Row, difference: Difference | None) -> Markup:
@@ -129,8 +136,8 @@ def _against(row: Row, difference: Difference | None) -> Markup:
     ends = words.difference_interval(difference) or "no interval"
     chance = f", p {difference.chance:.2g}" if difference.chance is not None else ""
     verdict = tag("b", words.verdict(row, difference))
-    small = tag("small", f"{signed_percent(difference.percent)} ({ends}{chance})")
-    return tag("td", verdict, small, class_=_CLASSES[difference.verdict])
+    size = tag("small", tag("span", f"{signed_percent(difference.percent)}{chance}"), " ", tag("span", f"({ends})"))
+    return tag("td", verdict, size, class_=_CLASSES[difference.verdict])
 
 
 def _marks(notes: Notes, sentences: Sequence[str]) -> Markup:

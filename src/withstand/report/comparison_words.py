@@ -13,20 +13,21 @@ from withstand.metrics.summary import Interval
 from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
 from withstand.report.standing import Heard, gathered
 
+FIRST = ("ttft.mean", "tpot.mean", "itl.mean", "output_throughput")
+"""What is shown without being asked for."""
 HEADLINE = (
-    "ttft.mean",
+    *FIRST,
+    "request_throughput",
+    "e2el.mean",
+    "success_rate",
     "ttft.p50",
     "ttft.p90",
     "ttft.p99",
-    "tpot.mean",
-    "itl.mean",
-    "e2el.mean",
+    "tpot.p50",
     "e2el.p50",
-    "output_throughput",
-    "request_throughput",
-    "success_rate",
+    "e2el.p99",
 )
-"""What a reader looks for first, in this order."""
+"""What a reader looks for, in this order."""
 
 FORCED = "Forced: conditions differ, and the user insisted. What differs may explain every difference below."
 _NAMED_MAX = 3
@@ -70,6 +71,11 @@ def title(comparison: Comparison) -> str:
     if len(others) > _NAMED_MAX:
         return f"{first} vs. {counted(len(others), 'other')}"
     return " vs. ".join([first, *others])
+
+
+def opened(metrics: Sequence[Listed]) -> list[Listed]:
+    """Those that are shown without being asked for, never none."""
+    return [one for one in metrics if one.metric in FIRST] or list(metrics[: len(FIRST)])
 
 
 def listed(comparison: Comparison) -> list[Listed]:
@@ -141,10 +147,9 @@ def reservations(row: Row) -> list[str]:
     return [sentence for sentence in (row.remark, *longer) if sentence]
 
 
-def cell_doubts(comparison: Comparison, row: Row, side: int) -> list[str]:
+def cell_doubts(row: Row, side: int) -> list[str]:
     """What stands beside one side's value."""
-    label = comparison.sides[side].label
-    return [f"{label}: {doubt.sentence}" for doubt in row.cells[side].doubts]
+    return [doubt.sentence for doubt in row.cells[side].doubts]
 
 
 def work(group: Group) -> str:

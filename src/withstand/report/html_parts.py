@@ -67,8 +67,8 @@ def doubts_section(items: Sequence[Markup]) -> Markup:
     return tag("section", tag("h2", "Doubts"), tag("div", listed, class_="body"), id="doubts")
 
 
-def doubt_item(doubt: Heard, place: str) -> Markup:
-    """One kind of doubt; ``place`` is the noun for where it was seen."""
+def doubt_item(doubt: Heard, place: str = "") -> Markup:
+    """One kind of doubt; ``place`` is the noun for where it was seen, where names alone do not tell."""
     first, *others = doubt.cases
     kind = doubt.kind.replace("_", " ")
     label = f"{kind}, blocks the headline" if doubt.blocking else kind
@@ -86,7 +86,8 @@ def doubt_item(doubt: Heard, place: str) -> Markup:
 def _places(names: Sequence[str], place: str) -> Markup:
     if not names:
         return Markup()
-    return tag("p", f"{place.capitalize()}{'s' if len(names) > 1 else ''} {', '.join(names)}", class_="where")
+    noun = f"{place.capitalize()}{'s' if len(names) > 1 else ''} " if place else ""
+    return tag("p", f"{noun}{', '.join(names)}", class_="where")
 
 
 def _alike(cases: Sequence[Case], place: str) -> Markup:
@@ -95,7 +96,11 @@ def _alike(cases: Sequence[Case], place: str) -> Markup:
         return Markup()
     items = [tag("li", tag("b", ", ".join(case.stages)), " ", case.sentence) for case in cases]
     more = sum(len(case.stages) for case in cases)
-    return tag("details", tag("summary", f"Alike in {counted(more, f'more {place}')}"), tag("ul", *items))
+    return tag(
+        "details",
+        tag("summary", f"Alike in {counted(more, f'more {place}' if place else 'more place')}"),
+        tag("ul", *items),
+    )
 
 
 def key_figures(summary: Summary) -> Markup:

@@ -129,13 +129,13 @@
     const [across, up] = element.dataset.metrics.split(" ").map((key) => metrics[key]);
     if (!across || !up) return missing(NOT_DRAWN);
     const { places } = placesOf(kind);
-    const named = shown().length * places.length <= LABELS_MAX;
-    const traces = shown().map((side) => {
+    const named = places.length <= LABELS_MAX / 2;
+    const traces = shown().map((side, place) => {
       const marks = marksOf(up, side, places).filter((mark) => known(across.rows[mark.index]?.[side][0]));
       const trace = lineTrace(up, side, marks, "solid");
       return {
-        ...trace, x: marks.map((mark) => across.rows[mark.index][side][0]), mode: named ? "lines+markers+text" : "lines+markers",
-        text: marks.map((mark) => (mark.apart ? "inf" : mark.at.toLocaleString("en"))), textposition: "top center", textfont: { size: 10 },
+        ...trace, x: marks.map((mark) => across.rows[mark.index][side][0]), mode: named && place === 0 ? "lines+markers+text" : "lines+markers",
+        text: marks.map((mark) => (mark.apart ? "inf" : mark.at.toLocaleString("en"))), textposition: "top left", textfont: { size: 10 },
       };
     }).filter((trace) => trace.x.length);
     if (!traces.length) return missing("No side that is shown has both metrics.");
@@ -166,6 +166,6 @@
   guarded(async () => {
     const scale = radioSet(state, "scale", "lines", { auto: "auto", linear: "linear", log: "log" }, paint);
     document.getElementById("selector").append(node("fieldset", {}, node("legend", { textContent: "sides" }), ...sides.map(sideBox)), scale);
-    await start(repaint, ".metric, #doubts details, #method details");
+    await start(repaint, "#doubts details, #method details");
   });
 })();

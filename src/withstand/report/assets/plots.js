@@ -38,7 +38,7 @@ const Plots = (() => {
   function layoutOf(height, axes) {
     const axis = {
       gridcolor: style("--grid"), linecolor: style("--hairline"), zeroline: false, automargin: true, ticks: "",
-      separatethousands: true, title: { standoff: 8 }, fixedrange: false,
+      separatethousands: true, exponentformat: "none", title: { standoff: 8 }, fixedrange: false,
     };
     return {
       height, margin: { l: 44, r: 12, t: 8, b: 34 }, hovermode: "closest", showlegend: false, separators: ".,",
