@@ -1,17 +1,20 @@
-"""From a run folder, whole or cut short, to its summary: what ``withstand report`` shows."""
+"""From a run folder, whole or cut short, or another tool's file, to its summary: what ``withstand report`` shows."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from withstand import __version__
+from withstand.interop import ImportedRun, read_path
+from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.metrics.context import StageContext
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.client import run_line
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import, still_runs
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
@@ -31,6 +34,10 @@ class Loaded(msgspec.Struct, frozen=True):
     about: About
     damaged_lines: int = 0
     """Lines of the record files that could not be read."""
+    imported: tuple[ImportedRun, ...] = ()
+    """What of it came from other tools' files, with all that has no place in a summary."""
+    notices: tuple[str, ...] = ()
+    """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
 
 class Loader:
@@ -83,12 +90,12 @@ def load_run(path: Path) -> Loaded:
 
 
 def load_runs(paths: Sequence[Path]) -> Loaded:
-    """One run, or the stages of several side by side, each named after its folder.
+    """One run or result file, or the stages of several side by side, each named after its folder or file.
 
     Raises:
-        WithstandError: a path is no run folder, or is damaged.
+        WithstandError: a path is neither, or is damaged.
     """
-    runs = [load_run(path) for path in paths]
+    runs = [load_run(path) if is_run_folder(path) else load_imported(path) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [path.resolve().name for path in paths]
@@ -108,7 +115,45 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
     partial = [f"{name}: {run.summary.partial}" for name, run in pairs if run.summary.partial]
     summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None)
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
-    return Loaded(summary, series, about, damaged_lines=sum(run.damaged_lines for run in runs))
+    return Loaded(
+        summary,
+        series,
+        about,
+        damaged_lines=sum(run.damaged_lines for run in runs),
+        imported=tuple(imported for run in runs for imported in run.imported),
+        notices=tuple(notice for run in runs for notice in run.notices),
+    )
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is a run of ours, whole or damaged; what is not there would be one."""
+    return (path / "run.json").exists() or not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def load_imported(path: Path) -> Loaded:
+    """A result file or folder of another tool, or what ``withstand import`` has made of one.
+
+    Raises:
+        WithstandError: it holds no result that is known.
+    """
+    imported = open_import(path) if is_import(path) else read_path(path)
+    runs = imported.runs
+    refused = [f"Left out, {r.position or path.name}: {r.reason}" for r in imported.refused]
+    uncounted = sum(not can_be_stage(run) for run in runs)
+    if uncounted:
+        refused.append(
+            f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
+        )
+    about = About(
+        title=path.name,
+        created_utc=runs[0].conditions.date,
+        version=__version__,
+        plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
+        machine={},
+        client_error=None,
+        engine=runs[0].conditions.engine,
+    )
+    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))
 
 
 def _common(values: Sequence[str | None]) -> str | None:

@@ -22,7 +22,8 @@ class Interval(msgspec.Struct, frozen=True):
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over the requests (ITL: over the gaps) of a stage. ``percentiles`` has the keys p50 … p99."""
 
-    n: int
+    n: int | None
+    """None: somebody's aggregate that does not tell."""
     mean: float | None = None
     std: float | None = None
     """Of the population (numpy's default), as vLLM has it."""

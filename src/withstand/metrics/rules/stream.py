@@ -70,7 +70,12 @@ def _flushed_at_once(case: Case) -> Doubt | None:
 
 def _in_bursts(case: Case) -> Doubt | None:
     itl_ms, tpot_ms = median_of(case.summary.itl), median_of(case.summary.tpot)
-    if itl_ms is None or tpot_ms is None or case.summary.itl.n < _BURST_GAPS_MIN or itl_ms >= _BURST_SHARE * tpot_ms:
+    if (
+        itl_ms is None
+        or tpot_ms is None
+        or (case.summary.itl.n or 0) < _BURST_GAPS_MIN
+        or itl_ms >= _BURST_SHARE * tpot_ms
+    ):
         return None
     return Doubt(
         DoubtKind.HOP_BUFFERS,
