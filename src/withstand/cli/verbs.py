@@ -11,6 +11,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
+    "audit": ("withstand.cli.audit", "Say what may be concluded from results, ours or anybody's."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),

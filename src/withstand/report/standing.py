@@ -3,6 +3,7 @@
 The order of ``DoubtKind`` is that of the reader's interest: what we did wrong, what the server did, then the setting.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -60,11 +61,16 @@ class Standing(msgspec.Struct, frozen=True):
 
 def heard(summary: Summary) -> tuple[Heard, ...]:
     """Every doubt, gathered by kind; blocking ones first, then in the order of ``DoubtKind``."""
+    return gathered(_all_doubts(summary))
+
+
+def gathered(doubts: Iterable[tuple[Doubt, str | None]]) -> tuple[Heard, ...]:
+    """The same for any doubts, each with the name of what raised it; None = the whole."""
     said: dict[tuple[bool, DoubtKind], list[tuple[Doubt, str | None]]] = {}
-    for doubt, stage in _all_doubts(summary):
+    for doubt, stage in doubts:
         said.setdefault((doubt.blocking, doubt.kind), []).append((doubt, stage))
     order = sorted(said, key=lambda key: (not key[0], _LOUDNESS[key[1]]))
-    return tuple(_gathered(said[key]) for key in order)
+    return tuple(_one_kind(said[key]) for key in order)
 
 
 def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
@@ -72,7 +78,7 @@ def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
     return [*((doubt, None) for doubt in summary.doubts), *of_stages]
 
 
-def _gathered(said: list[tuple[Doubt, str | None]]) -> Heard:
+def _one_kind(said: list[tuple[Doubt, str | None]]) -> Heard:
     first = said[0][0]
     stages: dict[str, list[str]] = {}
     for doubt, stage in said:

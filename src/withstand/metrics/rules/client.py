@@ -63,7 +63,7 @@ def _moved(case: Case, limits: Mapping[str, float]) -> Iterator[str]:
         off: Off = getattr(case.summary.client_error, name, Off())
         for key, share in limits.items():
             value_ms, off_ms = shown.percentiles.get(key), getattr(off, key)
-            if value_ms is None or off_ms is None or shown.n < samples_needed(int(key[1:])):
+            if value_ms is None or off_ms is None or (shown.n or 0) < samples_needed(int(key[1:])):
                 continue
             if off_ms > max(_PROMISE_MS, share * value_ms):
                 yield f"{title} {key} ({number(value_ms)} ms) by up to {number(off_ms)} ms"
