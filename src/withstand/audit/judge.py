@@ -6,9 +6,9 @@ with a tok/s that is none, or when both leads fall; it stands in part when one o
 
 from collections.abc import Iterable, Sequence
 
-from withstand.audit.reach import TIMES, falls, unknown
+from withstand.audit.reach import OF_ALL_RUNS, TIMES, falls, unknown
 from withstand.audit.shape import Audit, Case, Claim, FileAudit, Finding, Standing, Subject
-from withstand.audit.words import listed
+from withstand.audit.words import CLAIM_TITLES, listed
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.quantiles import samples_needed
 
@@ -18,9 +18,10 @@ assert samples_needed(50) == _TELLING
 _LEADS = ((Claim.TTFT, Claim.E2EL), (Claim.TOKENS, Claim.REQUESTS))
 
 
-def judge(subject: Subject) -> Case:
-    """One run."""
-    findings = tuple(_finding(subject, claim) for claim in Claim if claim in subject.values)
+def judge(subject: Subject, of_all: tuple[Doubt, ...] = ()) -> Case:
+    """One run; ``of_all`` are doubts that it shares with the others of its file."""
+    doubts = (*subject.doubts, *of_all)
+    findings = tuple(_finding(subject, claim, doubts) for claim in Claim if claim in subject.values)
     return Case(
         name=subject.name,
         standing=_standing_of(findings, blocked=any(doubt.blocking for doubt in subject.doubts)),
@@ -29,12 +30,12 @@ def judge(subject: Subject) -> Case:
     )
 
 
-def _finding(subject: Subject, claim: Claim) -> Finding:
+def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding:
     value = subject.values[claim]
-    against = [doubt.kind.value for doubt in subject.doubts if claim in falls(doubt, capped=subject.capped)]
+    against = [doubt.kind.value for doubt in doubts if claim in falls(doubt, capped=subject.capped)]
     if against:
         return Finding(claim, value, Standing.FALLS, tuple(against))
-    unsure = [doubt.kind.value for doubt in subject.doubts if claim in unknown(doubt)]
+    unsure = [doubt.kind.value for doubt in doubts if claim in unknown(doubt)]
     if unsure or _of_too_few(subject, claim):
         return Finding(claim, value, Standing.UNKNOWN, tuple(unsure))
     return Finding(claim, value, Standing.STANDS)
@@ -70,7 +71,8 @@ def judge_file(
     path: str, form: str, subjects: Iterable[Subject], doubts: tuple[Doubt, ...], left_out: tuple[str, ...] = ()
 ) -> FileAudit:
     """A file from its runs: it falls with one of them, or with what only all of them show."""
-    cases = tuple(judge(subject) for subject in subjects)
+    of_all = tuple(doubt for doubt in doubts if doubt.kind in OF_ALL_RUNS)
+    cases = tuple(judge(subject, of_all) for subject in subjects)
     standing = _of_cases(cases, doubts)
     return FileAudit(
         path=path,
@@ -98,22 +100,52 @@ def unreadable(path: str, why: str) -> FileAudit:
 
 
 def _headline(cases: Sequence[Case], doubts: Sequence[Doubt]) -> str:
+    if len(cases) == 1:
+        return _of_one(cases[0])
     by_standing = {
         standing: [case.name for case in cases if case.standing is standing]
         for standing in (Standing.FALLS, Standing.PARTLY, Standing.UNKNOWN)
     }
     ends = (("does not stand", "do not stand"), ("stands in part", "stand in part"), ("cannot be known",) * 2)
     said = [_part(names, len(cases), end) for (_, names), end in zip(by_standing.items(), ends, strict=True) if names]
+    unsure = [case.name for case in cases if case.standing is Standing.STANDS and _leads_to_nothing(case)]
+    if unsure:
+        said.append(
+            _part(
+                unsure,
+                len(cases),
+                ("has a leading number that cannot be known", "have a leading number that cannot be known"),
+            )
+        )
     if any(doubt.blocking for doubt in doubts):
         said.append("what they say together does not hold")
     if not said:
-        return "Every number that leads here can be quoted." if cases else "Nothing was measured."
+        return "What leads here can be quoted." if cases else "Nothing was measured."
     return f"{said[0][0].upper()}{'; '.join(said)[1:]}."
 
 
+def _of_one(case: Case) -> str:
+    """Of a single run, claim by claim."""
+    ends = (
+        (Standing.FALLS, "does not stand", "do not stand"),
+        (Standing.UNKNOWN, "cannot be known", "cannot be known"),
+        (Standing.STANDS, "can be quoted", "can be quoted"),
+    )
+    said = []
+    for standing, one, several in ends:
+        titles = [CLAIM_TITLES[finding.claim] for finding in case.findings if finding.standing is standing]
+        if titles:
+            said.append(f"{', '.join(titles)} {one if len(titles) == 1 else several}")
+    return f"{'; '.join(said)}." if said else "It tells no number that leads."
+
+
+def _leads_to_nothing(case: Case) -> bool:
+    """One lead stands, and nobody can know the other."""
+    unsure = {finding.claim for finding in case.findings if finding.standing is Standing.UNKNOWN}
+    return any(claim in unsure for lead in _LEADS for claim in lead)
+
+
 def _part(names: Sequence[str], of: int, ends: tuple[str, ...]) -> str:
-    if of == 1:
-        return f"it {ends[0]}"
     end = ends[0] if len(names) == 1 else ends[1]
     return f"all {of} runs {end}" if len(names) == of else f"{len(names)} of {of} runs {end} ({listed(names)})"
 

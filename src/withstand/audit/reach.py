@@ -22,6 +22,10 @@ _PER_TOKEN: _Claims = frozenset({Claim.TPOT, Claim.TOKENS})
 _SURVIVORS: _Claims = EVERYTHING - {Claim.SUCCESS}
 
 
+OF_ALL_RUNS = frozenset({DoubtKind.NOT_STREAMED, DoubtKind.FLAT_THROUGHPUT})
+"""Raised by several runs together, these hold for each of them."""
+
+
 class Reach(msgspec.Struct, frozen=True):
     """What one doubt does: ``falls`` in any case, ``blocked`` where it is a blocking one, ``unknown`` else."""
 
@@ -43,6 +47,8 @@ _TABLE: Mapping[DoubtKind, Reach] = {
     DoubtKind.STOPPED_EARLY: Reach(unknown=_RATES),
     DoubtKind.RATE_NOT_ACHIEVED: Reach(falls=_QUEUE),
     DoubtKind.LATENCY_GROWS: Reach(falls=_QUEUE),
+    DoubtKind.QUEUE_OF_A_BURST: Reach(falls=_QUEUE),
+    DoubtKind.FLAT_THROUGHPUT: Reach(falls=_FIRST),
     DoubtKind.TOO_SHORT_TO_TELL: Reach(unknown=_RATES),
     DoubtKind.NOT_STREAMED: Reach(falls=_FIRST | {Claim.TPOT, Claim.ITL}),
     DoubtKind.HOP_BUFFERS: Reach(falls=frozenset({Claim.ITL})),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from withstand.audit.shape import Claim, Subject, Value
 from withstand.interop.checks import run_doubts
+from withstand.interop.checks.words import asked
 from withstand.interop.shape import ImportedRun, Stats
 from withstand.metrics.summary import Distribution, StageSummary
 
@@ -20,9 +21,9 @@ def of_import(run: ImportedRun, name: str) -> Subject:
     """A stranger's run."""
     completed = run.numbers.get("completed")
     values = dict(_times(run.stats)) | dict(_rates(run.numbers, run.stats))
-    asked = run.conditions.num_prompts or run.numbers.get("attempted")
-    if completed is not None and asked:
-        values[Claim.SUCCESS] = Value(_WHOLE * completed / asked, "", _PERCENT)
+    success = _success(run)
+    if success is not None:
+        values[Claim.SUCCESS] = success
     return Subject(
         name=name,
         n=None if completed is None else int(completed),
@@ -30,6 +31,14 @@ def of_import(run: ImportedRun, name: str) -> Subject:
         values=values,
         doubts=run_doubts(run),
     )
+
+
+def _success(run: ImportedRun) -> Value | None:
+    """Of those that were asked for, else of those that are told of."""
+    completed, failed, wanted = run.numbers.get("completed"), run.numbers.get("failed"), asked(run)
+    if wanted is None and failed is not None:
+        wanted = failed + (completed or 0)
+    return Value(_WHOLE * completed / wanted, "", _PERCENT) if wanted and completed is not None else None
 
 
 def of_stage(stage: StageSummary) -> Subject:
@@ -73,4 +82,4 @@ def _rates(numbers: Mapping[str, float], stats: Mapping[str, Stats]) -> Iterator
     if "output_throughput" in numbers:
         yield Claim.TOKENS, Value(numbers["output_throughput"], "", _TOKENS)
     elif speed is not None:
-        yield Claim.TOKENS, Value(speed.value, "of one request", _TOKENS)
+        yield Claim.TOKENS, Value(speed.value, "each", _TOKENS)

@@ -45,6 +45,7 @@ class DoubtKind(StrEnum):
     LIKE_A_LIMITER = "like_a_limiter"
     CONCURRENCY_NOT_REACHED = "concurrency_not_reached"
     PARTS_AGAINST_WHOLE = "parts_against_whole"
+    QUEUE_OF_A_BURST = "queue_of_a_burst"
     FLAT_THROUGHPUT = "flat_throughput"
     SPEED_BESIDE_THROUGHPUT = "speed_beside_throughput"
     BACKEND_NO_ENGINE = "backend_no_engine"
@@ -140,6 +141,9 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.CONCURRENCY_NOT_REACHED: "Imported: fewer requests were sent in all than were allowed at once.",
     DoubtKind.PARTS_AGAINST_WHOLE: (
         "Imported: mean TTFT + mean TPOT x (mean output tokens - 1) is over 1.3 times the mean E2EL, or under 1 / 1.3."
+    ),
+    DoubtKind.QUEUE_OF_A_BURST: (
+        "Imported: the median TTFT of ten requests or more is over a quarter of the whole run's duration."
     ),
     DoubtKind.FLAT_THROUGHPUT: (
         "Imported: over three loads or more the output stays within 10 %, while concurrency and TTFT at least double."

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from withstand.audit.shape import Audit, FileAudit
+from withstand.audit.words import CLAIM_TITLES
 from withstand.report.audit_parts import (
-    HEADINGS,
     LEGEND,
     MARKS,
     TITLES,
+    UNITS,
     Said,
     cell,
     claims_told,
@@ -51,7 +52,7 @@ def _doubt(said: Said) -> str:
 
 def _table(file: FileAudit) -> Iterator[str]:
     claims = claims_told(file)
-    heads = [f"{HEADINGS[c][0]} {statistic(file, c)} ({HEADINGS[c][1]})".replace("  ", " ") for c in claims]
+    heads = [" ".join(f"{CLAIM_TITLES[c]} {statistic(file, c)} {UNITS[c]}".split()) for c in claims]
     yield "| | what can be quoted | " + " | ".join(heads) + " |"
     yield "| --- | --- |" + " ---: |" * len(claims)
     for case in file.cases:

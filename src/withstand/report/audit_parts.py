@@ -17,17 +17,15 @@ TITLES = {
 }
 MARKS = {Standing.STANDS: "✓", Standing.FALLS: "✗", Standing.UNKNOWN: "?", Standing.PARTLY: "~"}
 LEGEND = "✓ can be quoted   ✗ does not stand   ? nobody can know   blank: not told"
-HEADINGS = {
-    Claim.TTFT: ("TTFT", "ms"),
-    Claim.TTFT_P99: ("TTFT p99", "ms"),
-    Claim.TPOT: ("TPOT", "ms"),
-    Claim.ITL: ("ITL", "ms"),
-    Claim.E2EL: ("E2EL", "ms"),
-    Claim.REQUESTS: ("requests", "req/s"),
-    Claim.TOKENS: ("output", "tok/s"),
-    Claim.SUCCESS: ("ok", "%"),
+UNITS = {
+    **dict.fromkeys((Claim.TTFT, Claim.TTFT_P99, Claim.TPOT, Claim.ITL, Claim.E2EL), "ms"),
+    Claim.REQUESTS: "",
+    Claim.TOKENS: "",
+    Claim.SUCCESS: "%",
 }
+"""Rates have it in their name."""
 _SENTENCES_MAX = 3
+_SMALL = 0.1
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -84,4 +82,9 @@ def statistic(file: FileAudit, claim: Claim) -> str:
 def cell(findings: Sequence[Finding], claim: Claim) -> tuple[str, Standing] | None:
     """A claim's value and how it stands; None = not told."""
     finding = next((finding for finding in findings if finding.claim is claim), None)
-    return None if finding is None else (number(finding.value.value), finding.standing)
+    return None if finding is None else (_figure(finding.value.value), finding.standing)
+
+
+def _figure(value: float) -> str:
+    """A slow server's 0.0013 req/s is not 0.00."""
+    return f"{value:.2g}" if 0 < value < _SMALL else number(value)

@@ -1,15 +1,19 @@
 """An audit on a terminal: one headline a file, its doubts with their arithmetic, then what can be quoted."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from withstand.audit.shape import Audit, FileAudit, Standing
+from withstand.audit.reach import TIMES
+from withstand.audit.shape import Audit, Claim, FileAudit, Standing
+from withstand.audit.words import CLAIM_TITLES
 from withstand.report.audit_parts import (
-    HEADINGS,
     LEGEND,
     MARKS,
     TITLES,
+    UNITS,
     Said,
     cell,
     claims_told,
@@ -26,6 +30,7 @@ _STYLES = {
     Standing.UNKNOWN: "magenta",
 }
 _ROWS_MAX = 40
+_WIDE = 100
 
 
 def print_audit(audit: Audit, console: Console) -> None:
@@ -52,8 +57,9 @@ def _print_file(file: FileAudit, console: Console) -> None:
         console.print()
         console.print(_doubt(said))
     if file.cases:
-        console.print()
-        console.print(_table(file))
+        for claims in _fitting(claims_told(file), console.width):
+            console.print()
+            console.print(_table(file, claims))
         console.print(Text(LEGEND, style="dim"))
     for left in file.left_out:
         console.print(Text(f"Left out: {shown(left)}", style="dim"))
@@ -71,21 +77,23 @@ def _doubt(said: Said) -> Table:
     return grid
 
 
-def _table(file: FileAudit) -> Table:
-    claims = claims_told(file)
+def _fitting(claims: Sequence[Claim], width: int) -> tuple[Sequence[Claim], ...]:
+    """Numbers are never cut: where it is narrow, times and rates stand one below the other."""
+    times, rates = [c for c in claims if c in TIMES], [c for c in claims if c not in TIMES]
+    return (claims,) if width >= _WIDE else tuple(part for part in (times, rates) if part)
+
+
+def _table(file: FileAudit, claims: Sequence[Claim]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), collapse_padding=True, pad_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("What can be quoted", overflow="fold", min_width=18)
     for claim in claims:
-        title, unit = HEADINGS[claim]
-        which = statistic(file, claim)
-        heading = Text(f"{title}\n", justify="right").append(f"{which} {unit}".strip(), style="dim")
+        below = f"{statistic(file, claim)} {UNITS[claim]}".strip()
+        heading = Text(f"{CLAIM_TITLES[claim]}\n", justify="right").append(below, style="dim")
         table.add_column(heading, justify="right", no_wrap=True)
     for case in file.cases[:_ROWS_MAX]:
         mark = Text(MARKS[case.standing], style=f"bold {_STYLES[case.standing]}")
-        table.add_row(
-            mark, shown(case.name) and Text(shown(case.name)), *(_cell(cell(case.findings, c)) for c in claims)
-        )
+        table.add_row(mark, Text(shown(case.name)), *(_cell(cell(case.findings, c)) for c in claims))
     more = len(file.cases) - _ROWS_MAX
     if more > 0:
         table.add_row("", Text(f"… and {more} more runs (--format json has all)", style="dim"))

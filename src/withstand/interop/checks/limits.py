@@ -15,6 +15,9 @@ _LOST_SHARE = 0.1
 _PARTS_WITHIN = 1.3
 """A product of means is the mean of the product only for answers of like lengths."""
 _WHOLE = 100.0
+_BURST_SHARE = 0.25
+"""Of requests that come evenly, half would have to be waiting since the first quarter."""
+_BURST_MIN = 10
 
 
 def like_a_limiter(run: ImportedRun) -> Doubt | None:
@@ -82,4 +85,18 @@ def parts_against_whole(run: ImportedRun) -> Doubt | None:
     )
 
 
-RULES = (like_a_limiter, told_to_fail, concurrency_not_reached, parts_against_whole)
+def queue_of_a_burst(run: ImportedRun) -> Doubt | None:
+    """Who waits for a good part of the whole run waits for the others, not for the engine."""
+    ttft, lasted_s, n = stat(run, "ttft", "p50"), run.numbers.get("duration_s"), run.numbers.get("completed")
+    if ttft is None or not lasted_s or not n or n < _BURST_MIN or ttft < _BURST_SHARE * lasted_s * MS_PER_S:
+        return None
+    return Doubt(
+        DoubtKind.QUEUE_OF_A_BURST,
+        f"Half of the requests waited {said(ttft / MS_PER_S)} s or more for their first token, "
+        f"{percent(ttft / MS_PER_S, lasted_s)} of the {said(lasted_s)} s that all {said(n)} took: they were sent at "
+        "once and stood in a queue, so TTFT grows with their number.",
+        "Take the throughput from this run, and latencies from a rate that the server keeps up with.",
+    )
+
+
+RULES = (like_a_limiter, told_to_fail, concurrency_not_reached, parts_against_whole, queue_of_a_burst)
