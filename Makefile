@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+RAY_VENV := .venv-ray
+PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-ray lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
@@ -15,6 +16,10 @@ demo: $(VENV)/engine.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
 
+# The fleet on a real Ray cluster of several nodes on this machine. Ray has an environment of its own: it is large.
+test-ray: $(RAY_VENV)/ray.stamp
+	timeout 900 $(RAY_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/load/test_ray_fleet.py
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -22,14 +27,19 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(RAY_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[engine]'
+	$(BIN)/python $(PIP) --editable '.[engine]'
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[dev,engine,tiktoken,tokenizers,yaml]'
+	$(BIN)/python $(PIP) --editable '.[dev,engine,tiktoken,tokenizers,yaml]'
+	@touch $@
+
+$(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
 	@touch $@

@@ -10,6 +10,7 @@ from withstand.app.aloud import AloudTokenizer
 class Inner:
     name = "inner"
     exact = True
+    remote = False
 
     def counts(self, texts: list[str]) -> list[int]:
         return [len(text) for text in texts]

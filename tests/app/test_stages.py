@@ -57,6 +57,21 @@ def test_workers_follow_the_load_and_the_cores(stage: Stage, cores: int, workers
     assert stripes_of(Plan(), stage, cores).workers == workers
 
 
+def test_a_fleet_of_nodes_has_a_worker_on_each_unless_told_otherwise() -> None:
+    stage = Stage(arrivals=Constant(10))
+    assert stripes_of(Plan(), stage, 8, nodes=3).workers == 3
+    assert stripes_of(Plan(workers=7), stage, 8, nodes=3).workers == 7
+    assert stripes_of(Plan(), Stage(max_concurrency=2), 8, nodes=3).workers == 2
+
+
+def test_what_a_calibration_says_goes_before_the_rule_but_not_before_the_user_or_the_cores() -> None:
+    stage = Stage(arrivals=Constant(2500))
+    assert stripes_of(Plan(), stage, 8, needed=5).workers == 5
+    assert stripes_of(Plan(), stage, 8, needed=1).workers == 1
+    assert stripes_of(Plan(), stage, 4, needed=5).workers == 4
+    assert stripes_of(Plan(workers=2), stage, 8, needed=5).workers == 2
+
+
 def test_slots_are_dealt_out_whole() -> None:
     stripes = stripes_of(Plan(workers=4), Stage(max_concurrency=10, duration_s=5), 8)
     assert [stripes.cap_of(i) for i in range(4)] == [3, 3, 2, 2]

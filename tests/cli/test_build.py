@@ -43,6 +43,7 @@ def test_every_simple_option_reaches_its_field() -> None:
         seed=3,
         num_warmups=0,
         workers=2,
+        fleet="ray://head:10001",
         output_dir="out",
         duration=30.0,
     )
@@ -52,6 +53,7 @@ def test_every_simple_option_reaches_its_field() -> None:
     assert (workload.dataset, workload.path, workload.num_prompts) == ("sharegpt", "s.json", 7)
     assert (workload.tokenizer, workload.options) == ("tiktoken", {"input_len": 512, "output_len": 64})
     assert (built.seed, built.num_warmups, built.workers, built.output_dir) == (3, 0, 2, "out")
+    assert built.fleet == "ray://head:10001"
     assert [(s.num_prompts, s.duration_s) for s in built.stages] == [(7, 30.0)]
 
 

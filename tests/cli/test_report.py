@@ -30,6 +30,11 @@ def test_sglangs_block(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Backend:" in printed(capsys, str(SAMPLE), "--style", "sglang")
 
 
+def test_the_token_ledger_is_there_to_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "tokens by" not in printed(capsys, str(SAMPLE))
+    assert "tokens by" in printed(capsys, str(SAMPLE), "--tokens")
+
+
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     summary = json.loads(printed(capsys, str(SAMPLE), "--format", "json"))
     assert [s["completed"] for s in summary["stages"]] == [12, 6]

@@ -283,6 +283,15 @@ Percentile results:
     assert (run.conditions.max_concurrency, run.conditions.arrivals) == (50, "inf")
 
 
+def test_evalscope_s_percentiles_are_read_by_row_and_by_column() -> None:
+    rows = [{"Percentiles": "50%", "TTFT (s)": 0.1, "TPOT (s)": 0.01}, {"Percentiles": "99%", "TTFT (s)": 0.2}]
+    columns = {"Percentiles": ["50%", "99%"], "TTFT (s)": [0.1, 0.2], "TPOT (s)": [0.01, None]}
+    for value in (rows, columns):
+        run = one(value)
+        assert run.stats["ttft"].percentiles == {"p50": 100.0, "p99": 200.0}
+        assert run.stats["tpot"].percentiles == {"p50": 10.0}
+
+
 def test_a_load_test_s_csv_counts_failed_requests_in_its_rate() -> None:
     header = (
         "concurrency,total_requests,success_count,error_count,ttft_p50_ms,requests_per_sec,throughput_tokens_per_sec"

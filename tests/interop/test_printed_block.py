@@ -158,3 +158,36 @@ Some new thing:                          7
     assert run.stats["e2el"].mean == 812
     assert run.stats["ttft"].mean == 50
     assert run.conditions.labels["Some new thing"] == "7"
+
+
+def test_a_block_in_parts_is_read_with_its_text_alone() -> None:
+    head, counts, times = VLLM_BLOCK.partition("---------------Time")
+    text = f"{head}================== Text Result ===================\n{counts}{times}".removesuffix("=" * 50 + "\n")
+    audio = "================== Audio Result ==================\nMean TTFT (ms):   9.0\nP90 TTFT (ms):   9.0\n"
+    run = one(f"{text}{audio}{'=' * 50}\n")
+    assert run.numbers["completed"] == 90
+    assert run.stats["ttft"].mean == 52.5
+    assert "p90" not in run.stats["ttft"].percentiles
+
+
+def test_what_the_client_announces_before_the_block_is_a_condition() -> None:
+    lines = "Traffic request rate: 7.5\nBurstiness factor: 1.0 (Poisson process)\nMaximum request concurrency: 32\n"
+    bare = "\n".join(line for line in VLLM_BLOCK.splitlines() if "Maximum" not in line and "configured" not in line)
+    run = one(lines + bare + "\n")
+    assert (run.conditions.request_rate, run.conditions.max_concurrency) == (7.5, 32)
+    assert run.conditions.burstiness == 1.0
+
+
+@pytest.mark.parametrize("line", ["=" * 100_000, "-" * 100_000 + "x", "Mean TTFT (ms):" + " " * 100_000, "a" * 10**6])
+def test_the_longest_lines_take_no_time(line: str) -> None:
+    assert one(f"{line}\n{VLLM_BLOCK}\n{line}\n").numbers["completed"] == 90
+
+
+def test_a_unit_behind_a_value_is_the_label_s_or_the_value_is_left_out() -> None:
+    run = one(VLLM_BLOCK.replace("52.50", "52.50 ms").replace("80.25", "0.08 s"))
+    assert run.stats["ttft"].mean == 52.5
+    assert "p99" not in run.stats["ttft"].percentiles
+
+
+def test_a_heading_that_says_nothing_does_not_hide_the_one_that_does() -> None:
+    assert one(f"## Engine A\n\n### Results\n\n{VLLM_BLOCK}").conditions.labels["heading"] == "Engine A"

@@ -28,7 +28,7 @@ def test_two_runs_that_differ_are_two() -> None:
 def test_names_do_not_matter_and_gzip_and_utf16_are_opened(tmp_path: Path) -> None:
     data = json.dumps(VLLM_JSON)
     (tmp_path / "a.weird").write_text(data)
-    (tmp_path / "b").write_bytes(gzip.compress(data.encode()))
+    (tmp_path / "b").write_bytes(gzip.compress(data[:50].encode()) + gzip.compress(data[50:].encode()))
     (tmp_path / "c.txt").write_bytes(data.encode("utf-16"))
     (tmp_path / "d.csv").write_text(f"\ufeff{data}", "utf-8")
     for name in ("a.weird", "b", "c.txt", "d.csv"):
@@ -39,10 +39,11 @@ def test_names_do_not_matter_and_gzip_and_utf16_are_opened(tmp_path: Path) -> No
     ("data", "reason"),
     [
         (b"", "is empty"),
-        (b"hello\n", "no benchmark result that is known"),
-        (b"{}", "no benchmark result that is known"),
+        (b"hello\n", "no result of another tool"),
+        (b"{}", "no result of another tool"),
         (b"\x00\xff\xfe\x80", "no text at byte"),
-        (gzip.compress(b"x" * 100)[:20], "no benchmark result|damaged"),
+        (gzip.compress(b"x" * 100, mtime=0)[:-9], "compressed, and cut off"),
+        (gzip.compress(b"x" * 100, mtime=0)[:10] + b"nonsense", "compressed, and (damaged|cut off)"),
         (b"[" * 100_000, "damaged, or cut off"),
         (b'{"completed": 3, "duration": 1.0, "outp', "line 1.*damaged, or cut off"),
     ],
@@ -116,3 +117,18 @@ def test_a_damaged_line_among_good_ones_is_told() -> None:
     assert len(imported.runs) == 2
     assert [refused.position for refused in imported.refused] == ["line 2"]
     assert "damaged" in imported.refused[0].reason
+
+
+def test_evalscope_s_two_files_of_one_folder_are_one_run(tmp_path: Path) -> None:
+    for name, mean in (("parallel_1", 0.1), ("parallel_2", 0.2)):
+        (tmp_path / name).mkdir()
+        summary = {"Time taken for tests (s)": 1.0, "Succeed requests": 5, "Average time to first token (s)": mean}
+        (tmp_path / name / "benchmark_summary.json").write_text(json.dumps(summary))
+        (tmp_path / name / "benchmark_percentile.json").write_text(
+            json.dumps([{"Percentiles": "99%", "TTFT (s)": mean}])
+        )
+    runs = read_path(tmp_path).runs
+    assert [(run.stats["ttft"].mean, run.stats["ttft"].percentiles) for run in runs] == [
+        (100.0, {"p99": 100.0}),
+        (200.0, {"p99": 200.0}),
+    ]

@@ -3,9 +3,9 @@
 import pytest
 
 from driving import Drive, asked
-from withstand.record import Status
-from withstand.testing import Schedule, TruthServer
-from withstand.testing.truth.behaviours import BEHAVIOURS, expected, style_of
+from withstand.record import Record, Status
+from withstand.testing import Right, Schedule, TruthServer, expected
+from withstand.testing.truth.behaviours import BEHAVIOURS, style_of, tally
 
 SCHEDULE = Schedule(ttft_ms=5, itl_ms=1, tokens=6)
 
@@ -21,18 +21,25 @@ def test_status_and_tokens(drive: Drive, name: str) -> None:
     if behaviour.status is not Status.OK:
         assert all(r.error for r in driven.records)
         return
-    served = sorted(s.tokens for s in truth if s.done_ns is not None)
-    assert sorted(r.output_tokens for r in driven.records if r.output_tokens is not None) == served
+    rights = [expected(name, served) for served in truth if served.done_ns is not None]
+    assert counts(driven.records) == sorted(counts_of(right) for right in rights)
     if name != "no_stream":
-        events = sorted(len(s.event_ns) for s in truth if s.done_ns is not None)
-        assert sorted(len(r.chunk_ns) for r in driven.records) == events
+        assert sorted(len(r.chunk_ns) for r in driven.records) == sorted(r.output_events or 0 for r in rights)
+
+
+def counts(records: list[Record]) -> list[tuple[int | None, str | None, str | None]]:
+    return sorted((r.output_tokens, r.tokens_from, r.finish_reason) for r in records)
+
+
+def counts_of(right: Right) -> tuple[int | None, str | None, str | None]:
+    return right.output_tokens, right.tokens_from, right.finish_reason
 
 
 def test_failures_by_kind_are_exact(drive: Drive) -> None:
     mix = {"plain": 0.6, "http_500": 0.1, "limited": 0.1, "error_midstream": 0.1, "cut_short": 0.1}
     with TruthServer(SCHEDULE, behaviour=mix, seed=3) as server:
         driven = drive(server.base_url, asked(50), cap=5)
-    kinds = expected(mix, 3, 50)
+    kinds = tally(mix, 3, 50)
     found = {status: sum(r.status is status for r in driven.records) for status in Status}
     assert {s: n for s, n in found.items() if n} == {
         style_status: sum(n for name, n in kinds.items() if BEHAVIOURS[name].status is style_status)
@@ -56,4 +63,5 @@ def test_promised_keep_alive_that_is_not_kept_costs_no_request(drive: Drive) -> 
 def test_several_at_once(drive: Drive) -> None:
     with TruthServer(SCHEDULE, behaviour="reasoning:2+split+crlf+comments+no_space") as server:
         driven = drive(server.base_url, asked(6, tokens=6), cap=2)
-    assert [(r.status, len(r.chunk_ns), r.output_tokens) for r in driven.records] == [(Status.OK, 6, 6)] * 6
+    facts = [(r.status, len(r.chunk_ns), r.reasoning_events, r.output_tokens) for r in driven.records]
+    assert facts == [(Status.OK, 6, 2, 6)] * 6

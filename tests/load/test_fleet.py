@@ -1,15 +1,21 @@
 """Workers as processes: the same plan whatever their number, and what happens when one of us is stopped or dies."""
 
+import importlib.util
+import json
 import os
 import signal
 import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from driving import Drive, asked
-from withstand.errors import ClientLimitError, MeasureError
+from withstand.errors import ClientLimitError, MeasureError, UsageError
+from withstand.load.fleet import LocalFleet
+from withstand.load.fleets import hosts_of
+from withstand.load.job import Command
 from withstand.load.limits import ensure_descriptors, ensure_ports
 from withstand.record import Record, Status
 from withstand.testing import Schedule, TruthServer
@@ -33,18 +39,29 @@ def after(seconds: float, signals: list[int]) -> threading.Thread:
     return thread
 
 
-@pytest.mark.parametrize("workers", [1, 2, 8])
-def test_the_same_requests_at_the_same_planned_times(drive: Drive, workers: int) -> None:
-    with TruthServer(QUICK, keep_bodies=True) as server:
-        driven = drive(server.base_url, asked(40, gap_ns=5_000_000), workers=workers)
-        prompts = sorted(s.body["messages"][0]["content"] for s in server.truth())
-    assert {r.status for r in driven.records} == {Status.OK}
-    assert [r.id for r in driven.records] == list(range(40))
-    assert len({r.worker for r in driven.records}) == workers
-    origin = (driven.records[0].scheduled_ns or 0) - 0
-    assert [(r.scheduled_ns or 0) - origin for r in driven.records] == [i * 5_000_000 for i in range(40)]
-    assert prompts == sorted(f"hello {i}" for i in range(40))
-    assert sum(h.sent for h in driven.result.health) == 40
+def test_one_two_or_eight_workers_send_the_same_requests_at_the_same_planned_times(drive: Drive) -> None:
+    plans = []
+    for workers in (1, 2, 8):
+        with TruthServer(QUICK, keep_bodies=True) as server:
+            driven = drive(server.base_url, asked(40, gap_ns=5_000_000), workers=workers)
+            bodies = sorted(json.dumps(s.body) for s in server.truth())
+        assert {r.status for r in driven.records} == {Status.OK}
+        assert len({r.worker for r in driven.records}) == workers
+        assert sum(h.sent for h in driven.result.health) == 40
+        planned = [(r.id, (r.scheduled_ns or 0) - driven.result.started_ns) for r in driven.records]
+        plans.append((planned, bodies))
+    assert plans[0] == plans[1] == plans[2]
+    assert plans[0][0] == [(i, i * 5_000_000) for i in range(40)]
+
+
+def test_all_workers_begin_at_one_instant(drive: Drive) -> None:
+    """The first request of each is due at the start; none is sent before it."""
+    with TruthServer(QUICK) as server:
+        requests = [msgspec.structs.replace(r, due_ns=0) for r in asked(4)]
+        driven = drive(server.base_url, requests, workers=4)
+    assert {r.worker for r in driven.records} == {0, 1, 2, 3}
+    assert all((r.started_ns or 0) >= driven.result.started_ns for r in driven.records)
+    assert {r.scheduled_ns for r in driven.records} == {driven.result.started_ns}
 
 
 def test_a_cap_holds_over_all_workers(drive: Drive) -> None:
@@ -198,3 +215,28 @@ def test_more_connections_than_ports_is_refused_beforehand() -> None:
         ensure_ports(70_000, over_tcp=True)
     ensure_ports(70_000, over_tcp=False)
     ensure_ports(None, over_tcp=True)
+
+
+def test_ray_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with (
+        pytest.raises(UsageError, match=r"--fleet ray needs Ray: pip install 'withstand\[ray\]'\."),
+        hosts_of("ray", tmp_path / "log", 1),
+    ):
+        pass
+    with hosts_of("local", tmp_path / "log", 1) as hosts:
+        assert hosts.names == ()
+
+
+def test_a_stop_that_comes_with_the_start_is_obeyed(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lines may be read at once; nothing follows that would wake the worker for the second."""
+
+    def tell_both(fleet: LocalFleet, command: Command) -> None:
+        both = b"\n".join(msgspec.json.encode(c) for c in (command, Command(stop=True)))
+        for child in fleet._children:
+            child.send(both)
+
+    monkeypatch.setattr(LocalFleet, "tell", tell_both)
+    with TruthServer(SLOW) as server:
+        driven = drive(server.base_url, asked(100, gap_ns=100_000_000))
+    assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 5

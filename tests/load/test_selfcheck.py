@@ -49,9 +49,9 @@ def test_an_account_has_every_fact_that_the_system_tells() -> None:
     assert (health.worker, health.sent, health.finished, health.lost) == (3, 5, 4, False)
     told = msgspec.structs.asdict(health)
     unknown = {name for name, value in told.items() if value is None}
-    assert unknown <= {"lag", "blind", "clock_drift_ns", "runqueue_wait_ns", "descriptors_max", "ports"}
+    assert unknown <= {"lag", "blind", "place", "clock_drift_ns", "runqueue_wait_ns", "descriptors_max", "ports"}
     if sys.platform == "linux":
-        assert unknown <= {"lag", "blind", "clock_drift_ns"}
+        assert unknown <= {"lag", "blind", "place"}
 
 
 def test_stalls_are_counted_above_the_everyday() -> None:

@@ -10,7 +10,7 @@ import pytest
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summarize import summarize_stage
-from withstand.record import Clock, Health, Record, Spread, Status, TokensFrom
+from withstand.record import Clock, ClockOffset, Health, Place, Record, Spread, Status, TokensFrom
 from withstand.spec import Constant, Inf, Poisson, Ramp
 
 MS = 1_000_000
@@ -121,6 +121,9 @@ def test_a_lost_worker_blocks(judge: Judge, paced: Callable[..., list[Record]]) 
     found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True))), DoubtKind.WORKER_LOST)
     assert found.blocking
     assert "1 of 2 workers died in mid-stage (worker 1)" in found.sentence
+    far = Place(host="gamma", niceness=0, clock=ClockOffset(offset_ns=5, error_ns=9))
+    found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True, place=far))), DoubtKind.WORKER_LOST)
+    assert "(worker 1 on node gamma)" in found.sentence
 
 
 def test_a_busy_worker_whose_stamps_are_true_and_sends_on_time_is_no_doubt(
@@ -205,7 +208,7 @@ def test_slots_that_wait_for_us_offer_less_load(
 
 @pytest.mark.parametrize(
     ("clock", "stall_ms", "raised"),
-    [(Clock.USER, 0.02, None), (Clock.USER, 0.1, "doubt"), (Clock.USER, 8, "block"), (Clock.KERNEL, 80, None)],
+    [(Clock.USER, 0.02, None), (Clock.USER, 0.3, "doubt"), (Clock.USER, 8, "block"), (Clock.KERNEL, 80, None)],
 )
 def test_a_clock_of_our_own(
     clock: Clock, stall_ms: float, raised: str | None, judge: Judge, paced: Callable[..., list[Record]]
@@ -338,6 +341,37 @@ def test_several_tokens_an_event_by_the_servers_word(judge: Judge, paced: Callab
 def test_more_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     found = only(judge(paced(output_tokens=100, requested_output_tokens=100)), DoubtKind.CLAIMED_NOT_COUNTED)
     assert "claims 40,000 output tokens, and 8,000 events with output came (a ratio of 5.00)" in found.sentence
+
+
+def test_a_first_event_of_several_tokens_is_said_to_lower_tpot(
+    judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    found = judge(paced(tokens=5, output_tokens=20, requested_output_tokens=20))[DoubtKind.CLAIMED_NOT_COUNTED]
+    assert "TPOT, which takes the first event for one token, 15.8 % too low" in found.sentence
+
+
+def test_the_text_bears_the_claim_out(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    facts = paced(tokens=5, itl_ms=40, output_tokens=20, requested_output_tokens=20, text_tokens=19)
+    found = only(judge(facts), DoubtKind.SEVERAL_TOKENS_AN_EVENT)
+    assert "8,000 tokens into 2,000 events, 4.00 in each by its own count, which the text bears out" in found.sentence
+
+
+def test_the_text_does_not_bear_the_claim_out(judge: Judge, answer: Answer) -> None:
+    facts = [
+        answer(i, at_ms=100 * i, output_tokens=200 if i % 4 else 20, requested_output_tokens=None, text_tokens=20,
+               reasoning_tokens=180 if i % 4 else 0)
+        for i in range(400)
+    ]  # fmt: skip
+    found = judge(facts, tokenizer="tokenizer.json of m")[DoubtKind.CLAIMED_NOT_COUNTED]
+    assert (
+        "claims 62,000 output tokens for 400 answers, and their text has 8,000 by tokenizer.json of m "
+        "(a ratio of 7.75), 300 of 400 answers differing, most of all request 1. "
+        "Of all its tokens 54,000 are reasoning, it says."
+    ) in found.sentence
+
+
+def test_another_models_tokenizer_is_no_witness(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(text_tokens=30), tokenizer="tiktoken", tokenizer_exact=False)
 
 
 def test_fewer_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:

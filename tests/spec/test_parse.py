@@ -41,6 +41,7 @@ def test_arrivals_are_told_apart_by_kind() -> None:
         ({"stages": [{"arrivals": {"kind": "constant", "rate": float("inf")}}]}, "$.stages[0].arrivals.rate"),
         ({"stages": [{"max_concurrency": 10**20}]}, "$.stages[0].max_concurrency"),
         ({"workers": 10**6}, "$.workers"),
+        ({"fleet": "raybans"}, "$.fleet"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_path(tree: dict[str, object], path: str) -> None:

@@ -1,5 +1,6 @@
 """Drives real workers against a real server."""
 
+import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import msgspec
 import pytest
 
 from withstand import clock
-from withstand.load.address import locate, parse_address
+from withstand.load.address import Located, locate, parse_address
+from withstand.load.fleet import LocalFleet
 from withstand.load.job import Job
-from withstand.load.stage import StageDriver, StageResult, Stripes
+from withstand.load.stage import Muster, StageDriver, StageResult, Stripes
 from withstand.record import Record, decode_record
 from withstand.request import Message, Request
 from withstand.spec import Timeouts
@@ -44,6 +46,27 @@ def asked(count: int, *, tokens: int | None = 5, gap_ns: int | None = None, text
     ]
 
 
+def job_for(base_url: str, **fields: object) -> Job:
+    """A job without spool and records."""
+    address = parse_address(base_url)
+    job = Job(
+        worker=0,
+        stage=0,
+        epoch_ns=clock.now_ns(),
+        spool="",
+        records="",
+        dialect="openai-chat",
+        ask=ASK,
+        address=address,
+        located=Located(family=socket.AF_INET, sockaddr=(address.host, address.port)),
+        timeouts=TIMEOUTS,
+        endpoint=address.url("/v1/chat/completions"),
+        headers={"Content-Type": "application/json"},
+        drain_ns=5_000_000_000,
+    )
+    return msgspec.structs.replace(job, **fields)
+
+
 @pytest.fixture
 def drive(tmp_path: Path) -> Drive:
     """``drive(base_url, requests, cap=…, workers=…, job fields…)``."""
@@ -57,34 +80,23 @@ def drive(tmp_path: Path) -> Drive:
         endless: bool = False,
         listener: Callable[..., None] = lambda *_: None,
         ask: Ask = ASK,
+        muster: Muster = LocalFleet,
         **fields: object,
     ) -> Driven:
         requests = list(requests) if not endless else requests
-        address = parse_address(base_url)
-        job = Job(
-            worker=0,
-            stage=0,
-            epoch_ns=clock.now_ns(),
-            spool="",
-            records="",
-            dialect="openai-chat",
-            ask=ask,
-            address=address,
-            located=locate(address, 2.0),
-            timeouts=TIMEOUTS,
-            endpoint=address.url("/v1/chat/completions"),
-            headers={"Content-Type": "application/json"},
-            drain_ns=5_000_000_000,
-        )
-        job = msgspec.structs.replace(job, **fields)
+        located = locate(parse_address(base_url), 2.0)
+        job = job_for(base_url, **{"located": located, "ask": ask, **fields})
         closed = endless or all(r.due_ns is None for r in requests)
         stripes = Stripes(workers=workers, cap=cap, closed=closed and cap is not None, endless=endless)
         work = tmp_path / "work"
         work.mkdir(exist_ok=True)
-        result = StageDriver(job, stripes, work, lambda w: tmp_path / f"records.w{w}.jsonl").run(
+        result = StageDriver(job, stripes, work, lambda w: tmp_path / f"records.w{w}.jsonl", muster).run(
             iter(requests), lambda: None, listener
         )
-        lines = [line for path in tmp_path.glob("records.*") for line in path.read_bytes().splitlines()]
+        parts = list(tmp_path.glob("records.*"))
+        lines = [line for path in parts for line in path.read_bytes().splitlines()]
+        for part in parts:
+            part.unlink()
         return Driven(result, [decode_record(line) for line in lines])
 
     return run

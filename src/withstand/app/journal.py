@@ -23,7 +23,7 @@ from withstand.stack import EngineInfo
 from withstand.wire.reply import one_line
 from withstand.workload import Tokenizer
 
-ENGINE_LOG = "engine.log"
+ENGINE_LOG, FLEET_LOG = "engine.log", "fleet.log"
 _AGAIN = {RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED}
 
 
@@ -138,6 +138,11 @@ class Journal:
             error=result.error,
         )
 
+    def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:
+        """Answers of a stage that has ended were counted by their text."""
+        self.folder.add_text_counts(index, counts)
+        self._entry(index, texts_by=TokenizerFacts(tokenizer.name, tokenizer.exact))
+
     def stage_failed(self, index: int, error: str) -> None:
         """A stage could not be driven."""
         self._entry(index, state=RunState.FAILED, error=error)
@@ -187,7 +192,8 @@ class Journal:
     def finish(self, screen: Screen) -> Outcome:
         """Close the folder, write the last report. What cannot be written is told; the numbers are shown anyway."""
         whole = True
-        _drop_empty(self.folder.path / ENGINE_LOG)
+        for log in (ENGINE_LOG, FLEET_LOG):
+            _drop_empty(self.folder.path / log)
         for step in (self._mark_done, self.folder.close, self.report):
             try:
                 step()
@@ -205,7 +211,7 @@ class Journal:
 
 
 def _drop_empty(log: Path) -> None:
-    """An engine that said nothing leaves no file to wonder about."""
+    """An engine or a fleet that said nothing leaves no file to wonder about."""
     with contextlib.suppress(OSError):
         if log.stat().st_size == 0:
             log.unlink()

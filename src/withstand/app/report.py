@@ -189,7 +189,7 @@ def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None
 
 
 def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
-    tokenizer = manifest.tokenizer
+    tokenizer = entry.texts_by or manifest.tokenizer
     warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
     return StageContext(
         stage=entry.stage,

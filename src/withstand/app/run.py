@@ -10,18 +10,22 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
+from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.census import Census
+from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.journal import ENGINE_LOG, Journal
+from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_of, filled, stripes_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
+from withstand.load.fleets import Hosts, hosts_of, is_ray
 from withstand.load.job import Report
 from withstand.load.limits import ensure_descriptors, ensure_ports
-from withstand.load.stage import StageDriver, StageResult
+from withstand.load.stage import StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
+from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
 from withstand.spec import Inf, Plan, Stage, is_redacted
@@ -42,10 +46,10 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     """
     stages = all_stages(plan)
     check_target(plan.target)
-    _check_limits(plan, stages)
+    foresight = _foreseen(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)
     try:
-        return _carry_out(plan, journal, screen, more)
+        return _carry_out(plan, journal, screen, more, foresight)
     except WithstandError:
         if not journal.has_results():
             journal.discard()
@@ -68,32 +72,44 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     if not journal.pending():
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
-    _check_limits(plan, journal.pending_stages())
-    return _carry_out(plan, journal, screen, lambda _: ())
+    foresight = _foreseen(plan, journal.pending_stages(), screen)
+    return _carry_out(plan, journal, screen, lambda _: (), foresight)
 
 
-def _check_limits(plan: Plan, stages: tuple[Stage, ...]) -> None:
+def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
+    """This machine's limits against the load asked: what cannot be is refused, what may not be is told.
+
+    The nodes of a cluster look at their own.
+    """
+    if is_ray(plan.fleet):
+        return Foresight()
+    foresight = foresee(plan, stages, screen)
     cores = _cores()
+    shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
     for stage in stages:
-        connections = connections_of(stage)
-        workers = stripes_of(plan, stage, cores).workers
+        connections, workers = connections_of(stage), shares[stage.name]
         ensure_descriptors(-(-connections // workers) if connections else None)
         ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
+    heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
+    if warning := foresight.warning(heaviest, shares[heaviest.name], cores):
+        screen.message(warning)
+    return foresight
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
-def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outcome:
+def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     try:
-        with _engine(plan, journal, screen) as engine:
+        with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
             if engine:
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
-                _Measuring(plan, endpoint, journal, screen).everything(more)
+                crew = _Crew(hosts=hosts, foresight=foresight)
+                _Measuring(plan, endpoint, journal, screen, crew).everything(more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -103,6 +119,14 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More) -> Outc
             raise
         screen.message(str(e))
     return journal.finish(screen)
+
+
+@contextlib.contextmanager
+def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
+    with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(_cores(), plan.workers or 1)) as hosts:
+        if hosts.names:
+            screen.message(f"Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
+        yield hosts
 
 
 @contextlib.contextmanager
@@ -116,11 +140,24 @@ def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo
         yield engine
 
 
+class _Crew(msgspec.Struct, frozen=True):
+    """Who sends, and what one of them is known to carry."""
+
+    hosts: Hosts
+    foresight: Foresight
+
+    def stripes(self, plan: Plan, stage: Stage) -> Stripes:
+        """How they share a stage."""
+        nodes = len(self.hosts.names)
+        return stripes_of(plan, stage, _cores(), nodes=nodes, needed=self.foresight.workers(stage))
+
+
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: "_Crew") -> None:
         self._plan = plan
+        self._crew = crew
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
@@ -170,14 +207,20 @@ class _Measuring:
             raise KeyboardInterrupt
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
-        work = self._journal.folder.path / _WORK
-        work.mkdir(exist_ok=True)
+        with _work_folder(self._journal.folder.path / _WORK) as work:
+            result = self._load(index, stage, work)
+            self._journal.end(index, result, self._census)
+            if not result.interrupted and not result.storage:
+                self._count_texts(index, stage, work)
+        return result
+
+    def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
         driver = self._driver(index, stage, work)
         self._journal.begin(index)
         try:
-            result = driver.run(
+            return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
                 lambda report, ns: self._progress(stage, report, ns),
@@ -185,17 +228,28 @@ class _Measuring:
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
             raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        self._journal.end(index, result, self._census)
-        return result
+
+    def _count_texts(self, index: int, stage: Stage, work: Path) -> None:
+        """The load is over: nobody is disturbed."""
+        tokenizer = self._tokenizer_of(stage)
+        try:
+            counts = counted_texts(work, tokenizer)
+        except TargetError as e:
+            self._screen.message(f"Stage {stage.name}: the answers' tokens were not counted by their text: {e}")
+            return
+        if counts:
+            self._journal.count_texts(index, tokenizer, counts)
 
     def _requests(self, stage: Stage) -> Iterator[Request]:
         assert stage.workload is not None
-        self._tokenizer(stage.workload.tokenizer).begin()
+        tokenizer = self._tokenizer_of(stage)
+        tokenizer.begin()
         seed = f"{self._plan.seed}/{stage.name}"
-        dataset = workload.open_dataset(stage.workload, self._tokenizer(stage.workload.tokenizer), seed)
-        return workload.requests(dataset, stage, seed)
+        return workload.requests(workload.open_dataset(stage.workload, tokenizer, seed), stage, seed)
+
+    def _tokenizer_of(self, stage: Stage) -> AloudTokenizer:
+        assert stage.workload is not None
+        return self._tokenizer(stage.workload.tokenizer)
 
     def _tokenizer(self, name: str) -> AloudTokenizer:
         if name not in self._tokenizers:
@@ -208,8 +262,10 @@ class _Measuring:
     def _driver(self, index: int, stage: Stage, work: Path) -> StageDriver:
         job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
-        job = msgspec.structs.replace(job, duration_ns=duration_ns)
-        return StageDriver(job, stripes_of(self._plan, stage, _cores()), work, self._journal.folder.worker_file)
+        share = share_wanted(stage, self._tokenizer_of(stage))
+        job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share)
+        stripes = self._crew.stripes(self._plan, stage)
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():
@@ -248,6 +304,17 @@ class _Measuring:
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
+
+
+@contextlib.contextmanager
+def _work_folder(path: Path) -> Iterator[Path]:
+    """For what passes between us and the workers: empty at first, though a run crashed here, and gone at last."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(exist_ok=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _ended_early(stage: Stage, result: StageResult) -> str | None:

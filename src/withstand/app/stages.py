@@ -66,10 +66,13 @@ def _repeatable(workload: Workload) -> Workload:
     return msgspec.structs.replace(workload, repeat=True)
 
 
-def stripes_of(plan: Plan, stage: Stage, cores: int) -> Stripes:
-    """How many processes share the stage, and how."""
+def stripes_of(plan: Plan, stage: Stage, cores: int, *, nodes: int = 0, needed: int | None = None) -> Stripes:
+    """How many processes share the stage, and how.
+
+    With a fleet of several ``nodes``, each has one. ``needed``: the workers that carry it here, where that is known.
+    """
     closed = isinstance(stage.arrivals, Inf) and stage.max_concurrency is not None
-    workers = plan.workers or min(_wanted_workers(stage), max(1, cores))
+    workers = plan.workers or nodes or min(needed or _wanted_workers(stage), max(1, cores))
     workers = min(workers, stage.max_concurrency or workers, stage.num_prompts or workers)
     return Stripes(
         workers=workers,

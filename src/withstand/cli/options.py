@@ -120,6 +120,7 @@ load_options = _all_of(
             type=click.IntRange(min=0),
         ),
         _option(_LOAD, "--workers", "Processes that send. None: chosen from the load.", "N", type=_COUNT),
+        _option(_LOAD, "--fleet", "Where they run: local (default), ray, or ray://HOST:PORT.", "PLACE"),
     ]
 )
 

@@ -39,7 +39,8 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
     default="vllm",
     help="Whose block the text shows; vllm's by default.",
 )
-def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: Style) -> None:
+@click.option("--tokens", is_flag=True, help="Show the token ledger also where all counts agree.")
+def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: Style, *, tokens: bool) -> None:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
@@ -52,7 +53,7 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
     form = form or _form_of(output)
-    text = _text(loaded, style) if form == "text" else _FORMATS[form](loaded)
+    text = _text(loaded, style, tokens=tokens) if form == "text" else _FORMATS[form](loaded)
     if output is None:
         write_result(text)
     else:
@@ -60,13 +61,13 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
         say(f"Written: {output}")
 
 
-def _text(loaded: Loaded, style: Style) -> str:
+def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
     if loaded.imported:
         shown = rendered(lambda console: print_report(loaded.summary, console)) if loaded.summary.stages else ""
         return f"{shown}\n{imported_text(loaded.imported)}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
-    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console))])
+    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, tokens=tokens))])
 
 
 def _form_of(output: Path | None) -> str:

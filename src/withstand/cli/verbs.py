@@ -12,8 +12,11 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
     "audit": ("withstand.cli.audit", "Say what may be concluded from results, ours or anybody's."),
+    "compare": ("withstand.cli.compare", "Compare measurements, and say what can be concluded."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
+    "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
+    "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""

@@ -72,6 +72,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     chance: float | None = None
     """Of a difference at least as large where there is none (p), corrected for the number of comparisons (Holm)."""
     verdict: Verdict
+    shows_from_percent: float | None = None
+    """The smallest difference that as much data shows in nine cases of ten; None = not known."""
     enough: str | None = None
     """How much longer, or how often, to measure so that a difference of this size would be seen; None = seen."""
 

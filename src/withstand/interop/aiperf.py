@@ -181,7 +181,7 @@ def read_tables(tables: Iterable[Table], place: Place) -> list[ImportedRun]:
 
 def _take_labelled(run: RunBuilder, label: str, stats: Mapping[str, Any]) -> None:
     """``Time to First Token (ms)`` → the tag that JSON has for it."""
-    found = _LABEL.match(label.strip())
+    found = _LABEL.match(" ".join(label.split()))
     assert found
     tag = re.sub(r"\W+", "_", found["name"].lower()).strip("_")
     unit = found["unit"] or ""

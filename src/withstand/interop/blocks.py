@@ -1,8 +1,8 @@
 """Finds printed "Serving Benchmark Result" blocks in any text: logs, Markdown, YAML, terminal copies. Pure.
 
 A block opens with a title between rules of ``=`` and ends with such a rule, the next title or the text. Its lines may
-be indented or carry the prefix of a logger; blank lines, sections and lines of other programs may lie between. What a
-label means is not known here.
+be indented or carry the prefix of a logger; blank lines, sections and lines of other programs may lie between. A block
+in parts is read with its part on text alone. What a label means is not known here.
 """
 
 import re
@@ -48,7 +48,7 @@ def lines_of(text: str) -> list[str]:
 def find(text: str) -> list[Block]:
     """All of them, in order."""
     lines = lines_of(text)
-    titles = [(i, found) for i, line in enumerate(lines) if (found := _title(line))]
+    titles = [(i, found) for i, line in enumerate(lines) if (found := _title(line)) and _opens(found)]
     blocks: list[Block] = []
     for number, (at, title) in enumerate(titles):
         limit = titles[number + 1][0] if number + 1 < len(titles) else len(lines)
@@ -58,9 +58,14 @@ def find(text: str) -> list[Block]:
 
 
 def _title(line: str) -> re.Match[str] | None:
-    """A result's title; the limit keeps a search in the longest line short."""
+    """A title of results; the limit keeps a search in the longest line short."""
     found = _TITLE.search(line) if len(line) <= _LINE_LENGTH_MAX and "Result" in line else None
     return found if found and "Result" in found["title"] else None
+
+
+def _opens(title: re.Match[str]) -> bool:
+    """``Text Result`` and ``Audio Result`` are parts of a block."""
+    return any(word in title["title"] for word in ("Serving", "Benchmark", "Steady"))
 
 
 def _is_rule(line: str) -> bool:
@@ -79,15 +84,17 @@ def _block(lines: Sequence[str], at: int, title: re.Match[str], before: Sequence
     strip = _Stripper(title.string[: title.start()])
     entries: list[Entry] = []
     section: str | None = None
+    of_text = True
     for i in range(at + 1, len(lines)):
         line = strip(lines[i])
         if line is None:
             continue
         if _is_rule(line):
             return Block(title["title"], at + 1, i + 1, tuple(entries), closed=True, before=tuple(before))
-        named = _section(line)
+        part, named = _title(line), _section(line)
+        of_text = part["title"].startswith("Text") if part else of_text
         section = named or section
-        entries += [] if named else _entries(line, section)
+        entries += _entries(line, section) if of_text and not named else []
     return Block(title["title"], at + 1, len(lines), tuple(entries), closed=False, before=tuple(before))
 
 

@@ -21,7 +21,6 @@ _COUNTS = frozenset(
 _MAY_BE_NEGATIVE = frozenset({"schedule_delay"})
 _PERCENTILE = re.compile(r"^p\d{1,2}(\.\d+)?$|^p100$")
 _MOMENTS = frozenset({"mean", "std", "min", "max"})
-_LARGEST = 1e15
 _SAME_WITHIN = 0.006
 """How far two values of one name may be apart: printed reports have two decimals."""
 
@@ -184,7 +183,7 @@ class RunBuilder:
         exact = values.number(value)
         if exact is None:
             self.leave(said, _why_illegible(value))
-        elif abs(exact) > _LARGEST:
+        elif abs(exact) > values.LARGEST:
             self.leave(said, f"no measurement is as large as {exact:.3g}.")
             return None
         return exact

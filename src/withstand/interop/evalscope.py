@@ -47,6 +47,19 @@ def recognises_percentiles(value: Sequence[Any]) -> bool:
     return bool(value) and all(isinstance(item, Mapping) and "Percentiles" in item for item in value)
 
 
+def recognises_columns(value: Mapping[str, Any]) -> bool:
+    """The same as one list a column."""
+    return isinstance(value.get("Percentiles"), list) and any(key.lower() in _COLUMNS for key in value)
+
+
+def read_columns(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
+    """The percentiles alone, by column."""
+    columns = {key: column for key, column in value.items() if isinstance(column, list)}
+    return read_percentiles(
+        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)], place
+    )
+
+
 def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
     """One summary."""
     run = place.builder("evalscope JSON", "evalscope")

@@ -55,13 +55,16 @@ def attach(run: RunBuilder, rows: Sequence[Row], *, gaps_known: bool) -> None:
     if broken is not None:
         run.leave("per-request facts", f"request {broken} has a time that no request can have.")
         return
+    starts_known = all(row.sent_s is not None for row in rows)
+    epoch_s = min((row.sent_s for row in rows if row.sent_s is not None), default=0.0) if starts_known else 0.0
+    if starts_known and any(abs(at - epoch_s) > _YEAR_S for row in rows for at in (row.sent_s, row.planned_s) if at):
+        run.leave("per-request facts", "their instants are years apart.")
+        return
     good = sum(row.status is Status.OK for row in rows)
     completed = run.numbers.get("completed")
     if completed is not None and completed != good:
         run.leave("per-request facts", f"{good:,} of {len(rows):,} of them are good, but {completed:,.0f} are counted.")
         return
-    starts_known = all(row.sent_s is not None for row in rows)
-    epoch_s = min((row.sent_s for row in rows if row.sent_s is not None), default=0.0) if starts_known else 0.0
     records = tuple(_record(i, row, epoch_s, starts_known=starts_known) for i, row in enumerate(rows))
     run.facts = Facts(records=records, starts_known=starts_known, gaps_known=gaps_known)
 

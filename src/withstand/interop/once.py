@@ -1,17 +1,19 @@
 """One run that was written twice, as text and as JSON, or by two exporters of a tool, is one run.
 
 Two of different formats are the same where they share several numbers and differ in none beyond the printed digits.
-The richer one stays; it takes over conditions and facts that only the other has.
+The richer one stays; it takes over what only the other has.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from withstand.interop.shape import Conditions, ImportedRun
+from withstand.interop.shape import Conditions, ImportedRun, Stats
 
 _SHARED_MIN = 5
 _EXACT = frozenset({"completed", "failed", "attempted", "total_output_tokens", "total_input_tokens"})
+_HALVES = {"evalscope JSON", "evalscope percentiles"}
+"""Two files of one run that share no number; they lie in one folder."""
 _DIGITS = 0.0051
 _RELATIVE = 1e-3
 
@@ -36,20 +38,30 @@ def _place(run: ImportedRun) -> tuple[str, str]:
     return run.source.format, run.source.file
 
 
+def _folder(run: ImportedRun) -> str:
+    return run.source.file.rpartition("/")[0]
+
+
 def _same(a: tuple[ImportedRun, dict[str, float]], b: tuple[ImportedRun, dict[str, float]]) -> bool:
     """Of one format, only exact copies in different files; of two, the same but for the digits."""
     (run, first), (other, second) = a, b
     if _place(run) == _place(other):
         return False
+    if {run.source.format, other.source.format} == _HALVES:
+        return _folder(run) == _folder(other)
     if run.source.format == other.source.format:
         return bool(first) and first == second
     shared = first.keys() & second.keys()
     return len(shared) >= _SHARED_MIN and all(_agree(name, first[name], second[name]) for name in shared)
 
 
+def _own(run: ImportedRun) -> dict[str, float]:
+    """The numbers that the file itself says."""
+    return {name: n for name, n in run.numbers.items() if not run.notes.get(name, "").startswith("computed here")}
+
+
 def _flat(run: ImportedRun) -> dict[str, float]:
-    """What the file itself says."""
-    flat = {name: n for name, n in run.numbers.items() if not run.notes.get(name, "").startswith("computed here")}
+    flat = _own(run)
     for name, stats in run.stats.items():
         flat |= {f"{name}.mean": stats.mean} if stats.mean is not None else {}
         flat |= {f"{name}.{which}": value for which, value in stats.percentiles.items()}
@@ -69,9 +81,19 @@ def _joined(a: ImportedRun, b: ImportedRun) -> ImportedRun:
     return msgspec.structs.replace(
         kept,
         conditions=_filled(kept.conditions, other.conditions),
+        numbers=_own(other) | kept.numbers,
+        stats={name: _filled_stats(kept, other, name) for name in other.stats | kept.stats},
         facts=kept.facts or other.facts,
         remarks=(*kept.remarks, remark),
     )
+
+
+def _filled_stats(kept: ImportedRun, other: ImportedRun, name: str) -> Stats:
+    if name not in kept.stats or name not in other.stats:
+        return kept.stats[name] if name in kept.stats else other.stats[name]
+    ours, theirs = kept.stats[name], other.stats[name]
+    missing = {f: getattr(theirs, f) for f in ("n", "mean", "std", "min", "max") if getattr(ours, f) is None}
+    return msgspec.structs.replace(ours, percentiles=theirs.percentiles | ours.percentiles, **missing)
 
 
 def _weight(run: ImportedRun) -> tuple[bool, int]:

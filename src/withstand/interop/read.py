@@ -4,7 +4,6 @@ A folder is searched whole: a sweep, or all that one tool wrote of one run. A ru
 counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
 """
 
-import gzip
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ _BYTES_MAX = 2 << 30
 _FILES_MAX = 10_000
 _SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ""})
 _GZIP = b"\x1f\x8b"
+_GZIP_BITS = 31
 
 
 def read_path(path: Path) -> Imported:
@@ -58,7 +58,7 @@ def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
         return f"{shown} is no result{where}: {first.reason}{more}"
     if not text.strip():
         return f"{shown} is empty."
-    return f"{shown} holds no benchmark result that is known here. Known are those of {TOOLS}."
+    return f"{shown} is no run folder, and holds no result of another tool that is known here: {TOOLS}."
 
 
 def _text(path: Path) -> str:
@@ -86,12 +86,20 @@ def _bytes(path: Path) -> bytes:
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
-    """No further than the limit: a few bytes can unpack to all memory."""
-    try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(data, _BYTES_MAX)
-    except (zlib.error, gzip.BadGzipFile):
-        raise FormatError(f"{path} is compressed, and damaged.") from None
-    return unpacked
+    """All members of a gzip, and no further than the limit: a few bytes can unpack to all memory."""
+    unpacked = bytearray()
+    while data:
+        unpacker = zlib.decompressobj(wbits=_GZIP_BITS)
+        try:
+            unpacked += unpacker.decompress(data, _BYTES_MAX - len(unpacked) + 1)
+        except zlib.error:
+            raise FormatError(f"{path} is compressed, and damaged.") from None
+        if len(unpacked) > _BYTES_MAX:
+            raise FormatError(f"{path} unpacks to more than {_BYTES_MAX >> 30} GiB; give the summary.")
+        if not unpacker.eof:
+            raise FormatError(f"{path} is compressed, and cut off.")
+        data = unpacker.unused_data
+    return bytes(unpacked)
 
 
 def _folder(path: Path) -> Imported:

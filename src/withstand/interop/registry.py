@@ -57,6 +57,7 @@ _OBJECTS = (
     Form(inferencemax.recognises, inferencemax.read),
     Form(guidellm_digest.recognises, guidellm_digest.read),
     Form(evalscope.recognises, evalscope.read),
+    Form(evalscope.recognises_columns, evalscope.read_columns),
     Form(llmperf.recognises, llmperf.read),
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
@@ -133,9 +134,9 @@ def _look_alike(value: Mapping[str, Any]) -> str | None:
 
 def _in_text(text: str, place: Place) -> list[Found]:
     """Printed results; a CSV and a YAML file are nothing else besides."""
-    rows = _csv(text, place)
-    if rows:
-        return [(rows, [])]
+    of_csv = _csv(text, place)
+    if of_csv[0]:
+        return [of_csv]
     report = _yaml(text)
     if report is not None:
         return [_in_value(report, place, 0)]
@@ -151,20 +152,27 @@ def _in_text(text: str, place: Place) -> list[Found]:
     return [serving_text.read(text, place), *((runs, []) for runs in printed)]
 
 
-def _csv(text: str, place: Place) -> list[ImportedRun]:
+def _csv(text: str, place: Place) -> Found:
     first = text.lstrip("\ufeff \r\n")[:_HEADER_MAX].split("\n", 1)[0]
     head = next(iter(tables.csv_rows(first)), [])
     if len(head) < _COLUMNS_MIN:
-        return []
-    if load_test.recognises_csv(head):
-        return load_test.read_csv(tables.csv_dicts(tables.csv_rows(text)), place)
+        return [], []
     if guidellm_csv.recognises(head):
-        return guidellm_csv.read(tables.csv_rows(text), place)
+        return guidellm_csv.read(tables.csv_rows(text), place), []
     if aiperf.recognises_table(head):
-        return aiperf.read_csv(tables.csv_rows(text), place)
+        return aiperf.read_csv(tables.csv_rows(text), place), []
+    if load_test.recognises_csv(head):
+        return _rows(text, place, load_test.read_csv)
     if serving_json.recognises(dict.fromkeys(head)):
-        return serving_json.rows_of(tables.csv_dicts(tables.csv_rows(text)), place)
-    return []
+        return _rows(text, place, serving_json.rows_of)
+    return [], []
+
+
+def _rows(text: str, place: Place, read: Callable[[Sequence[Mapping[str, str]], Place], list[ImportedRun]]) -> Found:
+    """A run a row; rows whose cells are not those of the header are told."""
+    rows = tables.csv_rows(text)
+    odd = [Refused(f"line {n}", "its cells are not those of the header.") for n in tables.csv_odd_lines(rows)]
+    return read(tables.csv_dicts(rows), place), odd[:_DAMAGES_MAX]
 
 
 def _yaml(text: str) -> Any:

@@ -120,6 +120,7 @@ def _take(run: RunBuilder, key: str, given: Any, *, in_seconds: bool) -> None:
 def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
     for key, name in _CONDITIONS.items():
         run.condition(name, value.get(key))
+    run.condition("model", values.mapping(value.get("server_info")).get("model_path"))
     run.rate(value.get("request_rate"))
     _asked_lengths(run, value)
     for key in _ENGINE_LABELS:

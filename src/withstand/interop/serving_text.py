@@ -125,9 +125,9 @@ def _take(run: RunBuilder, entry: Entry) -> None:
 def _clean(run: RunBuilder, entry: Entry) -> object:
     """A value with a stray mark behind it is read, and the mark told."""
     cell = values.split_unit(entry.value)
-    if cell is None or cell[1]:
+    if cell is None or (cell[1] and f"({cell[1]})" not in entry.label):
         return entry.value
-    if not entry.value[-1].isdigit():
+    if not cell[1] and not entry.value[-1].isdigit():
         run.remark(f"{entry.label} has something behind its number: {entry.value!r}.")
     return cell[0]
 

@@ -11,6 +11,7 @@ from withstand.interop.blocks import lines_of
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")
+CUT = "… (cut off?)"
 _COLUMNS_MIN = 2
 _HEADING_MAX = 200
 
@@ -33,7 +34,9 @@ def find(text: str) -> list[Table]:
     tables: list[Table] = []
     heading, first = "", 0
     rows: list[list[str]] = []
-    for number, line in enumerate([*lines_of(text), ""], start=1):
+    *lines, last = lines_of(text)
+    lines += ["" if _is_cut(last) else last, ""]
+    for number, line in enumerate(lines, start=1):
         cells = _cells(line)
         if cells is not None:
             first = first if rows else number
@@ -45,6 +48,12 @@ def find(text: str) -> list[Table]:
             rows = []
             heading = line.strip()[:_HEADING_MAX] if line.strip() and not _RULE.match(line) else heading
     return tables
+
+
+def _is_cut(last: str) -> bool:
+    """A row at the very end of a text, without its last bar: its last cell may be half a number."""
+    bare = last.strip()
+    return bool(bare) and bool(_BAR.search(bare)) and not _BAR.match(bare[-1])
 
 
 def _made(heading: str, line: int, rows: Sequence[list[str]]) -> list[Table]:
@@ -82,17 +91,26 @@ def _unwrapped(rows: Iterable[list[str]]) -> list[list[str]]:
 
 
 def csv_rows(text: str) -> list[list[str]]:
-    """The cells of a CSV; an unreadable one has none."""
+    """The cells of a CSV; an unreadable one has none. Without a last newline the last cell is marked as cut off."""
     try:
-        return [row for row in csv.reader(StringIO(text)) if any(cell.strip() for cell in row)]
+        rows = [row for row in csv.reader(StringIO(text)) if any(cell.strip() for cell in row)]
     except csv.Error:
         return []
+    if rows and not text.endswith(("\n", "\r")):
+        rows[-1][-1] += CUT
+    return rows
 
 
 def csv_dicts(rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
-    """Rows by the names of the first; a row of another length is none of them."""
+    """Rows by the names of the first; one with other cells than those is shifted somewhere, and left out."""
     if not rows:
         return []
     header, *body = rows
     names = [name.strip() for name in header]
-    return [dict(zip(names, row, strict=True)) for row in body if len(row) == len(names)]
+    whole = [row for row in body if len(row) == len(names) or (row is rows[-1] and row[-1].endswith(CUT))]
+    return [dict(zip(names, row, strict=False)) for row in whole]
+
+
+def csv_odd_lines(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The lines that ``csv_dicts`` leaves out, of a table without blank lines."""
+    return [i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0]) and not row[-1].endswith(CUT)]

@@ -68,3 +68,9 @@ def unit_of(name: str) -> str:
 def known(name: str) -> bool:
     """Whether a definition stands behind a name."""
     return name in CATALOGUE or name in TERMS
+
+
+def terms_markdown() -> str:
+    """The table of the documentation page."""
+    rows = [f"| `{name}` | {term.unit} | {term.definition} |" for name, term in TERMS.items()]
+    return "\n".join(["| name | unit | definition |", "| --- | --- | --- |", *rows, ""])

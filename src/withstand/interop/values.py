@@ -10,10 +10,12 @@ from typing import Any
 
 _NUMBER = r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _CELL = re.compile(rf"^[~≈]?(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%µ/]*)[^\w.,%-]*$")
-_PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD|TODO)\s*%?$")
+_PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD)\s*%?$")
 _ABSENT = frozenset({"", "n/a", "na", "nan", "null", "none", "-", "–", "—", "not set"})  # noqa: RUF001  dashes of tables
 _UNLIMITED = frozenset({"inf", "infinity", "+inf", "infinite"})
 _DIGITS_MAX = 40
+LARGEST = 1e15
+"""No count, time or rate of a benchmark is larger."""
 
 
 def number(value: object) -> float | None:
@@ -48,7 +50,7 @@ def split_unit(text: str) -> tuple[float, str] | None:
 def whole(value: object) -> int | None:
     """A count: not negative, no fraction."""
     exact = number(value)
-    return int(exact) if exact is not None and exact >= 0 and exact == int(exact) else None
+    return int(exact) if exact is not None and 0 <= exact <= LARGEST and exact == int(exact) else None
 
 
 def text(value: object) -> str | None:

@@ -127,6 +127,7 @@ class EngineTokenizer:
 
     name = "the engine's /tokenize"
     exact = True
+    remote = True
 
     def __init__(self, asker: Asker, path: str, model: str | None, field: str) -> None:
         self._asker = asker

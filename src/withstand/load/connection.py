@@ -25,6 +25,8 @@ from withstand.record import Status
 from withstand.spec import Timeouts
 
 READ_BYTES = 16384
+_NEWLINE = 10
+"""A read that ends with it ends with an event, or with a line of framing behind one; else with part of the next."""
 _IN_PROGRESS = frozenset({errno.EINPROGRESS, errno.EWOULDBLOCK})
 
 
@@ -297,17 +299,17 @@ class Connection:
         except HttpError as e:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
-        if events > 1:
-            self._share(exchange, events, late=owner.loop.may_have_waited(stamp_ns, read_ns))
+        if events > 1 or (events and data[-1] != _NEWLINE):
+            self._share(exchange, events, data, late=owner.loop.may_have_waited(stamp_ns, read_ns))
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 
-    def _share(self, exchange: Exchange, events: int, *, late: bool) -> None:
-        """Several events came in one read: they have one stamp, and it is the last one's."""
-        self._owner.check.shared_reads += 1
+    def _share(self, exchange: Exchange, events: int, data: bytes, *, late: bool) -> None:
+        """Several events, or one and a part of the next, came in one read: its stamp is that of its last bytes."""
+        self._owner.check.shared_reads += events > 1
         if late:
-            last = len(exchange.reply.chunk_ns) - 1
-            exchange.reply.unsure.extend(range(last + 1 - events, last))
+            end = len(exchange.reply.chunk_ns)
+            exchange.reply.unsure.extend(range(end - events, end - 1 if data[-1] == _NEWLINE else end))
 
     # Ending.
 

@@ -20,6 +20,7 @@ class Exchange:
     __slots__ = (
         "_asked_stream",
         "_dialect",
+        "_keep_text",
         "_reader",
         "_whole_bytes",
         "answer",
@@ -41,8 +42,17 @@ class Exchange:
         "streamed",
     )
 
-    def __init__(self, due: Due, *, dialect: Dialect, stream: bool, ended: "Callable[[Exchange], None]") -> None:
+    def __init__(
+        self,
+        due: Due,
+        *,
+        dialect: Dialect,
+        stream: bool,
+        ended: "Callable[[Exchange], None]",
+        keep_text: bool = False,
+    ) -> None:
         self.due = due
+        self._keep_text = keep_text or not due.request.last_turn
         self.payload = b""
         self.ended = ended
         self._dialect = dialect
@@ -57,7 +67,7 @@ class Exchange:
 
     def restart(self) -> None:
         """As if nothing had been sent: for the first time, or once more over a fresh connection."""
-        self.reply = Reply(keep_text=not self.due.request.last_turn)
+        self.reply = Reply(keep_text=self._keep_text)
         self.answer = Answer(self._on_head, self._on_body)
         self.streamed = self._asked_stream
         self.sent_ns: int | None = None
@@ -178,6 +188,7 @@ class Exchange:
             output_tokens=output_tokens,
             cached_tokens=reply.cached_tokens,
             reasoning_tokens=reply.reasoning_tokens,
+            reasoning_events=reply.reasoning_events,
             tokens_from=tokens_from,
             requested_output_tokens=request.output_tokens,
             finish_reason=one_line(reply.finish_reason) if reply.finish_reason else None,

@@ -1,141 +1,74 @@
-"""The worker processes of one stage: started, listened to, told to drain or stop. No bus: pipes and files.
+"""The workers of one stage: started, listened to, told to drain or stop. No bus: lines and files.
 
-A worker that dies is noticed; what it had finished is on file.
+``Fleet`` is all that a stage knows; ``LocalFleet`` are processes of this machine. A worker that dies is noticed;
+what it had finished is on file.
 """
 
+import abc
 import selectors
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
 from withstand import clock
 from withstand.errors import MeasureError
+from withstand.load.child import Child
 from withstand.load.job import Command, Job, Report
-from withstand.record import Health
+from withstand.load.member import Member
 
-_END_S = 5.0
+_LISTEN_S = 0.1
 _decode = msgspec.json.Decoder(Report).decode
+_encode = msgspec.json.Encoder().encode
 
 
-class Member:
-    """One worker process and the last that it said."""
-
-    def __init__(self, job: Job, log: Path) -> None:
-        self.job = job
-        self.report = Report()
-        self.ready = False
-        self.ended = False
-        self.ended_ns = 0
-        self._tail = b""
-        self._log = log
-        with log.open("ab") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "withstand.load.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-                bufsize=0,
-            )
-        self.send(msgspec.json.encode(job))
-
-    def tell(self, command: Command) -> None:
-        """Give a command."""
-        self.send(msgspec.json.encode(command))
-
-    def send(self, line: bytes) -> None:
-        """One line; a dead worker is noticed elsewhere."""
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(line + b"\n")
-        except BrokenPipeError:
-            return
-
-    def listen(self) -> None:
-        """Read what it has said."""
-        assert self.process.stdout is not None
-        data = self.process.stdout.read(65536)
-        if not data:
-            self.ended = True
-            self.ended_ns = clock.now_ns()
-            self.process.wait()
-            return
-        *lines, self._tail = (self._tail + data).split(b"\n")
-        for line in lines:
-            report = _decode(line)
-            if report.ready:
-                self.ready = True
-            else:
-                self.report = report
-
-    @property
-    def lost(self) -> bool:
-        """Whether it died without a last word."""
-        return self.ended and self.report.health is None and self.report.error is None
-
-    def health(self) -> Health:
-        """Its own account, or what can be said of a dead one."""
-        if self.report.health:
-            return self.report.health
-        return Health(
-            worker=self.job.worker, sent=self.report.sent, finished=self.report.done, wall_ns=0, cpu_ns=0, lost=True
-        )
-
-    def why_lost(self) -> str:
-        """The end of what it wrote on its standard error."""
-        lines = self._log.read_text("utf-8", "replace").strip().splitlines()
-        return f"exit status {self.process.returncode}" + (f", {lines[-1]}" if lines else "")
-
-
-class Fleet:
+class Fleet(abc.ABC):
     """A context: at its end no worker is left."""
 
-    def __init__(self, jobs: Sequence[Job], log: Path) -> None:
-        self._selector = selectors.DefaultSelector()
-        self.members = [Member(job, log) for job in jobs]
-        for member in self.members:
-            assert member.process.stdout is not None
-            self._selector.register(member.process.stdout, selectors.EVENT_READ, member)
+    lead_ns: ClassVar[int]
+    """From the order to start until the start: it must have reached every worker by then."""
 
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = members
+
+    @abc.abstractmethod
     def listen(self, timeout_s: float) -> None:
         """Wait for something to be said, and take it in."""
-        for key, _ in self._selector.select(timeout_s):
-            member: Member = key.data
-            member.listen()
-            if member.ended:
-                self._selector.unregister(key.fileobj)
+
+    @abc.abstractmethod
+    def tell(self, command: Command) -> None:
+        """Give a command to all that live. A start is an instant of our own clock."""
+
+    @abc.abstractmethod
+    def kill(self) -> None:
+        """End those that do not obey."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let all go, and see that they have gone."""
 
     def wait_ready(self, timeout_s: float) -> None:
-        """Until every worker is ready.
+        """Until every worker is ready; what the spool holds by now is what they begin with.
 
         Raises:
             MeasureError: one said why not, or died.
         """
         until_ns = clock.now_ns() + int(timeout_s * 1e9)
         while not all(m.ready for m in self.members):
-            self.listen(0.1)
+            self.listen(_LISTEN_S)
             for member in self.members:
                 if member.ended:
-                    raise MeasureError(member.report.error or f"A worker did not start: {member.why_lost()}.")
+                    raise MeasureError(member.report.error or f"A worker did not start: {member.why}.")
             if clock.now_ns() > until_ns:
                 raise MeasureError(f"The workers were not ready within {timeout_s:g} s; is the machine overloaded?")
 
-    def tell(self, command: Command) -> None:
-        """Give a command to all that live."""
-        for member in self.members:
-            if not member.ended:
-                member.tell(command)
-
-    def kill(self) -> None:
-        """End those that do not obey."""
-        for member in self.members:
-            if not member.ended:
-                member.process.kill()
+    def start(self) -> int:
+        """Agree on an instant at which all begin; it."""
+        start_ns = clock.now_ns() + self.lead_ns
+        self.tell(Command(start_ns=start_ns))
+        return start_ns
 
     @property
     def ended(self) -> bool:
@@ -150,21 +83,50 @@ class Fleet:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
-        for member in self.members:
-            assert member.process.stdin is not None
-            assert member.process.stdout is not None
-            member.process.stdin.close()
-        for member in self.members:
-            _end(member.process)
-            assert member.process.stdout is not None
-            member.process.stdout.close()
+        self.close()
+
+
+class LocalFleet(Fleet):
+    """Processes of this machine: they share our monotonic clock, our files, and a pipe each."""
+
+    lead_ns = 20_000_000
+
+    def __init__(self, jobs: Sequence[Job], log: Path) -> None:
+        super().__init__([Member(job) for job in jobs])
+        self._selector = selectors.DefaultSelector()
+        self._children = [Child("withstand.load.worker", log) for _ in jobs]
+        for member, child in zip(self.members, self._children, strict=True):
+            child.send(_encode(member.job))
+            self._selector.register(child, selectors.EVENT_READ, member)
+
+    def listen(self, timeout_s: float) -> None:
+        """Wait for something to be said, and take it in."""
+        for key, _ in self._selector.select(timeout_s):
+            child, member = key.fileobj, key.data
+            assert isinstance(child, Child)
+            for line in child.hear():
+                member.heard(_decode(line))
+            if child.ended:
+                self._selector.unregister(child)
+                member.gone(child.why())
+
+    def tell(self, command: Command) -> None:
+        """Give a command to all that live."""
+        for child in self._living():
+            child.send(_encode(command))
+
+    def kill(self) -> None:
+        """End those that do not obey."""
+        for child in self._living():
+            child.kill()
+
+    def _living(self) -> list[Child]:
+        return [c for c, m in zip(self._children, self.members, strict=True) if not m.ended]
+
+    def close(self) -> None:
+        """Let all go, and see that they have gone."""
+        for child in self._children:
+            child.dismiss()
+        for child in self._children:
+            child.end()
         self._selector.close()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """It stops by itself when its standard input ends; if not, it is killed."""
-    try:
-        process.wait(_END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

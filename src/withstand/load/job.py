@@ -19,6 +19,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The run's epoch, monotonic: records count from it."""
     spool: str
     records: str
+    texts: str | None = None
+    """Where the texts of good answers go, for their tokens to be counted; None = nobody will."""
+    text_share: float = 0.0
+    """Of how many of them."""
     dialect: str
     ask: Ask
     address: Address

@@ -1,5 +1,7 @@
 """Joins plan and transport: reads requests ahead, sends what is due, writes a record for whatever has ended."""
 
+from pathlib import Path
+
 import msgspec
 
 from withstand import clock, plugins
@@ -10,6 +12,7 @@ from withstand.load.masking import Mask
 from withstand.load.pacing import Dispatcher, Due
 from withstand.load.sink import RecordSink
 from withstand.load.spool import SpoolReader
+from withstand.load.texts import TextSink
 from withstand.load.transport import Transport
 from withstand.record import Record, Status
 from withstand.request import Message, Request
@@ -31,6 +34,7 @@ class Sender:
         self._dispatcher = Dispatcher(cap=job.cap, closed=job.closed, end_ns=job.duration_ns)
         self._spool = SpoolReader(job.spool_path)
         self._sink = RecordSink(job.records_path)
+        self._texts = TextSink(Path(job.texts), job.text_share) if job.texts else None
         self._mask = Mask(job.secrets)
         self._session: list[Request] = []
         self._payloads: dict[int, bytes] = {}
@@ -105,7 +109,16 @@ class Sender:
         self._transport.send(exchange)
 
     def _exchange(self, due: Due) -> Exchange:
-        return Exchange(due, dialect=self._dialect, stream=self._job.ask.stream, ended=self._ended)
+        return Exchange(
+            due,
+            dialect=self._dialect,
+            stream=self._job.ask.stream,
+            ended=self._ended,
+            keep_text=self._wants_text(due.request.id),
+        )
+
+    def _wants_text(self, answer: int) -> bool:
+        return self._texts is not None and self._texts.wants(answer)
 
     def wake_ns(self) -> int | None:
         """The monotonic instant of the next planned send; None = an answer must end first."""
@@ -138,6 +151,8 @@ class Sender:
         job = self._job
         record = exchange.record(stage=job.stage, worker=job.worker, origin_ns=self.start_ns, epoch_ns=job.epoch_ns)
         self._sink.append(self._masked(record))
+        if self._texts and record.status is Status.OK and self._texts.wants(record.id):
+            self._texts.append(record.id, self._mask(exchange.reply.answer()))
         exchange.answer.release()
         return record.output_tokens
 
@@ -185,6 +200,8 @@ class Sender:
             self._never_sent(due, "The stage ended before a slot was free for it")
         self._sink.close()
         self._spool.close()
+        if self._texts:
+            self._texts.close()
 
     def report(self) -> Report:
         """How far it is."""

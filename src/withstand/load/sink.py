@@ -30,12 +30,19 @@ class RecordSink:
         Raises:
             StorageError: the disk is full, or gone.
         """
-        line = encode_record(record) + b"\n"
+        self.write(encode_record(record) + b"\n")
+
+    def write(self, lines: bytes) -> None:
+        """Whole lines, all or none of them.
+
+        Raises:
+            StorageError: the disk is full, or gone.
+        """
         size = os.fstat(self._descriptor).st_size
         try:
-            written = os.write(self._descriptor, line)
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
+            written = os.write(self._descriptor, lines)
+            while written < len(lines):
+                written += os.write(self._descriptor, lines[written:])
         except OSError as e:
             os.ftruncate(self._descriptor, size)
             raise self._error(e) from None

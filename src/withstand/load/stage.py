@@ -1,20 +1,20 @@
 """One stage from its first request to its last: spool, fleet, start, progress, end. Plain sync code over processes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from withstand import clock
-from withstand.load.fleet import Fleet
+from withstand.load.fleet import Fleet, LocalFleet
 from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
 from withstand.load.losses import write_lost
 from withstand.load.spool import SpoolWriter
+from withstand.load.texts import text_path
 from withstand.record import Health
 from withstand.request import Request
 
-_LEAD_NS = 20_000_000
 _READY_S = 60.0
 _PATIENCE_NS = 3_000_000_000
 _LISTEN_S = 0.1
@@ -60,11 +60,22 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
 Listener = Callable[[Report, int], None]
 """Hears the sum of the workers' reports and the ns since the start."""
 
+Muster = Callable[[Sequence[Job], Path], Fleet]
+"""Calls up a worker for each job; the path is that of a log."""
+
 
 class StageDriver:
     """Drives one stage. ``job`` is the template that every worker's job is made from."""
 
-    def __init__(self, job: Job, stripes: Stripes, folder: Path, record_path: Callable[[int], Path]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        stripes: Stripes,
+        folder: Path,
+        record_path: Callable[[int], Path],
+        muster: Muster = LocalFleet,
+    ) -> None:
+        self._muster = muster
         self._stripes = stripes
         self._folder = folder
         self._job = job
@@ -78,7 +89,7 @@ class StageDriver:
         """
         with SpoolWriter(self._folder, self._stripes.workers) as spool:
             jobs = [self._job_of(spool, i) for i in range(self._stripes.workers)]
-            with Fleet(jobs, self._folder / "workers.log") as fleet:
+            with self._muster(jobs, self._folder / "workers.log") as fleet:
                 feeder = _Feeder(spool, requests, endless=self._stripes.endless)
                 feeder.fill_first()
                 fleet.wait_ready(_READY_S)
@@ -92,14 +103,14 @@ class StageDriver:
             worker=worker,
             spool=str(spool.path(worker)),
             records=str(self._record_path(worker)),
+            texts=str(text_path(self._folder, worker)) if self._job.text_share else None,
             cap=self._stripes.cap_of(worker),
             preconnect=self._stripes.share(self._job.preconnect, worker),
             closed=self._stripes.closed,
         )
 
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
-        start_ns = clock.now_ns() + _LEAD_NS
-        fleet.tell(Command(start_ns=start_ns))
+        start_ns = fleet.start()
         orders = _Orders(fleet, feeder)
         while not fleet.ended:
             fleet.listen(0.0 if feeder.busy else _LISTEN_S)
@@ -109,6 +120,7 @@ class StageDriver:
             listener(total, max(0, clock.now_ns() - start_ns))
         for member in fleet.members:
             if member.lost:
+                assert member.ended_ns is not None
                 write_lost(member.job, member.report, start_ns=start_ns, died_ns=member.ended_ns)
         return StageResult(
             started_ns=start_ns - self._job.epoch_ns,
@@ -209,4 +221,4 @@ def _loss(fleet: Fleet) -> str | None:
     if not lost:
         return None
     workers = ", ".join(str(m.job.worker) for m in lost)
-    return f"Worker {workers} died in mid-stage ({lost[0].why_lost()}); what it had finished is kept."
+    return f"Worker {workers} died in mid-stage ({lost[0].why}); what was on file by then is kept."

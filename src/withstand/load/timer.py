@@ -12,6 +12,7 @@ import sys
 _CLOCK_MONOTONIC = 1
 _NONBLOCK_CLOEXEC = 0o4000 | 0o2000000
 _ABSOLUTE = 1
+_UNSET = -1
 _itimerspec = struct.Struct("qqqq")
 
 
@@ -21,7 +22,7 @@ class Alarm:
     def __init__(self, libc: ctypes.CDLL, fd: int) -> None:
         self._libc = libc
         self.fd = fd
-        self._at_ns = 0
+        self._at_ns = _UNSET
 
     @classmethod
     def open(cls) -> "Alarm | None":
@@ -43,7 +44,7 @@ class Alarm:
 
     def clear(self, _events: int = 0) -> None:
         """Take note that it rang."""
-        self._at_ns = 0
+        self._at_ns = _UNSET
         try:
             os.read(self.fd, 8)
         except BlockingIOError:

@@ -13,6 +13,7 @@ from withstand import clock
 from withstand.errors import StorageError, WithstandError
 from withstand.load.connection import Route
 from withstand.load.job import Command, Job, Report
+from withstand.load.lines import Lines
 from withstand.load.loop import Loop
 from withstand.load.poller import READ
 from withstand.load.selfcheck import SelfCheck
@@ -26,6 +27,7 @@ _STDIN, _STDOUT = 0, 1
 _SWEEP_NS = 100_000_000
 _REPORT_NS = 200_000_000
 _FEED_NS = 5_000_000
+_command = msgspec.json.Decoder(Command).decode
 
 
 class Worker:
@@ -70,6 +72,8 @@ class Worker:
         self._check.begin()
         self._loop.add(_STDIN, READ, self._obey)
         now_ns = clock.now_ns()
+        if self._commands.waiting:
+            self._obey(READ)
         while not self._sender.over(now_ns):
             more = now_ns >= self._sender.start_ns and self._sender.dispatch(now_ns)
             now_ns = self._turn_until(now_ns if more else self._wake_ns(now_ns))
@@ -126,35 +130,30 @@ class Worker:
 
 
 class Commands:
-    """Lines from standard input. Its end is a ``stop``: nobody is there any more."""
+    """What we are told. The end of standard input is a ``stop``: nobody is there any more."""
 
-    def __init__(self) -> None:
-        self._tail = b""
-        self.ended = False
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
 
-    def line(self) -> bytes:
-        """The next whole line, waiting for it; empty at the end."""
-        while b"\n" not in self._tail:
-            data = os.read(_STDIN, 65536)
-            if not data:
-                return b""
-            self._tail += data
-        line, _, self._tail = self._tail.partition(b"\n")
-        return line
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can come."""
+        return self._lines.ended
+
+    @property
+    def waiting(self) -> bool:
+        """Whether one came together with the one before it."""
+        return self._lines.waiting
 
     def wait(self) -> Command:
         """The next command, waiting for it."""
-        line = self.line()
-        return msgspec.json.decode(line, type=Command) if line else Command(stop=True)
+        line = self._lines.wait()
+        return _command(line) if line else Command(stop=True)
 
     def read(self) -> list[Command]:
         """The commands that have come; call it when standard input is readable."""
-        data = os.read(_STDIN, 65536)
-        if not data:
-            self.ended = True
-            return [Command(stop=True)]
-        *lines, self._tail = (self._tail + data).split(b"\n")
-        return [msgspec.json.decode(line, type=Command) for line in lines if line]
+        commands = [_command(line) for line in self._lines.read()]
+        return [*commands, Command(stop=True)] if self.ended else commands
 
 
 def say(report: Report) -> None:
@@ -168,12 +167,12 @@ def say(report: Report) -> None:
 def main() -> None:
     """Run one job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    commands = Commands()
-    line = commands.line()
+    lines = Lines(_STDIN)
+    line = lines.wait()
     if not line:
         return
     try:
-        worker = Worker(msgspec.json.decode(line, type=Job), commands)
+        worker = Worker(msgspec.json.decode(line, type=Job), Commands(lines))
         if worker.wait_for_start():
             say(worker.run())
     except WithstandError as e:

@@ -53,10 +53,16 @@ _METRICS = (
         unit="ms",
         better="lower",
         definition=(
-            "(Last event - first event) / (output tokens - 1), one value an answer. None below two tokens, without "
-            "streaming, and where all tokens came at one instant: a time that was not seen is never 0."
+            "(Last event - first event) / (output tokens - tokens that came with the first event), one value an "
+            "answer. Those that came first are known where the server tells the tokens of each event; else each event "
+            "of the first read counts as one, and `claimed_not_counted` or `several_tokens_an_event` says how far "
+            "TPOT may be too low. None below two tokens, without streaming, and where all tokens came at one instant: "
+            "a time that was not seen is never 0."
         ),
-        source="vLLM: (latency - TTFT) / (output length - 1); vLLM has 0 for an answer in one piece.",
+        source=(
+            "vLLM: (latency - TTFT) / (output length - 1), which is too low where the first event has several tokens, "
+            "and 0 for an answer in one piece. AIPerf's ITL has the correction."
+        ),
     ),
     Metric(
         key="itl",
@@ -71,6 +77,32 @@ _METRICS = (
             "events. It has no interval: the gaps of one answer, and of one step of the engine, hang together."
         ),
         source="vLLM's pooled gaps between chunks; vLLM takes the events of one read as about 0 apart.",
+    ),
+    Metric(
+        key="itl_per_token",
+        title="Inter-token latency, per token",
+        unit="ms",
+        better="lower",
+        definition=(
+            "Time since tokens came last / tokens that came then, as many times as there are of them; pooled over the "
+            "good answers whose server tells the tokens of each event. Unknown for all others: a gap is not spread "
+            "over tokens that nobody told. It has no interval."
+        ),
+        source="SGLang's ITL on its native API.",
+    ),
+    Metric(
+        key="itl_request_mean",
+        title="Inter-token latency, mean of a request",
+        unit="ms",
+        better="lower",
+        definition=(
+            "(Last event - first event) / (events - 1), one value an answer; None below two events and where all "
+            "came at one instant. Its percentiles are those of the answers' means: a stall within one is averaged away."
+        ),
+        source=(
+            "What GuideLLM and AIPerf call ITL is such a mean of each request, but over its tokens: our TPOT, which "
+            "GuideLLM weights by the tokens."
+        ),
     ),
     Metric(
         key="e2el",
@@ -145,6 +177,21 @@ _METRICS = (
         better="higher",
         definition="Prompt and output tokens of good answers / duration.",
         source="vLLM.",
+    ),
+    Metric(
+        key="ledger",
+        title="Token ledger",
+        unit="tokens",
+        better="neither",
+        definition=(
+            "Tokens of the good answers by everybody who counted them, each with the answers of which it is known: "
+            "the server's `usage`; a tokenizer over the text (reasoning and tool calls included), where the model's "
+            "own is at hand or --tokenizer names one, of all answers, or of a sample of 200 where the engine has to be "
+            "asked; events with output; what the server calls reasoning, what it had cached. Throughput and TPOT use "
+            "the first that is known of server, text, events; `tokens_from` says which. The length asked for stands "
+            "beside them and is never used for a count. Two counts differ beyond 5 % and one token an answer."
+        ),
+        source="withstand. SGLang prints the first two.",
     ),
     Metric(
         key="output_throughput_peak",

@@ -26,7 +26,7 @@ _LATE_LOOKS = 0.01
 
 def client_error(latencies: Latencies, ranges: Ranges, context: StageContext) -> ClientError:
     """Of one stage. What the records alone tell is always there; the rest wants an account by every worker."""
-    response = Ends(latencies.response, ranges.response_low, latencies.response, Fuzz(), Fuzz())
+    response = Ends(latencies.response, ranges.response_low, latencies.response)
     load = ClientError(response=_off(response), rate_share=_rate_share(ranges, context))
     told = [h for h in context.health if not h.lost]
     if not told or any(h.forced_switches is None or h.clock_width_ns is None for h in told):
@@ -37,17 +37,17 @@ def client_error(latencies: Latencies, ranges: Ranges, context: StageContext) ->
 def _of_times(latencies: Latencies, ranges: Ranges, told: list[Health]) -> dict[str, Off]:
     """Stamps are late, so a time that ends with one is too long; one between two is wrong by what either is."""
     clock, blind = _clock(told), _blind(told, ranges)
-    pair = clock + msgspec.structs.replace(blind, count=2 * blind.count)
-    first = _together(told, ranges.together_first)
-    since, gaps = clock + blind + _sends(told), latencies.itl
-    gap = pair + _together(told, 2 * ranges.together)
-    decode = (pair + first).times(ranges.tpot_share_max)
+    either = msgspec.structs.replace(blind, count=2 * blind.count)
+    first = Fuzz(count=ranges.together_first, most=LOOK_NS)
+    since, gaps = (clock, blind, _sends(told)), latencies.itl
+    gap = (clock, either, Fuzz(count=2 * ranges.together, most=LOOK_NS))
+    decode = tuple(fuzz.times(ranges.tpot_share_max) for fuzz in (clock, either, first))
     gap_low, gap_high = Sample.union(gaps, ranges.gap_low), Sample.union(gaps, ranges.gap_high)
     ends = {
-        "ttft": Ends(latencies.ttft, ranges.ttft_low, latencies.ttft, since + first, clock),
+        "ttft": Ends(latencies.ttft, ranges.ttft_low, latencies.ttft, (*since, first), (clock,)),
         "tpot": Ends(latencies.tpot, ranges.tpot_low, ranges.tpot_high, decode, decode),
         "itl": Ends(gaps, gap_low, gap_high, gap, gap),
-        "e2el": Ends(latencies.e2el, ranges.e2el_low, latencies.e2el, since, clock),
+        "e2el": Ends(latencies.e2el, ranges.e2el_low, latencies.e2el, since, (clock,)),
     }
     return {name: _off(of) for name, of in ends.items()}
 
@@ -61,12 +61,6 @@ def _off(ends: Ends) -> Off:
 def _clock(told: list[Health]) -> Fuzz:
     """The offset between the kernel's clock and ours is known to half the width of its measurement."""
     return Fuzz(rest=max((h.clock_width_ns or 0 for h in told), default=0))
-
-
-def _together(told: list[Health], count: int) -> Fuzz:
-    """Events that share a sure stamp came within ``LOOK_NS`` before it; or within our delay, where we woke up late."""
-    lag_ns = max((h.lag.p99_ns for h in told if h.lag), default=0)
-    return Fuzz(count=count, most=max(LOOK_NS, lag_ns))
 
 
 def _blind(told: list[Health], ranges: Ranges) -> Fuzz:

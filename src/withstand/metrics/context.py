@@ -16,7 +16,7 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     stopped_early: bool = False
     warmed_up: bool = True
     tokenizer: str | None = None
-    """Who counted the prompt's tokens, for the sentence of a doubt."""
+    """Who counted the tokens that the server did not: of prompts, and of answers' texts."""
     tokenizer_exact: bool = True
     identical_prompts: int = 0
     """Requests whose prompt had been sent before in this run."""

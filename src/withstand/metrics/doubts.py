@@ -56,7 +56,8 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
     DoubtKind.CLIENT_BOUND: (
         "Our own error, as far as it can be bounded, may reach 1 % of the median of TTFT, TPOT, ITL or E2EL, or 5 % of "
-        "their p99, and 0.1 ms; where our own clock stamped, a tenth of a median. Blocking."
+        "their p99, and 0.1 ms, and what so few answers leave open anyway; a tenth of a median where our own clock "
+        "stamped. Blocking."
     ),
     DoubtKind.SENDS_LATE: (
         "With a schedule: through us it was drawn out by over 3 %, which blocks; or our lateness makes the median "
@@ -98,9 +99,12 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.SHARED_READS: (
         "Over 1 % of the gaps between events are not known, because events came while we looked away and share a stamp."
     ),
-    DoubtKind.SEVERAL_TOKENS_AN_EVENT: "The server tells the tokens of each event, and they are over 1.05 on average.",
+    DoubtKind.SEVERAL_TOKENS_AN_EVENT: (
+        "Over 1.05 tokens an event: by the server, which tells them of each, or by its sums, which the text bears out."
+    ),
     DoubtKind.CLAIMED_NOT_COUNTED: (
-        "The server's output tokens and the events with output differ by over 5 % and one an answer (its end token)."
+        "The server's output tokens differ by over 5 % and one an answer (its end token) from those of the text by the "
+        "model's own tokenizer; where that has not counted, from the events with output."
     ),
     DoubtKind.TOKENS_ESTIMATED: "Output tokens were not counted by the server or by the model's own tokenizer.",
     DoubtKind.LENGTHS_DIFFER: (

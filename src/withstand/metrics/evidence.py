@@ -20,19 +20,17 @@ _ERROR_HEAD = re.compile(
 _MARGIN = 0.1
 
 
-class Counted:
-    """Tokens as claimed by the server beside the events that brought them."""
+class Told:
+    """Tokens as the server tells them event by event, beside the events."""
 
-    __slots__ = ("answers", "events", "tokens")
+    __slots__ = ("events", "tokens")
 
     def __init__(self) -> None:
-        self.answers = 0
         self.tokens = 0
         self.events = 0
 
     def add(self, tokens: int, events: int) -> None:
         """One answer."""
-        self.answers += 1
         self.tokens += tokens
         self.events += events
 
@@ -67,10 +65,7 @@ class Evidence:
     def __init__(self) -> None:
         self.first_turns = 0
         self.user_stamped = 0
-        self.claimed = Counted()
-        """Where only the answer's total is known."""
-        self.told = Counted()
-        """Where the server tells the tokens of each event."""
+        self.told = Told()
         self.lengths = Lengths()
         self.prompt_tokens = 0
         self.cached_tokens = 0
@@ -106,8 +101,6 @@ class Evidence:
             return
         if record.requested_output_tokens is not None:
             self.lengths.add(record.requested_output_tokens, record.output_tokens, record.finish_reason)
-        if record.streamed and record.chunk_tokens is None:
-            self.claimed.add(record.output_tokens, len(record.chunk_ns))
 
     def _add_decode(self, record: Record) -> None:
         if record.chunk_tokens is not None:

@@ -5,6 +5,9 @@ is not known which values are off, but how many, the ranks tell: ``count`` value
 statistic by at most ``count`` places. It knows no units.
 """
 
+from collections.abc import Iterator
+from itertools import product
+
 import msgspec
 
 from withstand.metrics.quantiles import percentile
@@ -18,10 +21,6 @@ class Fuzz(msgspec.Struct, frozen=True):
     count: int = 0
     most: float = 0
 
-    def __add__(self, other: "Fuzz") -> "Fuzz":
-        """Both at once."""
-        return Fuzz(self.rest + other.rest, self.count + other.count, self.more + other.more)
-
     @property
     def more(self) -> float:
         """What ``most`` comes to: nothing, where it is that of no value."""
@@ -31,43 +30,47 @@ class Fuzz(msgspec.Struct, frozen=True):
         """As it is felt in a part of the value."""
         return Fuzz(self.rest * share, self.count, self.most * share)
 
-    def mean(self, n: int) -> float:
-        """Of the mean of n values."""
+    def of_mean(self, n: int) -> float:
+        """By how much the mean of n values may be off."""
         return self.rest + self.most * min(1.0, self.count / n)
 
 
 class Ends(msgspec.Struct, frozen=True):
-    """The values as they are shown, and where they can lie: between two ends, and a fuzz beyond these."""
+    """The values as they are shown, and where they can lie: between two ends, and beyond these by some fuzz."""
 
     shown: Sample
     low: Sample
     high: Sample
-    below: Fuzz
-    above: Fuzz
+    below: tuple[Fuzz, ...] = ()
+    above: tuple[Fuzz, ...] = ()
 
     def off_mean(self) -> float:
         """By how much the shown mean may be wrong at most."""
         shown = self.shown.mean()
-        least = self.low.mean() - self.below.mean(len(self.low))
-        most = self.high.mean() + self.above.mean(len(self.high))
+        least = self.low.mean() - sum(fuzz.of_mean(len(self.low)) for fuzz in self.below)
+        most = self.high.mean() + sum(fuzz.of_mean(len(self.high)) for fuzz in self.above)
         return max(0.0, shown - least, most - shown)
 
     def off(self, share: float) -> float:
         """By how much the shown percentile at ``share`` of 0 … 1 may be wrong at most."""
         shown = percentile(self.shown, share)
-        return max(0.0, shown - self._least(share), self._most(share) - shown)
-
-    def _least(self, share: float) -> float:
-        """Either all are off by the most, or the worst have changed places."""
-        fuzz, place = self.below, share - _places(self.below, self.low)
-        every = percentile(self.low, share) - fuzz.rest - fuzz.more
-        return every if place < 0 else max(every, percentile(self.low, place) - fuzz.rest)
-
-    def _most(self, share: float) -> float:
-        fuzz, place = self.above, share + _places(self.above, self.high)
-        every = percentile(self.high, share) + fuzz.rest + fuzz.more
-        return every if place > 1 else min(every, percentile(self.high, place) + fuzz.rest)
+        least = max(_at(self.low, share - places) - off for places, off in _ways(self.below, len(self.low), share))
+        most = min(_at(self.high, share + places) + off for places, off in _ways(self.above, len(self.high), 1 - share))
+        return max(0.0, shown - least, most - shown)
 
 
-def _places(fuzz: Fuzz, sample: Sample) -> float:
-    return fuzz.count / max(1, len(sample) - 1)
+def _at(sample: Sample, share: float) -> float:
+    return percentile(sample, min(1.0, max(0.0, share)))
+
+
+def _ways(fuzzes: tuple[Fuzz, ...], n: int, room: float) -> Iterator[tuple[float, float]]:
+    """(Share of places, error): of each fuzz either its values change places, or every value is off by its most.
+
+    There must be room for the places.
+    """
+    rest = sum(fuzz.rest for fuzz in fuzzes)
+    for moved in product((False, True), repeat=len(fuzzes)):
+        pairs = list(zip(fuzzes, moved, strict=True))
+        places = sum(fuzz.count for fuzz, moves in pairs if moves) / max(1, n - 1)
+        if places <= room or not places:
+            yield places, rest + sum(fuzz.more for fuzz, moves in pairs if not moves)

@@ -4,7 +4,7 @@ Also the pile of them over a stage. It knows nothing of rates, plans or judgemen
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from operator import eq, sub
 
 import msgspec
@@ -13,6 +13,8 @@ from withstand.metrics.sample import Sample
 from withstand.record import Clock, Record, Status
 
 NS_PER_MS = 1e6
+_TOKENS_AN_EVENT_MAX = 1000
+"""An event that claims more is no step of an engine; its tokens shall not fill our memory."""
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -20,6 +22,8 @@ class Timing(msgspec.Struct, frozen=True):
 
     ttft_ns: int | None
     tpot_ns: float | None
+    gap_mean_ns: float | None
+    """Of its events; ``Latencies.itl`` has the gaps themselves."""
     e2el_ns: int | None
     response_ns: int | None
     ttft_scheduled_ns: int | None
@@ -32,6 +36,7 @@ def timing_of(record: Record) -> Timing:
     return Timing(
         ttft_ns=_between(record.sent_ns, first_ns),
         tpot_ns=_tpot_ns(record),
+        gap_mean_ns=_gap_mean_ns(record),
         e2el_ns=_between(record.sent_ns, last_ns),
         response_ns=_between(record.scheduled_ns, last_ns),
         ttft_scheduled_ns=_between(record.scheduled_ns, first_ns),
@@ -53,9 +58,36 @@ def _tpot_ns(record: Record) -> float | None:
     """Undefined below two tokens, and where all of them came at one instant: then no time was seen between them."""
     if not record.streamed or len(record.chunk_ns) < 2 or (record.output_tokens or 0) < 2:
         return None
-    decode_ns = record.chunk_ns[-1] - record.chunk_ns[0]
     assert record.output_tokens is not None
-    return decode_ns / (record.output_tokens - 1) if decode_ns else None
+    decode_ns, later_tokens = _decode_ns(record), record.output_tokens - _first_tokens(record)
+    return decode_ns / later_tokens if decode_ns and later_tokens > 0 else None
+
+
+def _decode_ns(record: Record) -> int:
+    return record.chunk_ns[-1] - record.chunk_ns[0]
+
+
+def _first_tokens(record: Record) -> int:
+    """Tokens that came at the first instant: no time after it was spent on them.
+
+    Events of one read share the stamp of the last of them. An event whose tokens nobody tells counts as one.
+    """
+    first_ns = record.chunk_ns[0]
+    events = sum(1 for _ in takewhile(first_ns.__eq__, record.chunk_ns))
+    tokens = told_tokens(record)
+    return sum(tokens[:events]) if tokens else events
+
+
+def told_tokens(record: Record) -> list[int] | None:
+    """The tokens of each event, where the server tells them of every one."""
+    told = record.chunk_tokens
+    return told if told and len(told) == len(record.chunk_ns) else None
+
+
+def _gap_mean_ns(record: Record) -> float | None:
+    if not record.streamed or len(record.chunk_ns) < 2:
+        return None
+    return _decode_ns(record) / (len(record.chunk_ns) - 1) or None
 
 
 def unsure_events(record: Record) -> list[int]:
@@ -90,12 +122,29 @@ def gaps_ns(record: Record) -> list[int]:
     return [stamps_ns[end] - stamps_ns[end - 1] for end in ends]
 
 
+def token_gaps_ns(record: Record) -> list[float]:
+    """One value a token: the time since tokens came last, shared by those that came then; none where nobody tells."""
+    tokens = told_tokens(record) if record.streamed else None
+    if tokens is None or max(tokens) > _TOKENS_AN_EVENT_MAX:
+        return []
+    came: dict[int, int] = {}
+    for event_ns, count in zip(record.chunk_ns, tokens, strict=True):
+        came[event_ns] = came.get(event_ns, 0) + count
+    instants = [(instant_ns, count) for instant_ns, count in came.items() if count > 0]
+    gaps: list[float] = []
+    for (before_ns, _), (instant_ns, count) in pairwise(instants):
+        gaps += [(instant_ns - before_ns) / count] * count
+    return gaps
+
+
 class Latencies:
     """The times of a stage's good answers, metric by metric."""
 
     __slots__ = (
         "e2el",
         "itl",
+        "itl_per_token",
+        "itl_request_mean",
         "lateness",
         "output_events",
         "response",
@@ -110,6 +159,8 @@ class Latencies:
         self.ttft = Sample()
         self.tpot = Sample("d")
         self.itl = Sample()
+        self.itl_per_token = Sample("d")
+        self.itl_request_mean = Sample("d")
         self.e2el = Sample()
         self.response = Sample()
         self.ttft_scheduled = Sample()
@@ -126,6 +177,7 @@ class Latencies:
             return
         self.ttft.add(timing.ttft_ns)
         self.tpot.add(timing.tpot_ns)
+        self.itl_request_mean.add(timing.gap_mean_ns)
         self.e2el.add(timing.e2el_ns)
         self.response.add(timing.response_ns)
         self.ttft_scheduled.add(timing.ttft_scheduled_ns)
@@ -135,6 +187,7 @@ class Latencies:
     def _add_events(self, record: Record) -> None:
         gaps = gaps_ns(record)
         self.itl.extend(gaps)
+        self.itl_per_token.extend(token_gaps_ns(record))
         self.output_events += len(record.chunk_ns)
         self.shared_stamps += sum(map(eq, record.chunk_ns[1:], record.chunk_ns))
         self.unsure_gaps += len(record.chunk_ns) - 1 - len(gaps)

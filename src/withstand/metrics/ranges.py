@@ -61,11 +61,22 @@ class Ranges:
         if timing.tpot_ns is not None:
             share = timing.tpot_ns / (latest[-1] - latest[0])
             self.tpot_share_max = max(self.tpot_share_max, share)
-            self.tpot_low.add(share * max(0, earliest[-1] - latest[0]))
+            self.tpot_low.add(
+                _at_least(share, len(_unsure_at_first(latest, unsure))) * max(0, earliest[-1] - latest[0])
+            )
             self.tpot_high.add(share * (latest[-1] - earliest[0]))
         for end in {*unsure, *(i + 1 for i in unsure)} - {0, len(latest)}:
             self.gap_low.add(max(0, earliest[end] - latest[end - 1]))
             self.gap_high.add(latest[end] - earliest[end - 1])
+
+
+def _unsure_at_first(latest: list[int], unsure: list[int]) -> list[int]:
+    return [i for i in unsure if latest[i] == latest[0]]
+
+
+def _at_least(share: float, events: int) -> float:
+    """One token's share if so many of those that TPOT leaves out, as come at the first instant, came after it."""
+    return share / (1 + events * share)
 
 
 def earliest_ns(record: Record, unsure: list[int]) -> list[int]:

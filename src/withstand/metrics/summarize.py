@@ -16,6 +16,7 @@ from withstand.metrics.evidence import Evidence
 from withstand.metrics.flow import Flow
 from withstand.metrics.judge import stage_doubts
 from withstand.metrics.latency import NS_PER_MS, Latencies, Timing, with_timing
+from withstand.metrics.ledger import Accounts
 from withstand.metrics.quantiles import distribution
 from withstand.metrics.ranges import Ranges
 from withstand.metrics.summary import Load, StageSummary, Summary
@@ -72,17 +73,19 @@ def _plus(total: int | None, tokens: int | None) -> int | None:
 def summarize_stage(records: Iterable[Record], context: StageContext) -> StageSummary:
     """Everything that a stage's records say, with the doubts about it."""
     tally, latencies, flow = _Tally(context.goodput), Latencies(), Flow()
-    evidence, ranges = Evidence(), Ranges()
+    evidence, ranges, accounts = Evidence(), Ranges(), Accounts()
     for record, timing in with_timing(records):
         tally.add(record, timing)
         latencies.add(record, timing)
         flow.add(record)
         evidence.add(record, timing)
         ranges.add(record, timing)
+        accounts.add(record)
     summary = msgspec.structs.replace(
         _summary(tally, latencies, flow, context),
         client_error=client_error(latencies, ranges, context),
         health=context.health,
+        ledger=accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )
     return msgspec.structs.replace(summary, doubts=stage_doubts(summary, evidence, context))
 
@@ -121,6 +124,8 @@ def _summary(tally: _Tally, latencies: Latencies, flow: Flow, context: StageCont
         ttft=distribution(latencies.ttft, NS_PER_MS),
         tpot=distribution(latencies.tpot, NS_PER_MS),
         itl=distribution(latencies.itl, NS_PER_MS, independent=False),
+        itl_per_token=distribution(latencies.itl_per_token, NS_PER_MS, independent=False),
+        itl_request_mean=distribution(latencies.itl_request_mean, NS_PER_MS),
         e2el=distribution(latencies.e2el, NS_PER_MS),
         response=distribution(latencies.response, NS_PER_MS),
         ttft_scheduled=distribution(latencies.ttft_scheduled, NS_PER_MS),

@@ -7,6 +7,7 @@ records (True) or taken over from somebody's aggregates (False: no intervals).
 import msgspec
 
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.ledger import Ledger
 from withstand.record import Health
 
 PERCENTILES = (50, 75, 90, 95, 99)
@@ -98,6 +99,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     total_output_tokens: int | None = None
     tokens_from: dict[str, int] = {}
     """Who counted the output tokens, by number of requests."""
+    ledger: Ledger | None = None
+    """The tokens by everybody who counted them; None where only aggregates are known."""
     output_events: int = 0
     shared_stamps: int = 0
     """Events that share their stamp with the one before: they came in one read."""
@@ -111,6 +114,11 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     ttft: Distribution
     tpot: Distribution
     itl: Distribution
+    """Between events."""
+    itl_per_token: Distribution = Distribution(n=0)
+    """Between tokens, of the answers whose server tells the tokens of each event."""
+    itl_request_mean: Distribution = Distribution(n=0)
+    """One mean an answer."""
     e2el: Distribution
     response: Distribution
     """From schedule to the last token."""

@@ -1,6 +1,6 @@
 """The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
 
-from withstand.record.health import LOOK_NS, STALL_NS, Health, Spread
+from withstand.record.health import LOOK_NS, STALL_NS, ClockOffset, Health, Place, Spread
 from withstand.record.record import (
     SCHEMA,
     Clock,
@@ -16,7 +16,9 @@ __all__ = [
     "SCHEMA",
     "STALL_NS",
     "Clock",
+    "ClockOffset",
     "Health",
+    "Place",
     "Record",
     "Spread",
     "Status",

@@ -20,6 +20,25 @@ class Spread(msgspec.Struct, frozen=True):
     max_ns: int
 
 
+class ClockOffset(msgspec.Struct, frozen=True):
+    """Another machine's monotonic clock minus that of the machine that started the run."""
+
+    offset_ns: int
+    error_ns: int
+    """The offset is not further off than this: half of the shortest round trip by which it was measured."""
+    drift_ns: int | None = None
+    """By how much it was another at the stage's end; None = not measured again."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's host, where that is not the machine that started the run."""
+
+    host: str
+    niceness: int
+    """Of the worker's process; above 0 it waits for everyone else on its host."""
+    clock: ClockOffset
+
+
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """One worker, one stage."""
 
@@ -65,3 +84,5 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """How well the offset between the two is known, at the worst of all measurements."""
     lost: bool = False
     """The process died; its finished records are there, the rest is not."""
+    place: Place | None = None
+    """None = the machine that started the run."""

@@ -33,12 +33,11 @@ class Status(StrEnum):
 
 
 class TokensFrom(StrEnum):
-    """Who counted the output tokens."""
+    """Who counted the output tokens. The length that was asked for is no count, so it is not among them."""
 
     SERVER = "server"
     TOKENIZER = "tokenizer"
     CHUNKS = "chunks"
-    REQUESTED = "requested"
 
 
 class Clock(StrEnum):
@@ -83,6 +82,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    """Of the output tokens, those that the server calls reasoning."""
+    reasoning_events: int | None = None
+    """Of the events with output, those that carried reasoning."""
+    text_tokens: int | None = None
+    """The answer's text, reasoning and tool calls included, as a tokenizer counted it after the stage."""
     tokens_from: TokensFrom | None = None
     requested_output_tokens: int | None = None
     finish_reason: str | None = None

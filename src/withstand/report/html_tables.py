@@ -7,13 +7,17 @@ from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Stage
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import count, number
+from withstand.report.tokens import CAPTION as TOKENS_CAPTION
+from withstand.report.tokens import columns_of
 
 Row = Callable[[StageSummary], Markup]
 
 _METRICS = {
     "ttft": "Time to first token (TTFT)",
     "tpot": "Time per output token (TPOT)",
-    "itl": "Inter-token latency (ITL)",
+    "itl": "Inter-token latency (ITL), between events",
+    "itl_per_token": "Inter-token latency, per token",
+    "itl_request_mean": "Inter-token latency, mean of a request",
     "e2el": "End-to-end latency (E2EL)",
     "response": "Response time, from schedule",
     "ttft_scheduled": "TTFT from schedule",
@@ -86,6 +90,22 @@ def _with_interval(value: float | None, interval: Interval | None) -> Markup:
 def _end(value: float | None) -> str:
     """``?`` where so few values cannot bound it."""
     return "?" if value is None else number(value)
+
+
+def tokens(summary: Summary) -> Markup:
+    """The ledger of every stage that has one; nothing at all where there is none."""
+    if not any(stage.ledger for stage in summary.stages):
+        return Markup()
+    columns = columns_of(summary)
+    headings = [tag("th", column.heading, scope="col") for column in columns]
+    head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *headings))
+
+    def row(stage: StageSummary) -> Markup:
+        return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
+
+    table = tag("table", tag("caption", TOKENS_CAPTION), head, *_bodies(summary, row, len(headings) + 1))
+    body = tag("div", scrollable(table, "Tokens"), class_="body")
+    return tag("section", tag("h2", "Tokens"), body, id="tokens")
 
 
 def scrollable(table: Markup, name: str) -> Markup:

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Off, StageSummary, Summary
 from withstand.record import Status
 
 SCHEMA = 1
 
 _BOUNDED = ("ttft", "tpot", "itl", "e2el", "response")
-_LATENCIES = ("ttft", "tpot", "itl", "e2el", "response", "ttft_scheduled")
+_LATENCIES = ("ttft", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response", "ttft_scheduled")
 
 
 def summary_json(summary: Summary) -> bytes:
@@ -79,6 +80,7 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "total_input_tokens": stage.total_input_tokens,
         "total_output_tokens": stage.total_output_tokens,
         "tokens_from": stage.tokens_from,
+        "ledger": None if stage.ledger is None else _ledger(stage.ledger),
         "output_events": stage.output_events,
         "shared_stamps": stage.shared_stamps,
         "request_throughput": stage.request_throughput,
@@ -92,6 +94,20 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "achieved_rate": stage.achieved_rate,
         "steady": None if stage.steady is None else msgspec.structs.asdict(stage.steady),
         "facts": stage.facts,
+    }
+
+
+def _ledger(ledger: Ledger) -> dict[str, Any]:
+    """A column that nobody filled is unknown, not 0."""
+    columns = {name: column if column.answers else None for name, column in ledger.columns()}
+    return {
+        **msgspec.to_builtins(columns),
+        "text_by": ledger.text_by,
+        "text_exact": ledger.text_exact,
+        "checks": [
+            {**msgspec.to_builtins(check), "ratio": check.ratio, "differs": check in ledger.disagreements}
+            for check in ledger.checks
+        ],
     }
 
 

@@ -7,6 +7,7 @@ from withstand.metrics.summary import Summary
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.standing import Heard, heard, standing
+from withstand.report.tokens import columns_of, tells
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
@@ -18,6 +19,7 @@ def markdown(summary: Summary) -> str:
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
+        "\n".join(_ledger(summary)),
         f"<sub>{escaped(run_line(summary) or '')}</sub>" if run_line(summary) else "",
     ]
     doubts = heard(summary)
@@ -35,6 +37,18 @@ def _table(summary: Summary) -> Iterator[str]:
     yield "| --- | --- |" + " ---: |" * len(COLUMNS)
     for stage in summary.stages:
         cells = [escaped(stage.phase or ""), escaped(stage.name), *(column.cell(stage) for column in COLUMNS)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _ledger(summary: Summary) -> Iterator[str]:
+    """Where the counts of tokens disagree or are estimates."""
+    if not any(map(tells, summary.stages)):
+        return
+    columns = columns_of(summary)
+    yield "| tokens by | " + " | ".join(column.heading for column in columns) + " |"
+    yield "| --- |" + " ---: |" * len(columns)
+    for stage in summary.stages:
+        cells = [escaped(text) for text in (stage.name, *(column.cell(stage) for column in columns))]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -15,14 +15,19 @@ from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
+from withstand.report.tokens import CAPTION as TOKENS_CAPTION
+from withstand.report.tokens import columns_of, tells
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
 _NAME_WIDTH_MIN = 8
 
 
-def print_report(summary: Summary, console: Console) -> None:
-    """What was measured, whether it stands, the table of stages, then the doubts, loudest first."""
+def print_report(summary: Summary, console: Console, *, tokens: bool = False) -> None:
+    """What was measured, whether it stands, the table of stages, then the doubts, loudest first.
+
+    The token ledger is shown if it is asked for, or where its counts disagree or are estimates.
+    """
     verdict = standing(summary)
     console.print()
     console.print(Text(shown(_subject(summary)), style="bold"))
@@ -34,6 +39,10 @@ def print_report(summary: Summary, console: Console) -> None:
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
+    if any(stage.ledger for stage in summary.stages) and (tokens or any(map(tells, summary.stages))):
+        console.print()
+        console.print(_ledger(summary))
+        console.print(Text(TOKENS_CAPTION, style="dim"))
     for doubt in heard(summary):
         console.print()
         console.print(_doubt(doubt))
@@ -75,6 +84,18 @@ def _cells(stage: StageSummary) -> Iterator[Text]:
     for column in COLUMNS:
         text = column.cell(stage)
         yield Text(text, style="bold red" if text.endswith("!") else "")
+
+
+def _ledger(summary: Summary) -> Table:
+    """A column that is empty in all stages is left out."""
+    table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False)
+    table.add_column("tokens by", overflow="fold", min_width=_NAME_WIDTH_MIN)
+    columns = columns_of(summary)
+    for column in columns:
+        table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
+    for stage in summary.stages:
+        table.add_row(Text(shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
+    return table
 
 
 def _doubt(doubt: Heard) -> Table:

@@ -1,13 +1,13 @@
 """The folder of one run on disk.
 
-``run.json`` · ``records.w<worker>.jsonl`` while it is open, ``records.jsonl.gz`` once it is closed · ``summary.json`` ·
-``report.html``. Every finished record is readable after a ``kill -9`` at any instant.
+``run.json`` · ``records.w<worker>.jsonl`` and ``text-counts.jsonl`` while it is open, ``records.jsonl.gz`` once it is
+closed · ``summary.json`` · ``report.html``. Every finished record is readable after a ``kill -9`` at any instant.
 """
 
 import gzip
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,11 +16,13 @@ from withstand import clock
 from withstand.errors import StorageError, UsageError
 from withstand.files import discard, make_durable, storage_error, write_atomically
 from withstand.record import Record, decode_record, encode_record
+from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.manifest import SCHEMA, Manifest
 
 _MANIFEST = "run.json"
 _CLOSED = "records.jsonl.gz"
 _PARTS = "records.w*.jsonl"
+_COUNTS = "text-counts.jsonl"
 _LEVEL = 3
 
 
@@ -54,6 +56,11 @@ class RunFolder:
         folder.update(manifest)
         return folder
 
+    @staticmethod
+    def is_one(path: Path) -> bool:
+        """Whether a folder holds a run, whole or damaged."""
+        return (path / _MANIFEST).is_file()
+
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """An existing run.
@@ -77,16 +84,25 @@ class RunFolder:
         """Where a worker appends its records."""
         return self.path / f"records.w{worker}.jsonl"
 
+    def add_text_counts(self, stage: int, counts: Iterable[tuple[int, int]]) -> None:
+        """(id, tokens) of answers whose texts have been counted: from now on their records have them.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        append_counts(self.path / _COUNTS, stage, counts)
+
     def records(self, stage: int | None = None) -> Iterator[Record]:
         """The facts of one stage, or of all, in no particular order."""
         self.damaged_lines = 0
         closed = self.path / _CLOSED
         parts = sorted(self.path.glob(_PARTS))
         seen: set[tuple[int, int]] | None = set() if closed.exists() and parts else None
+        counts = read_counts(self.path / _COUNTS, stage)
         for path in ([closed] if closed.exists() else []) + parts:
             for record in self._records_of(path):
                 if (stage is None or record.stage == stage) and _is_new(record, seen):
-                    yield record
+                    yield with_text_tokens(record, counts.get((record.stage, record.id)))
 
     def _records_of(self, path: Path) -> Iterator[Record]:
         """Every whole line; the last one may have been cut by a crash."""
@@ -123,8 +139,8 @@ class RunFolder:
                 out.writelines(encode_record(record) + b"\n" for record in self.records())
             make_durable(temporary)
             temporary.replace(self.path / _CLOSED)
-            for part in parts:
-                part.unlink()
+            for part in (*parts, self.path / _COUNTS):
+                part.unlink(missing_ok=True)
         except OSError as e:
             discard(temporary)
             raise storage_error(self.path / _CLOSED, e) from None

@@ -25,6 +25,13 @@ class RunState(StrEnum):
     """A stage that was cut and has been run again; its records count nowhere."""
 
 
+class TokenizerFacts(msgspec.Struct, frozen=True):
+    """Who counted tokens."""
+
+    name: str
+    exact: bool
+
+
 class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One execution of one stage; records point at it by its place in the list."""
 
@@ -39,15 +46,10 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     planned_requests: int | None = None
     identical_prompts: int = 0
     fixed_lengths: bool = False
+    texts_by: TokenizerFacts | None = None
+    """Who counted the tokens of the answers' texts; None = nobody did."""
     health: tuple[Health, ...] = ()
     error: str | None = None
-
-
-class TokenizerFacts(msgspec.Struct, frozen=True):
-    """Who counted the prompts' tokens."""
-
-    name: str
-    exact: bool
 
 
 class Writer(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     model: str | None = None
     tokenizer: TokenizerFacts | None = None
+    """The prompts'."""
     stages: tuple[StageEntry, ...] = ()
     error: str | None = None
 

@@ -54,7 +54,9 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""
     goodput: Slo = Slo()
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
-    """Processes; None = chosen from the load asked."""
+    """Processes; None = chosen from the load asked, or one a node of a Ray cluster."""
+    fleet: Annotated[str, msgspec.Meta(pattern="^(local|ray|ray:.+)$")] = "local"
+    """Where the workers run: ``local``, ``ray`` (the cluster of this machine), ``ray://HOST:PORT``, ``ray:ADDRESS``."""
     drain_s: Annotated[float, msgspec.Meta(ge=0, le=SECONDS_MAX)] = 60.0
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
     output_dir: str | None = None

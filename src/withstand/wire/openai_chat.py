@@ -52,6 +52,7 @@ class OpenAIChat:
 
     def stream_reader(self, reply: Reply) -> StreamReader:
         """For ``text/event-stream``."""
+        reply.reasoning_events = 0
         return OpenAIStream(reply, _on_chunk)
 
     def read_whole(self, body: bytes, reply: Reply, stamp_ns: int) -> None:
@@ -83,6 +84,8 @@ def _on_chunk(payload: bytes, reply: Reply, stamp_ns: int) -> None:
     for choice in chunk.choices or ():
         if choice.delta and (text := _text_of(choice.delta)):
             reply.add_output(text, stamp_ns, chunk.usage.completion_tokens if chunk.usage else None)
+            if choice.delta.reasoning or choice.delta.reasoning_content:
+                reply.reasoning_events = (reply.reasoning_events or 0) + 1
         if choice.finish_reason:
             take_finish(choice.finish_reason, reply)
 

@@ -32,6 +32,7 @@ class Reply:
         "head",
         "output_tokens",
         "prompt_tokens",
+        "reasoning_events",
         "reasoning_tokens",
         "text",
         "unsure",
@@ -48,6 +49,8 @@ class Reply:
         self.output_tokens: int | None = None
         self.cached_tokens: int | None = None
         self.reasoning_tokens: int | None = None
+        self.reasoning_events: int | None = None
+        """None = the dialect does not tell reasoning from the answer."""
         self.done = False
         self.fault: tuple[Status, str] | None = None
         self._cumulative: list[int] = []

@@ -15,6 +15,9 @@ class Tokenizer(Protocol):
 
     name: str
     exact: bool
+    """It is the model's own."""
+    remote: bool
+    """Each text is a question to the engine: a stage's answers are counted by a sample."""
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
@@ -25,6 +28,7 @@ class Estimate:
 
     name = "an estimate: 4 characters a token"
     exact = False
+    remote = False
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """At least one token for any text."""
@@ -36,6 +40,7 @@ class Tiktoken:
 
     name = "tiktoken cl100k_base (an estimate unless it is the model's own)"
     exact = False
+    remote = False
 
     def __init__(self) -> None:
         import tiktoken  # noqa: PLC0415 - an extra, and slow to import
@@ -52,6 +57,7 @@ class TokenizerFile:
     """A Hugging Face ``tokenizer.json``."""
 
     exact = True
+    remote = False
 
     def __init__(self, path: Path) -> None:
         try:

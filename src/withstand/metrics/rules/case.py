@@ -16,7 +16,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def percent(part: float, whole: float) -> str:
-    """``12.5 %``; never rounded up to all or down to nothing."""
+    """``12.5 %``; never rounded up to all or down to nothing. ``whole`` is not 0."""
     share = part / whole
     if 0 < share < 0.001:
         return "under 0.1 %"

@@ -1,9 +1,9 @@
 """Doubts about ourselves: was it the client that was measured? Why the limits are these: decision 005."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.quantiles import samples_needed
 from withstand.metrics.rules.case import Case, counted, number, percent
 from withstand.metrics.summary import Distribution, Off
 from withstand.record import Health
@@ -11,8 +11,10 @@ from withstand.spec import Inf
 
 _PROMISE_MS = 0.1
 """To so much our times are meant to be true; nothing below it is worth a doubt."""
+_DECIMALS = 2
+"""Nothing is shown finer."""
 _LIMITS = {"p50": 0.01, "p99": 0.05}
-"""The third digit of what is typical; a p99 of a thousand answers is not known better than to 5 %."""
+"""The third digit of what is typical; of a p99 the second, which is all that ten thousand answers tell of it."""
 _OWN_CLOCK_SHARE = 0.1
 """What a program's own stamps may be late by is seldom reached, and of a p99 nothing is certain: that is a doubt. It
 blocks where it may reach the second digit of a median."""
@@ -28,15 +30,15 @@ _REMEDY = "Use more workers, or free the machine of other work."
 
 def worker_lost(case: Case) -> Doubt | None:
     """A process of ours died."""
-    lost = [h.worker for h in case.context.health if h.lost]
+    lost = [h for h in case.context.health if h.lost]
     if not lost:
         return None
-    names = ", ".join(str(worker) for worker in lost)
+    names = ", ".join(f"{h.worker} on node {h.place.host}" if h.place else str(h.worker) for h in lost)
     return Doubt(
         DoubtKind.WORKER_LOST,
         f"{len(lost)} of {len(case.context.health)} workers died in mid-stage (worker {names}): "
         "their part of the load was not sent to the end.",
-        "Look at the end of workers.log and at the machine's memory, and run the stage again.",
+        "See what the stage's error says of the end, look at that machine's memory, and run the stage again.",
         blocking=True,
     )
 
@@ -57,16 +59,22 @@ def client_bound(case: Case) -> Doubt | None:
 
 
 def _moved(case: Case, limits: Mapping[str, float]) -> Iterator[str]:
-    """The numbers that may be wrong by more than their limit, a share of what is shown; not those that chance made."""
+    """The numbers that may be wrong by more than their limit, a share of what is shown."""
     for name, title in _TIMES.items():
         shown: Distribution = getattr(case.summary, name)
         off: Off = getattr(case.summary.client_error, name, Off())
         for key, share in limits.items():
             value_ms, off_ms = shown.percentiles.get(key), getattr(off, key)
-            if value_ms is None or off_ms is None or (shown.n or 0) < samples_needed(int(key[1:])):
+            if value_ms is None or off_ms is None:
                 continue
-            if off_ms > max(_PROMISE_MS, share * value_ms):
+            if round(off_ms, _DECIMALS) > max(_PROMISE_MS, max(share, _chance(key, case.summary.completed)) * value_ms):
                 yield f"{title} {key} ({number(value_ms)} ms) by up to {number(off_ms)} ms"
+
+
+def _chance(key: str, answers: int) -> float:
+    """The share of a percentile that so few answers leave open anyway: half of one by the root of those beyond it."""
+    beyond = answers * (1 - int(key[1:]) / 100)
+    return 0.5 / math.sqrt(beyond) if beyond else math.inf
 
 
 def why_slow(health: tuple[Health, ...]) -> str:

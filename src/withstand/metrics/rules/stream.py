@@ -4,6 +4,7 @@ from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.evidence import LONG_ANSWER_TOKENS
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.rules.case import Case, median_of, number, percent
+from withstand.metrics.rules.tokens import events_check, text_check, tpot_effect
 
 _ANSWERS_MIN = 10
 _MOST = 0.9
@@ -101,13 +102,22 @@ def shared_reads(case: Case) -> Doubt | None:
 def several_tokens_an_event(case: Case) -> Doubt | None:
     """ITL is then a time between events, not between tokens."""
     told = case.evidence.told
-    if told.tokens <= _SEVERAL * told.events:
-        return None
+    if told.tokens > _SEVERAL * told.events:
+        return _several(told.tokens, told.events, "", "; TPOT allows for the first event's")
+    check = events_check(case)
+    if check.more and text_check(case).answers and not text_check(case).differs:
+        borne_out = " by its own count, which the text bears out"
+        return _several(check.left_tokens, check.right_tokens, borne_out, tpot_effect(check))
+    return None
+
+
+def _several(tokens: int, events: int, by: str, tpot: str) -> Doubt:
+    each = f", {number(tokens / events)} in each" if events else ""
     return Doubt(
         DoubtKind.SEVERAL_TOKENS_AN_EVENT,
-        f"The server put {told.tokens:,} tokens into {told.events:,} events, {number(told.tokens / told.events)} in "
-        "each: ITL is the time between events, not between tokens.",
-        "Compare TPOT, not ITL, with servers that send each token alone.",
+        f"The server put {tokens:,} tokens into {events:,} events{each}{by}: "
+        f"ITL is the time between events, not between tokens{tpot}.",
+        "Compare TPOT or the ITL per token, not ITL, with servers that send each token alone.",
     )
 
 

@@ -1,39 +1,93 @@
 """Doubts about the work: whether the tokens that were counted are the tokens that were asked for and sent."""
 
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.ledger import Check
 from withstand.metrics.rules.case import Case, counted, number, percent
 from withstand.record import TokensFrom
 
-_CLAIM_RATIO = 1.05
 _DIFFERING_SHARE = 0.01
 _MIXED_SHARE = 0.05
 
 
 def claimed_not_counted(case: Case) -> Doubt | None:
-    """Each answer may have one token without an event: its end token."""
-    claimed = case.evidence.claimed
-    more = claimed.tokens > _CLAIM_RATIO * claimed.events + claimed.answers
-    fewer = claimed.events > _CLAIM_RATIO * claimed.tokens + claimed.answers
-    if not more and not fewer:
+    """By the text of the answers where the model's own tokenizer has counted it, else by their events."""
+    by_text = text_check(case)
+    return _not_by_text(case, by_text) if by_text.answers else _not_by_events(case)
+
+
+def text_check(case: Case) -> Check:
+    """The server's count against that of the model's own tokenizer; without an answer where there is none."""
+    unknown = Check(left="server", right="text")
+    ledger = case.summary.ledger
+    return ledger.check("server", "text") if ledger and ledger.text_exact else unknown
+
+
+def events_check(case: Case) -> Check:
+    """The server's count against the events that brought its tokens."""
+    ledger = case.summary.ledger
+    return ledger.check("server", "events") if ledger else Check(left="server", right="events")
+
+
+def _not_by_text(case: Case, check: Check) -> Doubt | None:
+    ledger = case.summary.ledger
+    if not check.differs or ledger is None:
         return None
-    reading = (
-        "either events carry several tokens, and ITL is a time between events, or the claim is too high"
-        if more
-        else "either events carry less than a token, or the claim is too low"
-    )
-    ratio = f"a ratio of {number(claimed.tokens / claimed.events)}" if claimed.events else "no event at all"
+    is_said = check.more and ledger.reasoning.tokens
+    reasoning = f" Of all its tokens {ledger.reasoning.tokens:,} are reasoning, it says." if is_said else ""
     return Doubt(
         DoubtKind.CLAIMED_NOT_COUNTED,
-        f"The server claims {claimed.tokens:,} output tokens, and {claimed.events:,} events with output came "
-        f"({ratio}): {reading}.",
-        "Count the text of some answers with the model's tokenizer before you quote tokens a second.",
+        f"The server claims {check.left_tokens:,} output tokens for {counted(check.answers, 'answer')}, and their "
+        f"text has {check.right_tokens:,} by {ledger.text_by or 'the tokenizer'}{_ratio(check)}{_most(check)}."
+        f"{reasoning} Tokens a second are by the claim.",
+        "Find out what the server counts beside the text (hidden reasoning, another tokenizer), and compare only "
+        "servers that count alike.",
     )
+
+
+def _not_by_events(case: Case) -> Doubt | None:
+    check = events_check(case)
+    if not check.differs:
+        return None
+    reading = (
+        f"either events carry several tokens (then ITL is a time between events{tpot_effect(check)}), "
+        "or the claim is too high"
+        if check.more
+        else "either events carry less than a token, or the claim is too low"
+    )
+    return Doubt(
+        DoubtKind.CLAIMED_NOT_COUNTED,
+        f"The server claims {check.left_tokens:,} output tokens, and {check.right_tokens:,} events with output came"
+        f"{_ratio(check)}{_most(check)}: {reading}.",
+        "Have the text counted by the model's tokenizer (--tokenizer) before you quote tokens a second.",
+    )
+
+
+def _ratio(check: Check) -> str:
+    return f" (a ratio of {number(check.ratio)})" if check.ratio is not None else " (no event at all)"
+
+
+def _most(check: Check) -> str:
+    """Whom to look at, where it is not all of them."""
+    if check.worst is None or check.differing == check.answers:
+        return ""
+    return f", {check.differing:,} of {counted(check.answers, 'answer')} differing, most of all request {check.worst}"
+
+
+def tpot_effect(check: Check) -> str:
+    """TPOT takes the first event for one token where nobody tells: what that comes to."""
+    if not check.right_tokens:
+        return ""
+    first, all_tokens = check.left_tokens / check.right_tokens, check.left_tokens / check.answers
+    if first >= all_tokens:
+        return ""
+    low = percent(first - 1, all_tokens - 1)
+    return f", and TPOT, which takes the first event for one token, {low} too low if that has as many as the others"
 
 
 def tokens_estimated(case: Case) -> Doubt | None:
     """Nobody who knows has counted."""
     kinds = case.summary.tokens_from
-    estimates = {TokensFrom.CHUNKS: "events", TokensFrom.REQUESTED: "the length asked"}
+    estimates = {TokensFrom.CHUNKS: "events"}
     if not case.context.tokenizer_exact:
         estimates[TokensFrom.TOKENIZER] = f"the tokenizer {case.context.tokenizer or 'of this client'}"
     found = [f"{kinds[kind]:,} by {by}" for kind, by in estimates.items() if kinds.get(kind)]
@@ -54,11 +108,11 @@ def lengths_differ(case: Case) -> Doubt | None:
     wrong = lengths.differing if fixed else lengths.longer + lengths.cut
     if wrong <= _DIFFERING_SHARE * lengths.answers:
         return None
+    share = f" ({percent(lengths.returned, lengths.requested)})" if lengths.requested else ""
     return Doubt(
         DoubtKind.LENGTHS_DIFFER,
         f"{wrong:,} of {counted(lengths.answers, 'answer')} ({percent(wrong, lengths.answers)}) have another length "
-        f"than asked: {lengths.requested:,} tokens asked, {lengths.returned:,} returned "
-        f"({percent(lengths.returned, lengths.requested)}).",
+        f"than asked: {lengths.requested:,} tokens asked, {lengths.returned:,} returned{share}.",
         "See whether a hop drops max_tokens or ignore_eos, and compare only runs with equal work.",
     )
 

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from withstand.metrics.doubts import DoubtKind
 from withstand.record import Status
 from withstand.testing.truth import laid
 from withstand.testing.truth.behaviour import Behaviour, fixed, whole_number
@@ -94,6 +95,18 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
     "premature_close": Behaviour(
         premature_close, "the connection is closed within a chunk", "not a success", Status.TRUNCATED, _HALF
     ),
+    "close_before_done": Behaviour(
+        fixed(finish_apart=True, wire=(laid.until_last_token,), end=End.CLOSE),
+        "the connection is closed after the last token: no finish reason, no `[DONE]`, no last chunk",
+        "not a success",
+        Status.TRUNCATED,
+    ),
+    "finish_abort": Behaviour(
+        fixed(finish="abort"),
+        "all tokens, then `finish_reason: abort`, as an engine that gave up says it",
+        "not a success",
+        Status.STREAM_ERROR,
+    ),
     "reset": Behaviour(reset, "the connection is reset within a chunk", "not a success", Status.TRUNCATED, _HALF),
     "close_before_answer": Behaviour(
         fixed(silent=True, end=End.CLOSE),
@@ -115,6 +128,7 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
         fixed(sentence=tuple(f" {word}" if i else word for i, word in enumerate(_SENTENCE.split()))),
         "an error sentence played word by word with HTTP 200, `stop` and `[DONE]`",
         "a success by form; whoever judges must see the text and doubt",
+        doubt=DoubtKind.ERROR_TEXT,
     ),
     "html_error": Behaviour(
         fixed(refusal=_refused(502, _HTML, "text/html")), "HTTP 502 with a page", "the status", Status.HTTP_ERROR
@@ -155,5 +169,6 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
         "HTTP 307 to another path, where the answer is `plain`",
         "says so, or follows",
         Status.BAD_ANSWER,
+        either=True,
     ),
 }

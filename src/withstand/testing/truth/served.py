@@ -24,6 +24,12 @@ class Entry(msgspec.Struct, kw_only=True):
     prompt_chars: int = 0
     prompt_tokens: int = 0
     tokens_planned: int | None = None
+    usage_planned: int | None = None
+    """The output tokens that usage claims at the answer's end; None = it is never told."""
+    finish_planned: str | None = None
+    """The finish reason, if the answer comes that far."""
+    streamed: bool = False
+    """Answered event by event; asked for is ``stream``."""
     body: Any = None
     """The parsed body, if the server keeps bodies."""
     connection: int
@@ -36,6 +42,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """When the first bytes of the request had been read."""
     complete_ns: int
     """When its last byte had been read."""
+    received_ns: int | None = None
+    """When its last bytes had arrived, by the kernel; None = it does not say (Unix sockets, TLS, macOS)."""
     started_ns: int | None = None
     """The schedule's zero: complete, or later when it waited for a slot."""
     first_write_ns: int | None = None
@@ -47,18 +55,24 @@ class Entry(msgspec.Struct, kw_only=True):
     """Just after the last byte was handed over."""
     aborted_ns: int | None = None
     """When it was noticed that the client had gone before the end."""
+    writing_ns_max: int = 0
+    """The longest writing of an event, from its first byte to its last: so far is the log itself uncertain."""
     late_ns_max: int = 0
     """How late the server itself was, at worst, against its schedule."""
     blocked_ns: int = 0
     """How long the client did not read."""
 
     def told(self, tokens: int, at_ns: int) -> None:
-        """An output event is out."""
+        """An output event is known."""
         self.event_ns.append(at_ns)
         if tokens == 1:
             self.token_ns.append(at_ns)
         else:
             self.token_ns += [at_ns] * tokens
+
+    def whole(self, begun_ns: int, out_ns: int) -> None:
+        """An output event is out to its last byte."""
+        self.writing_ns_max = max(self.writing_ns_max, out_ns - begun_ns)
 
 
 class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # dataclasses forbid it, structs do not
@@ -70,9 +84,14 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
         return len(self.token_ns)
 
     @property
+    def here_ns(self) -> int:
+        """When the whole request was here: by the kernel, else when it had been read."""
+        return self.complete_ns if self.received_ns is None else self.received_ns
+
+    @property
     def ttft_ms(self) -> float | None:
-        """First token - request complete."""
-        return (self.token_ns[0] - self.complete_ns) / 1e6 if self.token_ns else None
+        """First token - request here."""
+        return (self.token_ns[0] - self.here_ns) / 1e6 if self.token_ns else None
 
     @property
     def tpot_ms(self) -> float | None:
@@ -83,8 +102,8 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
 
     @property
     def e2el_ms(self) -> float | None:
-        """Last token - request complete."""
-        return (self.token_ns[-1] - self.complete_ns) / 1e6 if self.token_ns else None
+        """Last token - request here."""
+        return (self.token_ns[-1] - self.here_ns) / 1e6 if self.token_ns else None
 
 
 _decode = msgspec.json.Decoder(list[Served]).decode

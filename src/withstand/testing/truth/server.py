@@ -11,6 +11,7 @@ import msgspec
 
 from withstand.errors import ClientLimitError, UsageError
 from withstand.testing.truth import routes
+from withstand.testing.truth.arrival import ask_for_stamps
 from withstand.testing.truth.asked import Asked, Body, Play, altered, length, prompt_tokens, texts
 from withstand.testing.truth.behaviours import chosen, style_of
 from withstand.testing.truth.clockwork import Clockwork
@@ -18,10 +19,11 @@ from withstand.testing.truth.config import MODEL, Config
 from withstand.testing.truth.connection import Connection
 from withstand.testing.truth.incoming import HttpRequest
 from withstand.testing.truth.player import Player, Slots
+from withstand.testing.truth.right import right_log
 from withstand.testing.truth.score import Score
-from withstand.testing.truth.served import Entry, encode_log
+from withstand.testing.truth.served import Entry, decode_log, encode_log
 from withstand.testing.truth.style import Refusal, Style
-from withstand.testing.truth.told import planned, score
+from withstand.testing.truth.told import promised, score
 
 _BACKLOG = 4096
 _decode_body = msgspec.json.Decoder(Body).decode
@@ -70,6 +72,10 @@ class Server:
         """The log as JSON, the unfinished too."""
         return encode_log(self._log)
 
+    def right(self) -> bytes:
+        """What a right client reports, as JSON."""
+        return msgspec.json.encode(right_log(decode_log(self.truth())))
+
     def reset(self) -> None:
         """An empty log; numbers begin at 0 again."""
         self._log = []
@@ -117,6 +123,7 @@ class Server:
             accepted_ns=connection.accepted_ns,
             arrival_ns=request.arrival_ns,
             complete_ns=request.complete_ns,
+            received_ns=request.received_ns,
         )
         self._log.append(entry)
         self._perform(connection, request, entry, self._completion(request, entry, chat=kind == "chat"))
@@ -124,6 +131,8 @@ class Server:
     def _other(self, request: HttpRequest) -> Score:
         if request.path == "/truth":
             return self._refused(request, Refusal(200, "application/json", self.truth()))
+        if request.path == "/truth/right":
+            return self._refused(request, Refusal(200, "application/json", self.right()))
         if request.path == "/truth/reset" and request.method == "POST":
             self.reset()
             return self._refused(request, Refusal(200, "application/json", b"{}"))
@@ -171,7 +180,9 @@ class Server:
             keep_alive=request.keep_alive,
         )
         style = style_of(entry.behaviour)
-        entry.tokens_planned = planned(asked, style)
+        promise = promised(asked, style)
+        entry.tokens_planned, entry.usage_planned = promise.tokens, promise.usage_tokens
+        entry.finish_planned, entry.streamed = promise.finish_reason, promise.streamed
         return score(asked, style)
 
     def _behaviour(self, request: HttpRequest, play: Play, number: int) -> str:
@@ -216,6 +227,7 @@ def listen(config: Config) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
+        ask_for_stamps(listener)  # the kernel begins to stamp a moment after the first asks
     except OSError as e:
         listener.close()
         why = (e.strerror or str(e)).lower()

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import msgspec
+
 from withstand.testing.truth import framed
 from withstand.testing.truth.asked import Asked
 from withstand.testing.truth.framed import Head
@@ -27,11 +29,23 @@ def score(asked: Asked, style: Style) -> Score:
     return Score(head.status, writes, end, style.idle_ms)
 
 
-def planned(asked: Asked, style: Style) -> int | None:
-    """Tokens of the answer, were it not broken off; None = it is no model's."""
+class Promise(msgspec.Struct, frozen=True):
+    """What an answer comes to if it is not broken off."""
+
+    tokens: int | None = None
+    """None = it is no model's answer."""
+    usage_tokens: int | None = None
+    """What usage claims at the end; None = it is not told."""
+    finish_reason: str | None = None
+    streamed: bool = False
+
+
+def promised(asked: Asked, style: Style) -> Promise:
+    """What will have been said by the answer's end."""
     if style.silent or style.refusal:
-        return None
-    return asked.tokens if style.sentence is None else len(style.sentence)
+        return Promise()
+    voice = Voice(asked, style)
+    return Promise(voice.tokens, voice.claim, voice.finish_reason, asked.stream and not style.whole)
 
 
 def _message(asked: Asked, style: Style) -> tuple[Head, Iterator[Write], framed.Frame]:
@@ -63,13 +77,15 @@ def whole(asked: Asked, style: Style) -> Iterator[Write]:
     voice = Voice(asked, style)
     at_ns = max(_times(asked, style, voice.tokens), default=_ttft_ns(asked))
     body = voice.whole()
-    yield Write(at_ns, body, (Mark(len(body), voice.tokens),) if voice.tokens else ())
+    yield Write(at_ns, body, (Mark(len(body), voice.tokens), Mark(len(body), 0)) if voice.tokens else ())
 
 
 def stream(asked: Asked, style: Style) -> Iterator[Write]:
     """The events, one a write."""
     voice = Voice(asked, style)
     at_ns = next(_times(asked, style, voice.tokens), _ttft_ns(asked))
+    if style.empty_first:
+        yield _event(0, voice.empty(), style)
     if asked.chat and style.role is not Role.NONE:
         yield _event(0 if style.role is Role.EARLY else at_ns, voice.role(), style)
     limit = _tokens_told(style, voice.tokens)
@@ -104,7 +120,7 @@ def _tokens_told(style: Style, tokens: int) -> int:
 
 def _event(at_ns: int, payload: bytes, style: Style, tokens: int = 0) -> Write:
     data, known = style.spell(payload)
-    return Write(at_ns, data, (Mark(known, tokens),) if tokens else ())
+    return Write(at_ns, data, (Mark(known, tokens), Mark(len(data), 0)) if tokens else ())
 
 
 def _ttft_ns(asked: Asked) -> int:

@@ -1,0 +1,76 @@
+"""What must hold, as numbers: a claim, its limit, what was found; several rounds of a cell as one. Pure."""
+
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Claim(NamedTuple):
+    """One number that a cell found; ``limit`` None = for information."""
+
+    what: str
+    got: float
+    unit: str = ""
+    limit: float | None = None
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool | None:
+        """None = nothing was asked. What could not be measured does not hold."""
+        if self.limit is None:
+            return None
+        return self.got >= self.limit if self.at_least else self.got <= self.limit
+
+    @property
+    def want(self) -> str:
+        """The limit as people write it."""
+        if self.limit is None:
+            return ""
+        return f"{'≥' if self.at_least else '≤'} {_number(self.limit)} {self.unit}".rstrip()
+
+
+class Cell(NamedTuple):
+    """The claims of one cell, and under what conditions they were found."""
+
+    title: str
+    claims: list[Claim]
+    conditions: list[str]
+
+
+def as_table(name: str, rounds: Sequence[Cell]) -> str:
+    """Markdown: the medians of the rounds, with their range where there are several."""
+    lines = [f"### {name}: {rounds[0].title}", "", "| claim | want | got | holds |", "| --- | --- | --- | --- |"]
+    for claims in _by_claim(rounds):
+        middle = _median(claims)
+        verdict = {None: "", True: "yes", False: "**no**"}[middle.holds]
+        lines.append(f"| {middle.what} | {middle.want} | {_got(claims)} | {verdict} |")
+    return "\n".join([*lines, "", *(f"- {line}" for cell in rounds for line in cell.conditions), ""])
+
+
+def all_hold(rounds: Sequence[Cell]) -> bool:
+    """Whether the medians keep every limit."""
+    return all(_median(claims).holds is not False for claims in _by_claim(rounds))
+
+
+def _by_claim(rounds: Sequence[Cell]) -> list[tuple[Claim, ...]]:
+    return list(zip(*(cell.claims for cell in rounds), strict=True))
+
+
+def _median(claims: Sequence[Claim]) -> Claim:
+    return claims[0]._replace(got=statistics.median(claim.got for claim in claims))
+
+
+def _got(claims: Sequence[Claim]) -> str:
+    middle = _median(claims)
+    text = f"{_number(middle.got)} {middle.unit}".rstrip()
+    if len(claims) == 1:
+        return text
+    found = [claim.got for claim in claims]
+    return f"{text} ({_number(min(found))} … {_number(max(found))})"
+
+
+def _number(value: float) -> str:
+    """Three digits that matter, never in powers of ten."""
+    if value != value or abs(value) >= 1000:  # noqa: PLR0124 - nan is unlike itself
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1 or value == 0 else f"{float(f'{value:.3g}'):.6f}".rstrip("0")

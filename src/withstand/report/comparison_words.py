@@ -1,0 +1,194 @@
+"""The words and figures of a comparison: one list of them, so that page, Markdown and terminal say the same.
+
+A value is rounded here and nowhere else; what cannot be known is a dash.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict, Volume
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.summary import Interval
+from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
+from withstand.report.standing import Heard, gathered
+
+HEADLINE = (
+    "ttft.mean",
+    "ttft.p50",
+    "ttft.p90",
+    "ttft.p99",
+    "tpot.mean",
+    "itl.mean",
+    "e2el.mean",
+    "e2el.p50",
+    "output_throughput",
+    "request_throughput",
+    "success_rate",
+)
+"""What a reader looks for first, in this order."""
+
+FORCED = "Forced: conditions differ, and the user insisted. What differs may explain every difference below."
+_NAMED_MAX = 3
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One metric over all groups that have it, in the groups' order."""
+
+    metric: str
+    pairs: tuple[tuple[Group, Row], ...]
+
+    @property
+    def first(self) -> Row:
+        """For what all rows share: title, unit, direction."""
+        return self.pairs[0][1]
+
+    @property
+    def decimals(self) -> int:
+        """Enough for the smallest value."""
+        return decimals_of(cell.value for _, row in self.pairs for cell in row.cells)
+
+
+class Notes:
+    """Numbers sentences as they are first referred to; the same sentence keeps its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def refer(self, sentences: Iterable[str]) -> list[int]:
+        """The sentences' numbers, each once, from low to high."""
+        return sorted({self._numbers.setdefault(sentence, len(self._numbers) + 1) for sentence in sentences})
+
+    def listed(self) -> list[tuple[int, str]]:
+        """All of them, in order."""
+        return [(number, sentence) for sentence, number in self._numbers.items()]
+
+
+def title(comparison: Comparison) -> str:
+    """``vllm vs. sgl``; with more sides than one can read, the first and how many others."""
+    first, *others = [side.label for side in comparison.sides]
+    if len(others) > _NAMED_MAX:
+        return f"{first} vs. {counted(len(others), 'other')}"
+    return " vs. ".join([first, *others])
+
+
+def listed(comparison: Comparison) -> list[Listed]:
+    """Every metric, those of ``HEADLINE`` first, else as they came."""
+    rows: dict[str, list[tuple[Group, Row]]] = {}
+    for group in comparison.groups:
+        for row in group.rows:
+            rows.setdefault(row.metric, []).append((group, row))
+    order = sorted(rows, key=_rank)
+    return [Listed(metric, tuple(rows[metric])) for metric in order]
+
+
+def _rank(metric: str) -> int:
+    return HEADLINE.index(metric) if metric in HEADLINE else len(HEADLINE)
+
+
+def unit(row: Row) -> str:
+    """As it stands in a heading; a share is told in percent."""
+    return "%" if row.unit == "share" else row.unit
+
+
+def value(row: Row, amount: float | None, decimals: int) -> str:
+    """Without its unit."""
+    return percent(amount).removesuffix(" %") if row.unit == "share" else fixed(amount, decimals)
+
+
+def interval(row: Row, ends: Interval | None, decimals: int) -> str | None:
+    """``41.20 to 48.10``; ``?`` is an end that so few values cannot bound."""
+    if ends is None:
+        return None
+    low, high = ("?" if end is None else value(row, end, decimals) for end in (ends.low, ends.high))
+    return f"{low} to {high}"
+
+
+def difference_interval(difference: Difference) -> str | None:
+    """``+12.0 to +60.1 %``."""
+    ends = difference.interval
+    if ends is None:
+        return None
+    low, high = ("?" if end is None else signed_percent(end).removesuffix(" %") for end in (ends.low, ends.high))
+    return f"{low} to {high} %"
+
+
+def verdict(row: Row, difference: Difference) -> str:
+    """In words that fit the metric: times and rates are faster, all else is better."""
+    if difference.verdict is Verdict.NO_DIFFERENCE:
+        return "no difference shown"
+    if difference.verdict is Verdict.UNKNOWN:
+        return "cannot be concluded"
+    fast = row.unit in {"ms", "s"} or row.unit.endswith("/s")
+    if difference.verdict is Verdict.BETTER:
+        return "faster" if fast else "better"
+    return "slower" if fast else "worse"
+
+
+def fastest(comparison: Comparison, row: Row) -> str:
+    """A side's label."""
+    return UNKNOWN if row.fastest is None else comparison.sides[row.fastest].label
+
+
+def faster_by(row: Row) -> str:
+    """``30.58 %``, with two decimals as such tables have it."""
+    return UNKNOWN if row.faster_by_percent is None else f"{row.faster_by_percent:,.2f} %"
+
+
+def reservations(row: Row) -> list[str]:
+    """Why less can be concluded from a row than stands there."""
+    longer = [difference.enough for difference in row.differences if difference is not None]
+    return [sentence for sentence in (row.remark, *longer) if sentence]
+
+
+def cell_doubts(comparison: Comparison, row: Row, side: int) -> list[str]:
+    """What stands beside one side's value."""
+    label = comparison.sides[side].label
+    return [f"{label}: {doubt.sentence}" for doubt in row.cells[side].doubts]
+
+
+def work(group: Group) -> str:
+    """``1,015 of 2,000 answered``, once where all sides did the same."""
+    said = dict.fromkeys(text for volume in group.volumes if (text := _answered(volume)))
+    return " / ".join(said)
+
+
+def _answered(volume: Volume) -> str:
+    if volume.attempted is None or volume.completed is None:
+        return ""
+    if volume.completed == volume.attempted:
+        return counted(volume.attempted, "request")
+    return f"{count(volume.completed)} of {count(volume.attempted)} answered"
+
+
+def doubts(comparison: Comparison) -> tuple[Heard, ...]:
+    """Of the whole, of the sides and of single values: each kind once, the loudest first."""
+    return gathered(_placed_doubts(comparison))
+
+
+def _placed_doubts(comparison: Comparison) -> Iterator[tuple[Doubt, str | None]]:
+    for doubt in comparison.doubts:
+        yield doubt, None
+    for side in comparison.sides:
+        for doubt in side.doubts:
+            yield doubt, side.label
+    for group in comparison.groups:
+        for row in group.rows:
+            for side, cell in zip(comparison.sides, row.cells, strict=True):
+                for doubt in cell.doubts:
+                    yield doubt, f"{side.label} at {group.label}"
+
+
+def remarks(comparison: Comparison) -> dict[str, list[str]]:
+    """What was remarked on groups → the groups' labels."""
+    said: dict[str, list[str]] = {}
+    for group in comparison.groups:
+        for remark in group.remarks:
+            said.setdefault(remark, []).append(group.label)
+    return said
+
+
+def shared_conditions(groups: Sequence[Group]) -> dict[str, str]:
+    """What is the same in all groups."""
+    first, *others = groups or [Group(label="", rows=())]
+    return {k: v for k, v in first.conditions.items() if all(group.conditions.get(k) == v for group in others)}
