@@ -9,6 +9,7 @@ from withstand import __version__
 from withstand.interop import ImportedRun, read_path
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.metrics.context import StageContext
+from withstand.metrics.rates import has_limits
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
@@ -36,6 +37,8 @@ class Loaded(msgspec.Struct, frozen=True):
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
+    slo_share: float | None = None
+    """How many of the requests the plan's limits ask to be good; None = it has no limits."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
@@ -77,6 +80,7 @@ class Loader:
             [s.series for s in stages],
             _about(manifest, summary),
             damaged_lines=folder.damaged_lines,
+            slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
 
 
@@ -121,6 +125,7 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         about,
         damaged_lines=sum(run.damaged_lines for run in runs),
         imported=tuple(imported for run in runs for imported in run.imported),
+        slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
 

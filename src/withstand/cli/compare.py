@@ -1,5 +1,6 @@
 """``withstand compare``: what was measured against what was measured before, or elsewhere, or by others."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,17 @@ import click
 
 from withstand import clock
 from withstand.app.compare import compare_paths, gate
+from withstand.app.prices import prices_of
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
-from withstand.compare.shape import Comparison
+from withstand.compare.decision import decide
+from withstand.compare.shape import Comparison, Decision
 from withstand.files import write_atomically
 from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
+from withstand.report.decisions import print_decisions
 
 _FORMS = ("text", "json", "markdown", "csv", "html", "llmd")
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".yaml": "llmd"}
@@ -50,6 +54,9 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     metavar="PERCENT",
     help="Exit with 1 where a side is shown to be worse by more.",
 )
+@click.option(
+    "--price-per-hour", "prices", metavar="[LABEL=]X", multiple=True, help="What an hour costs: adds who is cheapest."
+)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
 def verb(
@@ -72,7 +79,8 @@ def verb(
         force=asked["force"],
     )
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
-    _show(comparison, form or _form_of(output), output)
+    prices = prices_of(asked["prices"], [side.label for side in comparison.sides])
+    _show(comparison, decide(comparison, prices), form or _form_of(output), output)
     if fail_if_slower is None:
         return 0
     verdict = gate(comparison, fail_if_slower)
@@ -80,11 +88,12 @@ def verb(
     return verdict.exit_code
 
 
-def _show(comparison: Comparison, form: str, output: Path | None) -> None:
+def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, output: Path | None) -> None:
     if form == "text":
         text = rendered(lambda console: print_comparison(comparison, console))
+        text += rendered(lambda console: print_decisions(decisions, console))
     else:
-        text = render(comparison, form, now=clock.utc_iso(clock.anchor().wall_ns))
+        text = render(comparison, form, decisions=decisions, now=clock.utc_iso(clock.anchor().wall_ns))
     if output is None:
         write_result(text)
     else:

@@ -34,6 +34,11 @@ _TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
     DoubtKind.PRINTED_TOO_COARSE: _RATES,
     DoubtKind.SENDS_LATE: _WAITS,
     DoubtKind.CLOCK_LAGGED: frozenset({"ttft"}) | _DECODE,
+    DoubtKind.QUEUE_OF_A_BURST: _WAITS,
+    DoubtKind.FLAT_THROUGHPUT: _WAITS,
+    DoubtKind.LIKE_A_LIMITER: frozenset({"success_rate"}),
+    DoubtKind.PARTS_AGAINST_WHOLE: frozenset({"tpot"}),
+    DoubtKind.BACKEND_NO_ENGINE: frozenset(),
 }
 """Which metrics a doubt is about; one that is not listed touches all."""
 _FORBIDS = frozenset({
