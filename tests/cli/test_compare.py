@@ -121,7 +121,7 @@ def test_own_runs_are_compared_with_facts(tmp_path: Path, capsys: pytest.Capture
     row = _row(comparison, "40 req/s", "ttft.mean")
     assert row.fastest == 0
     assert row.differences[1] is not None
-    assert row.differences[1].interval is not None
+    assert row.differences[1].method == "blocks"
     assert row.differences[1].percent is not None
     assert row.differences[1].percent > 10
 
