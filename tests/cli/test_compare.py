@@ -167,3 +167,15 @@ def test_two_engines_measured_with_one_schedule_are_told_apart() -> None:
     row = _row(comparison, "30 req/s", "tpot.mean")
     assert row.differences[1] is not None
     assert row.differences[1].verdict == "worse"
+
+
+@pytest.mark.parametrize("by", ["heading", "position"])
+def test_of_other_work_no_times_faster_is_said(by: str) -> None:
+    comparison = compare_paths([str(shared("seeds/seed003_raw.txt"))], by, Options())
+    for metric in ("e2el.mean", "output_throughput", "tpot.mean"):
+        row = _row(comparison, "20 req/s, concurrency 20", metric)
+        assert (row.fastest, row.faster_by_percent) == (None, None)
+        assert row.differences[1] is not None
+        assert row.differences[1].percent is None
+    assert _row(comparison, "20 req/s, concurrency 20", "ttft.mean").fastest is not None
+    assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)

@@ -108,6 +108,8 @@ def test_answers_of_other_length_are_other_work() -> None:
         difference = _row(comparison, metric).differences[1]
         assert difference is not None
         assert difference.verdict is expected
+        assert difference.percent is None
+        assert _row(comparison, metric).faster_by_percent is None
     ttft = _row(comparison, "ttft.mean").differences[1]
     assert ttft is not None
     assert ttft.verdict is Verdict.NO_DIFFERENCE

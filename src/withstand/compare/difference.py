@@ -170,6 +170,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
     def _enough(self, pair: Pair, percent: float | None, chance: float | None) -> str | None:
         """None where the difference is seen, or too small to be looked for."""
+        if pair.log_ratio is None:
+            return None
         if pair.lengths_needed is not None:
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:

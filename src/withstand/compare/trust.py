@@ -59,6 +59,12 @@ def forbidding(doubts: Iterable[Doubt]) -> Doubt | None:
     return next((doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS), None)
 
 
+def is_other_work(doubts: Iterable[Doubt]) -> bool:
+    """Whether what was done is not alike: then no ratio of times or tokens means anything."""
+    kinds = (DoubtKind.LENGTHS_DIFFER, DoubtKind.CLAIMED_NOT_COUNTED)
+    return any(doubt.blocking and doubt.kind in kinds for doubt in doubts)
+
+
 def other_work(runs: Sequence[tuple[str, ComparedRun]]) -> Doubt | None:
     """Answers of different length are different work, whatever was asked."""
     lengths = [(label, length) for label, run in runs if (length := _answer_tokens(run))]
