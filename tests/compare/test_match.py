@@ -82,3 +82,11 @@ def test_groups_come_by_rate() -> None:
     a, b = (side_of(name, *(_run(rate=rate) for rate in (20.0, 5.0, 10.0))) for name in "ab")
     assert [group.label for group in match([a, b], force=False).groups] == ["5 req/s", "10 req/s", "20 req/s"]
     assert SETTING.load == "5 req/s"
+
+
+def test_groups_of_one_load_are_told_apart_by_what_else_differs() -> None:
+    a, b = (side_of(name, *(_run(input_tokens=n) for n in (64.0, 128.0))) for name in "ab")
+    assert [group.label for group in match([a, b], force=False).groups] == [
+        "5 req/s, prompt length 64",
+        "5 req/s, prompt length 128",
+    ]
