@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from foreign import VLLM_JSON, several
-from withstand.interop import Conditions, ImportedRun, Source, Stats
 from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.shape import Conditions, ImportedRun, Source, Stats
 from withstand.interop.summary import summary_of
 from withstand.metrics.doubts import Doubt, DoubtKind
 
