@@ -5,7 +5,8 @@
     WithstandError              one sentence that names what is wrong and the cure
     ├── UsageError              exit 2: what was asked for cannot be understood
     │   ├── SpecError           a plan's field, with its path
-    │   └── DatasetError        a dataset's file or size
+    │   ├── DatasetError        a dataset's file or size
+    │   └── FormatError         a result file of another tool that cannot be read
     └── MeasureError            exit 3: what was asked for could not be measured
         ├── TargetError         the endpoint does not answer as it must
         ├── EngineError         the embedded engine does not come up
@@ -36,6 +37,10 @@ class SpecError(UsageError):
 
 class DatasetError(UsageError):
     """A dataset is unknown, missing, malformed or too small."""
+
+
+class FormatError(UsageError):
+    """A file that holds no result, or none that is known."""
 
 
 class MeasureError(WithstandError):

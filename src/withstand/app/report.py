@@ -1,10 +1,11 @@
-"""From a run folder, whole or cut short, to its summary: what ``withstand report`` shows."""
+"""From a run folder, whole or cut short, or another tool's file, to its summary: what ``withstand report`` shows."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
@@ -31,6 +32,10 @@ class Loaded(msgspec.Struct, frozen=True):
     about: About
     damaged_lines: int = 0
     """Lines of the record files that could not be read."""
+    imported: tuple[ImportedRun, ...] = ()
+    """What of it came from other tools' files, with all that has no place in a summary."""
+    notices: tuple[str, ...] = ()
+    """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
 
 class Loader:
@@ -83,16 +88,25 @@ def load_run(path: Path) -> Loaded:
 
 
 def load_runs(paths: Sequence[Path]) -> Loaded:
-    """One run, or the stages of several side by side, each named after its folder.
+    """One run or result file, or the stages of several side by side, each named after its folder or file.
 
     Raises:
-        WithstandError: a path is no run folder, or is damaged.
+        WithstandError: a path is neither, or is damaged.
     """
-    runs = [load_run(path) for path in paths]
+    runs = [_load(path) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [path.resolve().name for path in paths]
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
+
+
+def _load(path: Path) -> Loaded:
+    """A run of ours, whole or damaged, or another tool's; what is not there at all would be one of ours."""
+    if (path / "run.json").exists() or not path.exists():
+        return load_run(path)
+    from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
+
+    return load_foreign(path)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
@@ -108,7 +122,14 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
     partial = [f"{name}: {run.summary.partial}" for name, run in pairs if run.summary.partial]
     summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None)
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
-    return Loaded(summary, series, about, damaged_lines=sum(run.damaged_lines for run in runs))
+    return Loaded(
+        summary,
+        series,
+        about,
+        damaged_lines=sum(run.damaged_lines for run in runs),
+        imported=tuple(imported for run in runs for imported in run.imported),
+        notices=tuple(notice for run in runs for notice in run.notices),
+    )
 
 
 def _common(values: Sequence[str | None]) -> str | None:

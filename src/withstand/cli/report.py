@@ -1,4 +1,4 @@
-"""``withstand report``: run folders → text, JSON, Markdown, CSV or HTML."""
+"""``withstand report``: run folders and other tools' result files → text, JSON, Markdown, CSV or HTML."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +13,7 @@ from withstand.files import write_atomically
 from withstand.report.classic import Style
 from withstand.report.csv import csv_text
 from withstand.report.html import render_html
+from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
@@ -42,9 +43,11 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: Style, *, tokens: bool) -> None:
     """Show what runs came to, also of a run that was cut.
 
-    PATH is a run folder. Of several, the stages are shown side by side.
+    PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     """
     loaded = load_runs(paths)
+    for notice in loaded.notices:
+        say(notice)
     if loaded.summary.partial:
         say(loaded.summary.partial)
     if loaded.damaged_lines:
@@ -59,6 +62,9 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
+    if loaded.imported:
+        shown = rendered(lambda console: print_report(loaded.summary, console)) if loaded.summary.stages else ""
+        return f"{shown}\n{imported_text(loaded.imported)}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
     return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, tokens=tokens))])

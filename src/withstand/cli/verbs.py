@@ -12,6 +12,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
+    "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),

@@ -32,6 +32,16 @@ class DoubtKind(StrEnum):
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
     TOO_FEW_SAMPLES = "too_few_samples"
+    IMPOSSIBLE = "impossible"
+    CLIENT_LIMIT = "client_limit"
+    SUMS_DISAGREE = "sums_disagree"
+    CONCURRENCY_DISAGREES = "concurrency_disagrees"
+    TPOT_AGAINST_ITL = "tpot_against_itl"
+    EVENTS_AGAINST_TOKENS = "events_against_tokens"
+    PEAK_BELOW_MEAN = "peak_below_mean"
+    MEAN_FAR_FROM_MEDIAN = "mean_far_from_median"
+    SPEED_NO_THROUGHPUT = "speed_no_throughput"
+    PRINTED_TOO_COARSE = "printed_too_coarse"
 
 
 RULES: Mapping[DoubtKind, str] = {
@@ -100,6 +110,27 @@ RULES: Mapping[DoubtKind, str] = {
     ),
     DoubtKind.WARMUP_MISSING: "No request went before the first stage.",
     DoubtKind.TOO_FEW_SAMPLES: "A percentile's 95 % interval has an open end: p99 needs 368 answers, p50 6.",
+    DoubtKind.IMPOSSIBLE: (
+        "Imported: a latency is below its own TTFT, a percentile below a lower one, a value outside of its minimum and "
+        "maximum, or more requests were completed than sent. Blocking."
+    ),
+    DoubtKind.CLIENT_LIMIT: (
+        "Imported: runs of different engines lost the same number of requests, of the same number asked."
+    ),
+    DoubtKind.SUMS_DISAGREE: "Imported: a throughput times the duration is not the count beside it, by over 3 %.",
+    DoubtKind.CONCURRENCY_DISAGREES: (
+        "Imported: the latencies' sum over the duration is not the mean concurrency (by over 10 %), or above the cap."
+    ),
+    DoubtKind.TPOT_AGAINST_ITL: "Imported: mean TPOT and mean ITL are apart by half of the smaller or more.",
+    DoubtKind.EVENTS_AGAINST_TOKENS: (
+        "Imported: the events that E2EL, TTFT and ITL tell of are over 1.5 times the tokens, or under 1 / 1.5."
+    ),
+    DoubtKind.PEAK_BELOW_MEAN: "Imported: a peak is below the mean of the same thing.",
+    DoubtKind.MEAN_FAR_FROM_MEDIAN: "Imported: the mean TTFT is twice its median or more.",
+    DoubtKind.SPEED_NO_THROUGHPUT: (
+        "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput."
+    ),
+    DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding may move it by over 5 %.",
 }
 """When each is raised; the documentation's table."""
 

@@ -6,7 +6,7 @@ count from the stage's first schedule or send. Only good answers have points; ev
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 import msgspec
@@ -132,6 +132,11 @@ def stage_series(records: Iterable[Record], context: StageContext) -> StageSerie
         scatter={name: points.scatter(origin_ns) for name, points in scatters.by_name.items() if points.at_ns},
         bins=_bins(flow, origin_ns),
     )
+
+
+def distribution_series(name: str, samples: Mapping[str, Sample]) -> StageSeries:
+    """Distributions alone, for a stage whose course over time is not known."""
+    return StageSeries(name=name, ecdf={metric: _ecdf(sample) for metric, sample in samples.items() if len(sample)})
 
 
 def _ecdf(sample: Sample) -> Ecdf:

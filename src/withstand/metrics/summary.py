@@ -23,7 +23,8 @@ class Interval(msgspec.Struct, frozen=True):
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over the requests (ITL: over the gaps) of a stage. ``percentiles`` has the keys p50 … p99."""
 
-    n: int
+    n: int | None
+    """None: somebody's aggregate that does not tell."""
     mean: float | None = None
     std: float | None = None
     """Of the population (numpy's default), as vLLM has it."""
@@ -61,6 +62,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     request_rate: float | None = None
     """Offered requests a second; None = inf or not constant."""
     arrivals: str = "inf"
+    """The process; ``unknown`` where another tool's file does not tell."""
     burstiness: float | None = None
     max_concurrency: int | None = None
     num_prompts: int | None = None

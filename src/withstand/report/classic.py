@@ -42,7 +42,7 @@ def _vllm(stage: StageSummary) -> Iterator[str]:
     yield from _vllm_section("Time per Output Token (excl. 1st token)", "TPOT", stage.tpot)
     yield from _vllm_section("Inter-token Latency", "ITL", stage.itl)
     yield from _vllm_section("End-to-end Latency", "E2EL", stage.e2el)
-    if stage.response.n:
+    if stage.response.n != 0:
         yield from _vllm_section("Queue-inclusive End-to-end Latency", "E2EL incl. Client Queue", stage.response)
 
 

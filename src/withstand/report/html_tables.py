@@ -60,7 +60,7 @@ def _phase_row(phase: str | None, width: int) -> Markup:
 
 def percentiles(summary: Summary) -> Markup:
     """A table a metric; the first is open, a metric that no stage has is left out."""
-    known = [name for name in _METRICS if any(getattr(stage, name).n for stage in summary.stages)]
+    known = [name for name in _METRICS if any(getattr(stage, name).n != 0 for stage in summary.stages)]
     return joined(*(_folded(name, summary, opened=name == known[0]) for name in known))
 
 

@@ -2,6 +2,7 @@
 
 from withstand.runs.environment import machine_facts, still_runs, this_process
 from withstand.runs.folder import RunFolder, free_bytes
+from withstand.runs.imported import is_import, keep_import, open_import
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 
 __all__ = [
@@ -12,7 +13,10 @@ __all__ = [
     "TokenizerFacts",
     "Writer",
     "free_bytes",
+    "is_import",
+    "keep_import",
     "machine_facts",
+    "open_import",
     "still_runs",
     "this_process",
 ]

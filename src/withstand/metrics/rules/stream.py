@@ -71,7 +71,12 @@ def _flushed_at_once(case: Case) -> Doubt | None:
 
 def _in_bursts(case: Case) -> Doubt | None:
     itl_ms, tpot_ms = median_of(case.summary.itl), median_of(case.summary.tpot)
-    if itl_ms is None or tpot_ms is None or case.summary.itl.n < _BURST_GAPS_MIN or itl_ms >= _BURST_SHARE * tpot_ms:
+    if (
+        itl_ms is None
+        or tpot_ms is None
+        or (case.summary.itl.n or 0) < _BURST_GAPS_MIN
+        or itl_ms >= _BURST_SHARE * tpot_ms
+    ):
         return None
     return Doubt(
         DoubtKind.HOP_BUFFERS,
@@ -83,7 +88,7 @@ def _in_bursts(case: Case) -> Doubt | None:
 
 def shared_reads(case: Case) -> Doubt | None:
     """Gaps that could not be seen: as many as lie beyond a p99, and the p99 may be among them."""
-    unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + case.summary.itl.n
+    unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + (case.summary.itl.n or 0)
     if unsure <= _UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
         return None
     return Doubt(

@@ -1,0 +1,135 @@
+"""Files and folders → runs. The only place of this package that touches the disk.
+
+A folder is searched whole: a sweep, or all that one tool wrote of one run. A run that stands in several of its files
+counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from withstand.errors import FormatError
+from withstand.interop import genai_bench, values
+from withstand.interop.derive import complete
+from withstand.interop.documents import whole
+from withstand.interop.once import without_twins
+from withstand.interop.registry import TOOLS, find_runs
+from withstand.interop.shape import Imported, ImportedRun, Refused
+from withstand.interop.source import Place
+
+_BYTES_MAX = 2 << 30
+_FILES_MAX = 10_000
+_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ""})
+_GZIP = b"\x1f\x8b"
+_GZIP_BITS = 31
+
+
+def read_path(path: Path) -> Imported:
+    """A file, or all results of a folder.
+
+    Raises:
+        FormatError: it cannot be read, or holds no result; the text says why.
+    """
+    if path.is_dir():
+        return _folder(path)
+    return read_text(_text(path), path.name, str(path))
+
+
+def read_text(text: str, name: str, shown: str | None = None) -> Imported:
+    """The runs of one text.
+
+    Raises:
+        FormatError: it holds none.
+    """
+    runs, refused = find_runs(text, Place(name))
+    if not runs:
+        raise FormatError(_why_nothing(shown or name, text, refused))
+    return Imported(runs=tuple(without_twins([complete(run) for run in runs])), refused=tuple(refused))
+
+
+def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
+    if refused:
+        first = refused[0]
+        where = f" ({first.position})" if first.position else ""
+        more = f" The same holds for {len(refused) - 1} more in it." if len(refused) > 1 else ""
+        return f"{shown} is no result{where}: {values.plain(first.reason)}{more}"
+    if not text.strip():
+        return f"{shown} is empty."
+    return f"{shown} is no run folder, and holds no result of another tool that is known here: {TOOLS}."
+
+
+def _text(path: Path) -> str:
+    data = _bytes(path)
+    for encoding in _encodings(data):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as e:
+            at = e.start
+    raise FormatError(f"{path} is no text at byte {at}, so it is no result file; a compressed one must be .gz.")
+
+
+def _encodings(data: bytes) -> tuple[str, ...]:
+    return ("utf-16",) if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ("utf-8-sig",)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _BYTES_MAX:
+            raise FormatError(f"{path} is larger than {_BYTES_MAX >> 30} GiB; give the summary instead of the records.")
+        data = path.read_bytes()
+        return _unpacked(path, data) if data.startswith(_GZIP) else data
+    except OSError as e:
+        raise FormatError(f"{path} cannot be read: {e.strerror or e}.") from None
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """All members of a gzip, and no further than the limit: a few bytes can unpack to all memory."""
+    unpacked = bytearray()
+    while data:
+        unpacker = zlib.decompressobj(wbits=_GZIP_BITS)
+        try:
+            unpacked += unpacker.decompress(data, _BYTES_MAX - len(unpacked) + 1)
+        except zlib.error:
+            raise FormatError(f"{path} is compressed, and damaged.") from None
+        if len(unpacked) > _BYTES_MAX:
+            raise FormatError(f"{path} unpacks to more than {_BYTES_MAX >> 30} GiB; give the summary.")
+        if not unpacker.eof:
+            raise FormatError(f"{path} is compressed, and cut off.")
+        data = unpacker.unused_data
+    return bytes(unpacked)
+
+
+def _folder(path: Path) -> Imported:
+    runs: list[ImportedRun] = []
+    refused: list[Refused] = []
+    metadata: dict[Path, Mapping[str, Any]] = {}
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
+    if len(files) > _FILES_MAX:
+        raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
+    for file in files:
+        try:
+            text = _text(file)
+        except FormatError as e:
+            refused.append(Refused(str(file.relative_to(path)), str(e)))
+            continue
+        found, no = find_runs(text, Place(str(file.relative_to(path))))
+        runs += [complete(run) for run in found]
+        described = whole(text) if no else None
+        if described and genai_bench.is_metadata(values.mapping(described.value)):
+            metadata[file.parent.relative_to(path)] = values.mapping(described.value)
+        else:
+            refused += [Refused(f"{file.relative_to(path)} {r.position}".strip(), r.reason) for r in no]
+    if not runs:
+        raise FormatError(_why_nothing(str(path), "folder", refused))
+    return Imported(runs=tuple(_described(without_twins(runs), metadata)), refused=tuple(refused))
+
+
+def _described(runs: list[ImportedRun], metadata: Mapping[Path, Mapping[str, Any]]) -> Iterator[ImportedRun]:
+    """genai-bench says in one file what holds for all of its folder."""
+    for run in runs:
+        told = metadata.get(Path(run.source.file).parent) if run.source.tool == "genai-bench" else None
+        conditions = genai_bench.described(run.conditions, told) if told else run.conditions
+        yield msgspec.structs.replace(run, conditions=conditions)

@@ -1,0 +1,196 @@
+"""All formats, and how a text is found to be one of them: by what it holds, never by its name.
+
+JSON formats first, the more particular before the more general; then CSV, YAML, and whatever is printed in the text.
+A new format is a module and a line here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from withstand.errors import FormatError
+from withstand.interop import (
+    aiperf,
+    evalscope,
+    genai_bench,
+    guidellm,
+    guidellm_csv,
+    guidellm_digest,
+    guidellm_text,
+    inference_perf,
+    inferencemax,
+    llmd,
+    llmperf,
+    load_test,
+    serving_json,
+    serving_text,
+    tables,
+)
+from withstand.interop.blocks import lines_of
+from withstand.interop.documents import Document, scattered, whole
+from withstand.interop.shape import ImportedRun, Refused
+from withstand.interop.source import Place
+
+Found = tuple[list[ImportedRun], list[Refused]]
+_DEPTH_MAX = 3
+_HEADER_MAX = 20_000
+_COLUMNS_MIN = 3
+_DAMAGES_MAX = 5
+_NEARLY_ALL = 0.99
+_DAMAGED = "a JSON value begins here and cannot be read to its end: it is damaged, or cut off."
+_ITEMS_MAX = 100_000
+
+
+class Form(msgspec.Struct, frozen=True):
+    """A JSON format: how it is known, and who reads it."""
+
+    recognises: Callable[[Any], bool]
+    read: Callable[[Any, Place], list[ImportedRun]]
+
+
+_OBJECTS = (
+    Form(guidellm.recognises, guidellm.read),
+    Form(genai_bench.recognises, genai_bench.read),
+    Form(aiperf.recognises, aiperf.read),
+    Form(inference_perf.recognises, inference_perf.read),
+    Form(llmd.recognises, llmd.read),
+    Form(inferencemax.recognises, inferencemax.read),
+    Form(guidellm_digest.recognises, guidellm_digest.read),
+    Form(evalscope.recognises, evalscope.read),
+    Form(evalscope.recognises_columns, evalscope.read_columns),
+    Form(llmperf.recognises, llmperf.read),
+    Form(llmperf.recognises_digest, llmperf.read_digest),
+    Form(serving_json.recognises, serving_json.read),
+)
+_LISTS = (
+    Form(inferencemax.recognises_list, inferencemax.read_list),
+    Form(llmperf.recognises_responses, llmperf.read_responses),
+    Form(evalscope.recognises_percentiles, evalscope.read_percentiles),
+)
+TOOLS = (
+    "vLLM and SGLang (JSON, JSON lines, the printed block), GuideLLM, AIPerf, genai-perf, genai-bench, llmperf, "
+    "inference-perf, llm-d, InferenceMAX, evalscope, or the load-test CSV and tables"
+)
+
+
+def find_runs(text: str, place: Place) -> Found:
+    """Every run of a text, in the order of formats, and what only looks like one."""
+    document = whole(text)
+    if document is not None:
+        return _in_value(document.value, place, 0)
+    found = scattered(text)
+    damage = [Refused(place.at(d.position).position or "", _DAMAGED) for d in found.damaged[:_DAMAGES_MAX]]
+    printed = [] if _is_nothing_else(text, found.documents) else _in_text(text, place)
+    parts = [_in_documents(found.documents, place), ([], damage), *printed]
+    runs = [run for part in parts for run in part[0]]
+    return runs, [refused for part in parts for refused in part[1]]
+
+
+def _is_nothing_else(text: str, documents: Sequence[Document]) -> bool:
+    """JSON lines from end to end: nothing is printed between them."""
+    return sum(d.end - d.start for d in documents) > _NEARLY_ALL * len(text)
+
+
+def _in_documents(documents: Sequence[Document], place: Place) -> Found:
+    records = [d.value for d in documents if isinstance(d.value, Mapping) and aiperf.recognises_record(d.value)]
+    runs: list[ImportedRun] = aiperf.read_records(records, place) if records else []
+    refused: list[Refused] = []
+    for document in documents:
+        if not (isinstance(document.value, Mapping) and aiperf.recognises_record(document.value)):
+            found, no = _in_value(document.value, place.at(document.position), 0)
+            runs += found
+            refused += no
+    return runs, refused
+
+
+def _in_value(value: Any, place: Place, depth: int) -> Found:
+    """A value of JSON, or the runs that lie within it."""
+    forms = _OBJECTS if isinstance(value, Mapping) else _LISTS if isinstance(value, list) else ()
+    form = next((form for form in forms if form.recognises(value)), None)
+    if form:
+        return form.read(value, place), []
+    reason = _look_alike(value) if isinstance(value, Mapping) else None
+    if reason:
+        return [], [Refused(place.position or "", reason)]
+    return _within(value, place, depth)
+
+
+def _within(value: Any, place: Place, depth: int) -> Found:
+    runs: list[ImportedRun] = []
+    refused: list[Refused] = []
+    for name, item in _items(value) if depth < _DEPTH_MAX else ():
+        if isinstance(item, Mapping | list):
+            found, no = _in_value(item, place.at(name), depth + 1)
+            runs += found
+            refused += no
+    return runs, refused
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        return list(value.items())[:_ITEMS_MAX]
+    return [(f"[{i}]", item) for i, item in enumerate(value[:_ITEMS_MAX])]
+
+
+def _look_alike(value: Mapping[str, Any]) -> str | None:
+    if genai_bench.is_metadata(value):
+        return "the description of a genai-bench experiment, without numbers: give its folder, or the files beside it."
+    return serving_json.look_alike(value)
+
+
+def _in_text(text: str, place: Place) -> list[Found]:
+    """Printed results; a CSV and a YAML file are nothing else besides."""
+    of_csv = _csv(text, place)
+    if of_csv[0]:
+        return [of_csv]
+    report = _yaml(text)
+    if report is not None:
+        return [_in_value(report, place, 0)]
+    found = tables.find(text)
+    printed = [
+        aiperf.read_tables(found, place),
+        evalscope.read_tables(found, place),
+        load_test.read_tables(found, text, place),
+    ]
+    lines = lines_of(text)
+    if guidellm_text.recognises(lines):
+        printed.append(guidellm_text.read(lines, place))
+    return [serving_text.read(text, place), *((runs, []) for runs in printed)]
+
+
+def _csv(text: str, place: Place) -> Found:
+    first = text.lstrip("\ufeff \r\n")[:_HEADER_MAX].split("\n", 1)[0]
+    head = next(iter(tables.csv_rows(first)), [])
+    if len(head) < _COLUMNS_MIN:
+        return [], []
+    if guidellm_csv.recognises(head):
+        return guidellm_csv.read(tables.csv_rows(text), place), []
+    if aiperf.recognises_table(head):
+        return aiperf.read_csv(tables.csv_rows(text), place), []
+    if load_test.recognises_csv(head):
+        return _rows(text, place, load_test.read_csv)
+    if serving_json.recognises(dict.fromkeys(head)):
+        return _rows(text, place, serving_json.rows_of)
+    return [], []
+
+
+def _rows(text: str, place: Place, read: Callable[[Sequence[Mapping[str, str]], Place], list[ImportedRun]]) -> Found:
+    """A run a row; rows whose cells are not those of the header are told."""
+    rows = tables.csv_rows(text)
+    odd = [Refused(f"line {n}", "its cells are not those of the header.") for n in tables.csv_odd_lines(rows)]
+    return read(tables.csv_dicts(rows), place), odd[:_DAMAGES_MAX]
+
+
+def _yaml(text: str) -> Any:
+    """An llm-d report is YAML; without its parser the user is told."""
+    lines = text.splitlines()
+    keys = {line.split(":", 1)[0] for line in lines if line[:1].isalpha()}
+    if not ({"version", "scenario"} <= keys and keys & {"metrics", "results"}):
+        return None
+    try:
+        return msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True)
+    except ImportError:
+        raise FormatError("An llm-d report is YAML, which needs: pip install 'withstand[yaml]'.") from None
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
+        return None

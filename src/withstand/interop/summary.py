@@ -1,0 +1,172 @@
+"""An imported run as a stage of a Summary, so that everything that shows or compares runs takes it.
+
+Facts give exact percentiles with intervals; aggregates come over as they stand, with ``facts = false`` and without.
+Numbers under names of ``terms`` have no place in a stage: they stay with the run.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.derive import fact_samples
+from withstand.interop.shape import Facts, ImportedRun, Stats
+from withstand.metrics.context import StageContext
+from withstand.metrics.latency import NS_PER_MS
+from withstand.metrics.quantiles import distribution
+from withstand.metrics.series import StageSeries, distribution_series, stage_series
+from withstand.metrics.summarize import summarize
+from withstand.metrics.summary import Distribution, Load, StageSummary, Summary
+from withstand.record import Status, TokensFrom
+from withstand.spec import Stage
+
+_ERRORS_SHOWN = 10
+
+
+def can_be_stage(run: ImportedRun) -> bool:
+    """A stage says how many requests it is about; a run that does not know is shown beside."""
+    return "completed" in run.numbers
+
+
+def names_of(runs: Sequence[ImportedRun]) -> list[str]:
+    """A short name for each, no two alike."""
+    seen: Counter[str] = Counter()
+    names = []
+    for run in runs:
+        name = _name(run)
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return names
+
+
+def _name(run: ImportedRun) -> str:
+    conditions = run.conditions
+    who = conditions.engine or conditions.labels.get("heading") or conditions.labels.get("strategy")
+    rate = "inf" if conditions.arrivals == "inf" and conditions.max_concurrency is None else conditions.request_rate
+    parts = [
+        who,
+        None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
+        None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
+    ]
+    return " ".join(part for part in parts if part) or run.source.position or run.source.tool
+
+
+def summary_of(runs: Sequence[ImportedRun]) -> Summary:
+    """All runs that can be stages, with the doubts that they raise singly and together."""
+    named = [(name, run) for name, run in zip(names_of(runs), runs, strict=True) if can_be_stage(run)]
+    return summarize(
+        [stage_of(run, name) for name, run in named],
+        backend=_common([run.conditions.backend for _, run in named]),
+        model_id=_common([run.conditions.model for _, run in named]),
+        doubts=joint_doubts(runs),
+    )
+
+
+def _common(values: Sequence[str | None]) -> str | None:
+    return values[0] if values and len(set(values)) == 1 else None
+
+
+def stage_of(run: ImportedRun, name: str) -> StageSummary:
+    """One run."""
+    completed = _count(run, "completed") or 0
+    attempted = max(
+        run.conditions.num_prompts or _count(run, "attempted") or 0, completed + (_count(run, "failed") or 0)
+    )
+    spreads = _distributions(run)
+    return StageSummary(
+        name=name,
+        load=_load(run),
+        facts=run.facts is not None,
+        attempted=attempted,
+        completed=completed,
+        failed=attempted - completed,
+        statuses=_statuses(run),
+        errors=_errors(run),
+        success_rate=completed / attempted if attempted else None,
+        duration_s=run.numbers.get("duration_s"),
+        achieved_rate=run.numbers.get("achieved_rate"),
+        request_throughput=run.numbers.get("request_throughput"),
+        request_goodput=run.numbers.get("request_goodput"),
+        output_throughput=run.numbers.get("output_throughput"),
+        total_token_throughput=run.numbers.get("total_token_throughput"),
+        total_input_tokens=_count(run, "total_input_tokens"),
+        total_output_tokens=_count(run, "total_output_tokens"),
+        tokens_from=_tokens_from(run),
+        concurrency_mean=run.numbers.get("concurrency_mean"),
+        ttft=spreads["ttft"],
+        tpot=spreads["tpot"],
+        itl=spreads["itl"],
+        e2el=spreads["e2el"],
+        response=spreads["response"],
+        ttft_scheduled=Distribution(n=0),
+        lateness=Distribution(n=0),
+        doubts=run_doubts(run),
+    )
+
+
+def _count(run: ImportedRun, name: str) -> int | None:
+    value = run.numbers.get(name)
+    return None if value is None else int(value)
+
+
+def _load(run: ImportedRun) -> Load:
+    asked = run.conditions
+    return Load(
+        request_rate=asked.request_rate,
+        arrivals=asked.arrivals or ("poisson" if asked.burstiness == 1.0 and asked.request_rate else "unknown"),
+        burstiness=asked.burstiness,
+        max_concurrency=asked.max_concurrency,
+        num_prompts=asked.num_prompts,
+    )
+
+
+def _statuses(run: ImportedRun) -> dict[str, int]:
+    """Known only where every request is."""
+    if run.facts is None:
+        return {}
+    return dict(Counter(record.status.value for record in run.facts.records).most_common())
+
+
+def _errors(run: ImportedRun) -> dict[str, int]:
+    records = run.facts.records if run.facts else ()
+    texts = Counter(record.error for record in records if record.error and record.status is not Status.OK)
+    return dict(texts.most_common(_ERRORS_SHOWN))
+
+
+def _tokens_from(run: ImportedRun) -> dict[str, int]:
+    records = run.facts.records if run.facts else ()
+    sources = Counter(r.tokens_from.value for r in records if isinstance(r.tokens_from, TokensFrom))
+    return dict(sources.most_common())
+
+
+def _distributions(run: ImportedRun) -> dict[str, Distribution]:
+    samples = fact_samples(run.facts) if run.facts else {}
+    computed = {name: distribution(s, NS_PER_MS, independent=name != "itl") for name, s in samples.items()}
+    names = ("ttft", "tpot", "itl", "e2el", "response")
+    return {name: computed.get(name) or _as_told(run.stats.get(name)) for name in names}
+
+
+def _as_told(stats: Stats | None) -> Distribution:
+    if stats is None:
+        return Distribution(n=0)
+    return Distribution(
+        n=stats.n,
+        mean=stats.mean,
+        std=stats.std,
+        min=stats.min,
+        max=stats.max,
+        percentiles=dict(stats.percentiles),
+    )
+
+
+def series_of(runs: Sequence[ImportedRun]) -> list[StageSeries]:
+    """The charts of the same stages: distributions where there are facts, over time where their instants are known."""
+    named = [(name, run) for name, run in zip(names_of(runs), runs, strict=True) if can_be_stage(run)]
+    return [_series(name, run.facts) for name, run in named]
+
+
+def _series(name: str, facts: Facts | None) -> StageSeries:
+    if facts is None:
+        return StageSeries(name=name)
+    if facts.starts_known and facts.gaps_known:
+        return stage_series(facts.records, StageContext(stage=Stage(name=name)))
+    return distribution_series(name, fact_samples(facts))

@@ -1,0 +1,116 @@
+"""Tables drawn in text: Markdown, box-drawing characters, ``+---+`` grids; and CSV. Pure; knows no metrics."""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+
+import msgspec
+
+from withstand.interop.blocks import lines_of
+
+_BAR = re.compile(r"[|│┃║]")
+_RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")
+CUT = "… (cut off?)"
+_COLUMNS_MIN = 2
+_HEADING_MAX = 200
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A header and rows of cells; ``heading`` is the last text line above it. Lines count from 1."""
+
+    heading: str
+    line: int
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def dicts(self) -> list[dict[str, str]]:
+        """Rows by column; of two columns with one name the first."""
+        return [{n: c for n, c in reversed(list(zip(self.header, row, strict=False)))} for row in self.rows]  # noqa: C416
+
+
+def find(text: str) -> list[Table]:
+    """All tables of a text, in order."""
+    tables: list[Table] = []
+    heading, first = "", 0
+    rows: list[list[str]] = []
+    *lines, last = lines_of(text)
+    lines += ["" if _is_cut(last) else last, ""]
+    for number, line in enumerate(lines, start=1):
+        cells = _cells(line)
+        if cells is not None:
+            first = first if rows else number
+            rows.append(cells)
+        elif rows and _RULE.match(line) and line.strip():
+            continue
+        else:
+            tables += _made(heading, first, rows)
+            rows = []
+            heading = line.strip()[:_HEADING_MAX] if line.strip() and not _RULE.match(line) else heading
+    return tables
+
+
+def _is_cut(last: str) -> bool:
+    """A row at the very end of a text, without its last bar: its last cell may be half a number."""
+    bare = last.strip()
+    return bool(bare) and bool(_BAR.search(bare)) and not _BAR.match(bare[-1])
+
+
+def _made(heading: str, line: int, rows: Sequence[list[str]]) -> list[Table]:
+    if len(rows) < 2:
+        return []
+    header, *body = rows
+    return [Table(heading, line, tuple(header), tuple(tuple(row) for row in _unwrapped(body)))]
+
+
+def _cells(line: str) -> list[str] | None:
+    """A row's cells; None where the line is no row, or only draws."""
+    bars = _BAR.findall(line)
+    if len(bars) < _COLUMNS_MIN or _RULE.match(line):
+        return None
+    inner = line.strip()
+    inner = inner[1:] if _BAR.match(inner) else inner
+    inner = inner[:-1] if inner and _BAR.match(inner[-1]) else inner
+    return [_plain(cell) for cell in _BAR.split(inner)]
+
+
+def _plain(cell: str) -> str:
+    """Without Markdown's emphasis and code marks."""
+    return " ".join(cell.replace("**", "").replace("`", "").split())
+
+
+def _unwrapped(rows: Iterable[list[str]]) -> list[list[str]]:
+    """A long first cell goes on in a row that is otherwise empty."""
+    whole: list[list[str]] = []
+    for row in rows:
+        if whole and row[0] and not any(row[1:]):
+            whole[-1] = [f"{whole[-1][0]} {row[0]}", *whole[-1][1:]]
+        else:
+            whole.append(row)
+    return whole
+
+
+def csv_rows(text: str) -> list[list[str]]:
+    """The cells of a CSV; an unreadable one has none. Without a last newline the last cell is marked as cut off."""
+    try:
+        rows = [row for row in csv.reader(StringIO(text)) if any(cell.strip() for cell in row)]
+    except csv.Error:
+        return []
+    if rows and not text.endswith(("\n", "\r")):
+        rows[-1][-1] += CUT
+    return rows
+
+
+def csv_dicts(rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
+    """Rows by the names of the first; one with other cells than those is shifted somewhere, and left out."""
+    if not rows:
+        return []
+    header, *body = rows
+    names = [name.strip() for name in header]
+    whole = [row for row in body if len(row) == len(names) or (row is rows[-1] and row[-1].endswith(CUT))]
+    return [dict(zip(names, row, strict=False)) for row in whole]
+
+
+def csv_odd_lines(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The lines that ``csv_dicts`` leaves out, of a table without blank lines."""
+    return [i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0]) and not row[-1].endswith(CUT)]

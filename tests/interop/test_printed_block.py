@@ -1,0 +1,200 @@
+"""The printed "Serving Benchmark Result" in the shapes that people paste it in."""
+
+import pytest
+
+from foreign import VLLM_BLOCK, one, several
+from withstand.errors import FormatError
+from withstand.interop.read import read_text
+
+
+def test_a_block_gives_its_numbers_and_no_others() -> None:
+    run = one(VLLM_BLOCK)
+    assert (run.source.tool, run.facts) == ("vLLM", None)
+    assert run.numbers["completed"] == 90
+    assert run.numbers["output_throughput"] == 150.0
+    assert run.stats["ttft"].mean == 52.5
+    assert run.stats["ttft"].percentiles == {"p50": 50.0, "p99": 80.25}
+    assert run.conditions.request_rate == 5.0
+    assert run.conditions.max_concurrency == 8
+    assert "e2el" not in run.stats, "a section that is missing is no 0"
+    assert len(run.shown) == 19
+
+
+def test_any_prefix_indent_and_colour_is_taken_off() -> None:
+    lines = VLLM_BLOCK.splitlines()
+    logged = "\n".join(f"2025-01-01 12:00:{i:02} INFO bench.py:{i}] {line}" for i, line in enumerate(lines))
+    shapes = {
+        "indented": "\n".join(f"    {line}" for line in lines),
+        "quoted": "\n".join(f"> {line}" for line in lines),
+        "commented": "\n".join(f"# {line}" for line in lines),
+        "logged": f"{logged}\n",
+        "coloured": "\n".join(f"\x1b[32m{line}\x1b[0m" for line in lines),
+        "crlf": "\r\n".join([*lines, ""]),
+        "in Markdown": f"Some prose.\n```text\n{VLLM_BLOCK}```\n",
+    }
+    expected = one(VLLM_BLOCK)
+    for name, text in shapes.items():
+        run = one(text)
+        assert run.numbers == expected.numbers, name
+        assert run.stats == expected.stats, name
+
+
+def test_lines_of_a_server_between_a_logger_s_lines_are_not_the_block_s() -> None:
+    lines = [f"client-1  | {line}" for line in VLLM_BLOCK.splitlines()]
+    lines.insert(5, "server-1  | Mean TTFT (ms):   999999")
+    assert one("\n".join(lines)).stats["ttft"].mean == 52.5
+
+
+def test_several_blocks_have_the_command_and_heading_before_each() -> None:
+    command = "vllm bench serve --model m --num-prompts {} --random-input-len 128 --dataset-name random \\\n\n"
+    first, second = several(
+        f"## engine one\n{command.format(100)}{VLLM_BLOCK}\n## engine two\n{command.format(200)}{VLLM_BLOCK}"
+    )
+    assert (first.conditions.num_prompts, second.conditions.num_prompts) == (100, 200)
+    assert first.conditions.labels["heading"] == "engine one"
+    assert second.conditions.labels["heading"] == "engine two"
+    assert second.conditions.input_tokens == 128
+
+
+def test_an_argument_dump_tells_the_conditions() -> None:
+    dump = "Namespace(backend='vllm', num_prompts=300, request_rate=7.5, dataset_name='random', max_concurrency=None)\n"
+    run = one(dump + VLLM_BLOCK.replace("Request rate configured (RPS):           5.00\n", ""))
+    assert (run.conditions.num_prompts, run.conditions.request_rate) == (300, 7.5)
+
+
+@pytest.mark.parametrize("blank", ["xxx", "xxx.xx", "N", "...", "???"])
+def test_a_template_is_refused_by_name(blank: str) -> None:
+    head, *lines = VLLM_BLOCK.splitlines()
+    text = "\n".join([head, *(f"{line.split(':')[0]}:   {blank}" if ":" in line else line for line in lines), ""])
+    with pytest.raises(FormatError, match=r"template with placeholders \(Successful requests: "):
+        read_text(text, "t.txt")
+
+
+def test_a_benchmark_of_images_under_the_same_banner_is_refused_by_name() -> None:
+    text = """\
+================= Serving Benchmark Result =================
+Backend:                                 sglang-image
+Successful requests:                     20/20
+Benchmark duration (s):                  50.97
+Request throughput (req/s):              0.02
+Latency Mean (s):                        50.9681
+============================================================
+"""
+    with pytest.raises(FormatError, match=r"something else than a language model \(Backend: sglang-image\)"):
+        read_text(text, "flux.txt")
+
+
+def test_a_refused_block_does_not_take_a_good_one_with_it() -> None:
+    template = VLLM_BLOCK.replace("90\n", "xx\n").replace(".00", ".xx").replace("4500", "xxxx")
+    imported = read_text(VLLM_BLOCK + "\n" + "\n".join(
+        f"{line.split(':')[0]}: xxx" if ":" in line else line for line in template.splitlines()
+    ) + "\n", "both.md")  # fmt: skip
+    assert len(imported.runs) == 1
+    assert "placeholders" in imported.refused[0].reason
+
+
+def test_the_last_line_of_a_cut_text_is_not_believed() -> None:
+    run = one(VLLM_BLOCK[: VLLM_BLOCK.index("80.25") + 2])
+    assert run.stats["ttft"].percentiles == {"p50": 50.0}
+    assert any("cut off" in remark for remark in run.remarks)
+    assert any(left.what == "P99 TTFT (ms)" for left in run.left_out)
+
+
+def test_a_stray_mark_is_told_and_an_illegible_value_left_out() -> None:
+    run = one(VLLM_BLOCK.replace("52.50", "52.50  ·").replace("80.25", "8O.25"))
+    assert run.stats["ttft"].mean == 52.5
+    assert any("behind its number" in remark for remark in run.remarks)
+    assert "p99" not in run.stats["ttft"].percentiles
+    assert any("cannot be read" in left.reason for left in run.left_out)
+
+
+def test_of_two_values_under_one_label_the_first_stands_and_the_second_is_told() -> None:
+    run = one(VLLM_BLOCK.replace("Mean ITL", "Mean TTFT"))
+    assert run.stats["ttft"].mean == 52.5
+    assert any("stands twice" in remark for remark in run.remarks)
+
+
+def test_a_rate_printed_without_digits_is_computed_again() -> None:
+    text = VLLM_BLOCK.replace("3.00", "0.00").replace("  30.00", "  20000.00").replace("150.00", "0.23")
+    run = one(text)
+    assert run.numbers["request_throughput"] == pytest.approx(90 / 20000)
+    assert run.notes["request_throughput"].startswith("printed as 0.00")
+
+
+def test_nobody_s_times_are_unknown() -> None:
+    run = one(VLLM_BLOCK.replace("Successful requests:                     90", "Successful requests:     0"))
+    assert run.stats == {}
+    assert any("time of nobody" in left.reason for left in run.left_out)
+
+
+def test_a_zero_that_stands_for_nothing_seen_is_left_out() -> None:
+    run = one(VLLM_BLOCK.replace("52.50", "0.00"))
+    assert run.stats["ttft"].mean is None
+    assert any("no answer takes no time" in left.reason for left in run.left_out)
+
+
+def test_sglang_s_labels_are_known_under_any_spelling() -> None:
+    text = """\
+============ Serving Benchmark Result ============
+Backend:                                 sglang-oai
+Traffic request rate:                    inf
+Max reqeuest concurrency:                16
+Successful requests:                     10
+Benchmark duration (s):                  5.00
+Total generated tokens:                  100
+Total generated tokens (retokenized):    98
+Concurrency:                             3.27
+Accept length:                           2.61
+Mean E2E Latency (ms):                   812.00
+Mean TTFT (s):                           0.05
+Some new thing:                          7
+==================================================
+"""
+    run = one(text)
+    assert run.source.tool == "SGLang"
+    assert (run.conditions.arrivals, run.conditions.max_concurrency) == ("inf", 16)
+    assert run.numbers["retokenized_output_tokens"] == 98
+    assert run.numbers["concurrency_mean"] == 3.27
+    assert run.stats["e2el"].mean == 812
+    assert run.stats["ttft"].mean == 50
+    assert run.conditions.labels["Some new thing"] == "7"
+
+
+def test_a_block_in_parts_is_read_with_its_text_alone() -> None:
+    head, counts, times = VLLM_BLOCK.partition("---------------Time")
+    text = f"{head}================== Text Result ===================\n{counts}{times}".removesuffix("=" * 50 + "\n")
+    audio = "================== Audio Result ==================\nMean TTFT (ms):   9.0\nP90 TTFT (ms):   9.0\n"
+    run = one(f"{text}{audio}{'=' * 50}\n")
+    assert run.numbers["completed"] == 90
+    assert run.stats["ttft"].mean == 52.5
+    assert "p90" not in run.stats["ttft"].percentiles
+
+
+def test_what_the_client_announces_before_the_block_is_a_condition() -> None:
+    lines = "Traffic request rate: 7.5\nBurstiness factor: 1.0 (Poisson process)\nMaximum request concurrency: 32\n"
+    bare = "\n".join(line for line in VLLM_BLOCK.splitlines() if "Maximum" not in line and "configured" not in line)
+    run = one(lines + bare + "\n")
+    assert (run.conditions.request_rate, run.conditions.max_concurrency) == (7.5, 32)
+    assert run.conditions.burstiness == 1.0
+
+
+@pytest.mark.parametrize("line", ["=" * 100_000, "-" * 100_000 + "x", "Mean TTFT (ms):" + " " * 100_000, "a" * 10**6])
+def test_the_longest_lines_take_no_time(line: str) -> None:
+    assert one(f"{line}\n{VLLM_BLOCK}\n{line}\n").numbers["completed"] == 90
+
+
+def test_a_unit_behind_a_value_is_the_label_s_or_the_value_is_left_out() -> None:
+    run = one(VLLM_BLOCK.replace("52.50", "52.50 ms").replace("80.25", "0.08 s"))
+    assert run.stats["ttft"].mean == 52.5
+    assert "p99" not in run.stats["ttft"].percentiles
+
+
+def test_a_heading_that_says_nothing_does_not_hide_the_one_that_does() -> None:
+    assert one(f"## Engine A\n\n### Results\n\n{VLLM_BLOCK}").conditions.labels["heading"] == "Engine A"
+
+
+def test_a_refusal_carries_no_control_characters() -> None:
+    text = "============ Serving Benchmark Result ============\nBackend: \x07evil\x9b2J\nSuccessful requests: 5\n"
+    with pytest.raises(FormatError) as refusal:
+        read_text(text, "f")
+    assert str(refusal.value).isprintable()
