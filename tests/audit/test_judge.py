@@ -1,6 +1,8 @@
 """The judgement: which claims a doubt takes, what a run and a file are worth, and what one sentence says of it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from withstand.audit.judge import judge, judge_all, judge_file, unreadable
 from withstand.audit.reach import falls, unknown
@@ -132,3 +134,11 @@ def test_a_file_that_cannot_be_read_does_not_hide_one_that_falls() -> None:
 def test_what_files_show_together_takes_no_file_s_own_numbers() -> None:
     good = judge_file("f", "form", [subject()], ())
     assert judge_all([good, good], (doubt(DoubtKind.LENGTHS_DIFFER, blocking=True),)).standing is Standing.STANDS
+
+
+@given(st.lists(st.builds(doubt, st.sampled_from(DoubtKind), blocking=st.booleans()), max_size=6), st.booleans())
+def test_a_run_with_a_blocking_doubt_never_stands_and_a_doubt_never_helps(doubts: list[Doubt], capped: bool) -> None:
+    case, clean = judge(subject(*doubts, capped=capped)), judge(subject(capped=capped))
+    if any(doubt.blocking for doubt in doubts):
+        assert case.standing is Standing.FALLS
+    assert of(Standing.STANDS, case) <= of(Standing.STANDS, clean)

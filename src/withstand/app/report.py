@@ -5,17 +5,19 @@ from pathlib import Path
 
 import msgspec
 
-from withstand import __version__
-from withstand.interop import ImportedRun, read_path
-from withstand.interop.summary import can_be_stage, series_of, summary_of
+from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
 from withstand.metrics.rates import has_limits
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
+<<<<<<< HEAD
 from withstand.report.client import run_line
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import, still_runs
+=======
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+>>>>>>> w-importers
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
@@ -99,11 +101,20 @@ def load_runs(paths: Sequence[Path]) -> Loaded:
     Raises:
         WithstandError: a path is neither, or is damaged.
     """
-    runs = [load_run(path) if is_run_folder(path) else load_imported(path) for path in paths]
+    runs = [_load(path) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [path.resolve().name for path in paths]
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
+
+
+def _load(path: Path) -> Loaded:
+    """A run of ours, whole or damaged, or another tool's; what is not there at all would be one of ours."""
+    if (path / "run.json").exists() or not path.exists():
+        return load_run(path)
+    from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
+
+    return load_foreign(path)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
@@ -128,37 +139,6 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
-
-
-def is_run_folder(path: Path) -> bool:
-    """Whether a path is a run of ours, whole or damaged; what is not there would be one."""
-    return (path / "run.json").exists() or not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def load_imported(path: Path) -> Loaded:
-    """A result file or folder of another tool, or what ``withstand import`` has made of one.
-
-    Raises:
-        WithstandError: it holds no result that is known.
-    """
-    imported = open_import(path) if is_import(path) else read_path(path)
-    runs = imported.runs
-    refused = [f"Left out, {r.position or path.name}: {r.reason}" for r in imported.refused]
-    uncounted = sum(not can_be_stage(run) for run in runs)
-    if uncounted:
-        refused.append(
-            f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
-        )
-    about = About(
-        title=path.name,
-        created_utc=runs[0].conditions.date,
-        version=__version__,
-        plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
-        machine={},
-        client_error=None,
-        engine=runs[0].conditions.engine,
-    )
-    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))
 
 
 def _common(values: Sequence[str | None]) -> str | None:
