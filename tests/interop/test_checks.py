@@ -152,13 +152,9 @@ def test_a_summary_has_the_stage_s_doubts_and_the_run_s() -> None:
     summary = summary_of(several([lost | {"framework": "a"}, lost | {"framework": "b"}]))
     assert [stage.name for stage in summary.stages] == ["a rate-5 conc-8", "b rate-5 conc-8"]
     assert all(stage.failed == 985 and not stage.facts for stage in summary.stages)
-<<<<<<< HEAD
     assert DoubtKind.CLIENT_LIMIT in {doubt.kind for doubt in summary.doubts}
-=======
-    assert [doubt.kind for doubt in summary.doubts] == [DoubtKind.CLIENT_LIMIT]
 
 
 def test_a_rate_that_the_file_does_not_tell_is_shown_as_unknown() -> None:
     (stage,) = summary_of([run()]).stages
     assert rate_asked(stage) == UNKNOWN
->>>>>>> w-importers

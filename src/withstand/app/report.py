@@ -12,12 +12,8 @@ from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
-<<<<<<< HEAD
 from withstand.report.client import run_line
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import, still_runs
-=======
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
->>>>>>> w-importers
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
@@ -108,9 +104,13 @@ def load_runs(paths: Sequence[Path]) -> Loaded:
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
+    return (path / "run.json").exists() or not path.exists()
+
+
 def _load(path: Path) -> Loaded:
-    """A run of ours, whole or damaged, or another tool's; what is not there at all would be one of ours."""
-    if (path / "run.json").exists() or not path.exists():
+    if is_run_folder(path):
         return load_run(path)
     from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
 
