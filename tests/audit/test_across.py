@@ -1,7 +1,7 @@
 """What only several files show together."""
 
 from withstand.audit.across import Work, cross_doubts, work_of_imports
-from withstand.interop import Conditions, ImportedRun, Source, Stats
+from withstand.interop.shape import Conditions, ImportedRun, Source, Stats
 from withstand.metrics.doubts import DoubtKind
 
 

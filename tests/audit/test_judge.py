@@ -1,6 +1,8 @@
 """The judgement: which claims a doubt takes, what a run and a file are worth, and what one sentence says of it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from withstand.audit.judge import judge, judge_all, judge_file, unreadable
 from withstand.audit.reach import falls, unknown
@@ -60,6 +62,15 @@ def test_tokens_that_were_claimed_and_not_counted_leave_the_times_of_arrivals() 
     assert of(Standing.FALLS, case) == {Claim.TPOT, Claim.TOKENS}
 
 
+@pytest.mark.parametrize(("tpot_ms", "fallen"), [(0.02, {Claim.TTFT, Claim.TTFT_P99, Claim.TPOT}), (12.0, set())])
+def test_a_hop_that_holds_all_of_an_answer_takes_more_than_one_that_holds_parts(
+    tpot_ms: float, fallen: set[Claim]
+) -> None:
+    whole = subject(doubt(DoubtKind.HOP_BUFFERS))
+    whole.values[Claim.TPOT] = Value(tpot_ms, "p50", "ms")
+    assert of(Standing.FALLS, judge(whole)) == fallen | {Claim.ITL}
+
+
 def test_a_speed_in_the_place_of_a_throughput_is_a_headline_that_falls() -> None:
     assert judge(subject(doubt(DoubtKind.SPEED_NO_THROUGHPUT))).standing is Standing.FALLS
 
@@ -76,13 +87,13 @@ def test_a_p99_of_nobody_knows_how_many() -> None:
 
 
 def test_a_blocking_doubt_without_a_line_takes_everything() -> None:
-    assert falls(doubt(DoubtKind.WARMUP_MISSING, blocking=True), capped=False) == set(Claim)
+    assert falls(doubt(DoubtKind.WARMUP_MISSING, blocking=True), subject()) == set(Claim)
 
 
 @pytest.mark.parametrize("kind", list(DoubtKind))
 def test_no_doubt_makes_a_claim_fall_and_unknown_at_once(kind: DoubtKind) -> None:
     mild = doubt(kind)
-    assert not falls(mild, capped=False) & unknown(mild)
+    assert not falls(mild, subject()) & unknown(mild)
 
 
 def test_a_file_falls_with_one_run_and_names_it() -> None:
@@ -123,3 +134,11 @@ def test_a_file_that_cannot_be_read_does_not_hide_one_that_falls() -> None:
 def test_what_files_show_together_takes_no_file_s_own_numbers() -> None:
     good = judge_file("f", "form", [subject()], ())
     assert judge_all([good, good], (doubt(DoubtKind.LENGTHS_DIFFER, blocking=True),)).standing is Standing.STANDS
+
+
+@given(st.lists(st.builds(doubt, st.sampled_from(DoubtKind), blocking=st.booleans()), max_size=6), st.booleans())
+def test_a_run_with_a_blocking_doubt_never_stands_and_a_doubt_never_helps(doubts: list[Doubt], capped: bool) -> None:
+    case, clean = judge(subject(*doubts, capped=capped)), judge(subject(capped=capped))
+    if any(doubt.blocking for doubt in doubts):
+        assert case.standing is Standing.FALLS
+    assert of(Standing.STANDS, case) <= of(Standing.STANDS, clean)

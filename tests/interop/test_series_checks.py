@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from withstand.interop import Conditions, ImportedRun, Source, Stats, read_text
 from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.read import read_text
+from withstand.interop.shape import Conditions, ImportedRun, Source, Stats
 from withstand.metrics.doubts import Doubt, DoubtKind
 
 

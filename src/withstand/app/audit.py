@@ -14,8 +14,9 @@ from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
 from withstand.audit.subjects import of_import, of_stage
 from withstand.errors import WithstandError
-from withstand.interop import Imported, read_path
 from withstand.interop.checks import joint_doubts
+from withstand.interop.read import read_path
+from withstand.interop.shape import Imported
 from withstand.interop.summary import names_of
 from withstand.report.numbers import counted
 from withstand.runs import RunFolder, is_import, open_import

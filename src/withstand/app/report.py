@@ -104,9 +104,13 @@ def load_runs(paths: Sequence[Path]) -> Loaded:
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
+    return (path / "run.json").exists() or not path.exists()
+
+
 def _load(path: Path) -> Loaded:
-    """A run of ours, whole or damaged, or another tool's; what is not there at all would be one of ours."""
-    if (path / "run.json").exists() or not path.exists():
+    if is_run_folder(path):
         return load_run(path)
     from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
 

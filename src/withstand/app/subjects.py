@@ -16,7 +16,8 @@ from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
-from withstand.interop import ImportedRun, read_path
+from withstand.interop.read import read_path
+from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.summary import StageSummary
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import

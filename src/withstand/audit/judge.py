@@ -32,7 +32,7 @@ def judge(subject: Subject, of_all: tuple[Doubt, ...] = ()) -> Case:
 
 def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding:
     value = subject.values[claim]
-    against = [doubt.kind.value for doubt in doubts if claim in falls(doubt, capped=subject.capped)]
+    against = [doubt.kind.value for doubt in doubts if claim in falls(doubt, subject)]
     if against:
         return Finding(claim, value, Standing.FALLS, tuple(against))
     unsure = [doubt.kind.value for doubt in doubts if claim in unknown(doubt)]

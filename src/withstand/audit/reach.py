@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from withstand.audit.shape import Claim
+from withstand.audit.shape import Claim, Subject
 from withstand.metrics.doubts import Doubt, DoubtKind
 
 _Claims = frozenset[Claim]
@@ -19,6 +19,7 @@ _RATES: _Claims = frozenset({Claim.REQUESTS, Claim.TOKENS})
 _FIRST: _Claims = frozenset({Claim.TTFT, Claim.TTFT_P99})
 _QUEUE: _Claims = _FIRST | {Claim.E2EL}
 _PER_TOKEN: _Claims = frozenset({Claim.TPOT, Claim.TOKENS})
+_INSTANT_TPOT_MS = 1.0
 _SURVIVORS: _Claims = EVERYTHING - {Claim.SUCCESS}
 
 
@@ -64,14 +65,22 @@ _TABLE: Mapping[DoubtKind, Reach] = {
 }
 
 
-def falls(doubt: Doubt, *, capped: bool) -> _Claims:
-    """The claims that do not stand with this doubt."""
-    if capped and doubt.kind is DoubtKind.RATE_NOT_ACHIEVED:
+def falls(doubt: Doubt, subject: Subject) -> _Claims:
+    """The claims of a subject that do not stand with this doubt."""
+    if doubt.kind is DoubtKind.RATE_NOT_ACHIEVED and subject.capped:
         return _NONE
+    if doubt.kind is DoubtKind.HOP_BUFFERS and _all_at_once(subject):
+        return _FIRST | {Claim.TPOT, Claim.ITL}
     reach = _TABLE.get(doubt.kind)
     if reach is None:
         return EVERYTHING if doubt.blocking else _NONE
     return reach.falls | (reach.blocked if doubt.blocking else _NONE)
+
+
+def _all_at_once(subject: Subject) -> bool:
+    """No engine takes so little for a token: what is held back is the whole answer, not parts of it."""
+    tpot = subject.values.get(Claim.TPOT)
+    return tpot is not None and tpot.value < _INSTANT_TPOT_MS
 
 
 def unknown(doubt: Doubt) -> _Claims:
