@@ -1,4 +1,4 @@
-"""The llm-d Benchmark Report, version 0.2: one JSON report a line, for each side at each set of conditions.
+"""The llm-d Benchmark Report, version 0.2: a YAML document, on one line, for each side at each set of conditions.
 
 It is the nearest thing to a common format, and has no place for a comparison, an interval or a doubt: the numbers go
 into it, doubts go along as keywords. A metric without a mean is left out, for the format demands one.
@@ -41,14 +41,14 @@ Values = dict[str, dict[str, float]]
 
 
 def comparison_llmd(comparison: Comparison, now: str) -> str:
-    """One line a report."""
+    """A stream of YAML documents."""
     experiment = _digest(now, *(source for side in comparison.sides for source in side.sources))
     reports = [
         _report(comparison, group, side, experiment)
         for group in comparison.groups
         for side in range(len(comparison.sides))
     ]
-    return "".join(f"{msgspec.json.encode(finite(report)).decode()}\n" for report in reports)
+    return "".join(f"---\n{msgspec.json.encode(finite(report)).decode()}\n" for report in reports)
 
 
 def _report(comparison: Comparison, group: Group, place: int, experiment: str) -> dict[str, Any]:
@@ -101,10 +101,11 @@ def _load(group: Group, side: Side, volume: Volume) -> dict[str, Any] | None:
 
 
 def _requests(volume: Volume) -> dict[str, int] | None:
+    """What is missing did not complete; whether it was answered with an error is not known here."""
     if volume.attempted is None:
         return None
-    failed = None if volume.completed is None else volume.attempted - volume.completed
-    return _known({"total": volume.attempted, "failures": failed})
+    missing = None if volume.completed is None else volume.attempted - volume.completed
+    return _known({"total": volume.attempted, "incomplete": missing, "failures": 0 if missing == 0 else None})
 
 
 def _values(group: Group, place: int) -> Values:

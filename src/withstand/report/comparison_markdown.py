@@ -72,7 +72,12 @@ def _tables(comparison: Comparison, metrics: Sequence[Listed], notes: Notes) -> 
 def _table(comparison: Comparison, metric: Listed, notes: Notes) -> Iterator[str]:
     baseline, *others = [escaped(side.label) for side in comparison.sides]
     sides = [f"{baseline} (baseline)", *others]
-    headings = [f"{escaped(metric.first.title)}, {words.unit(metric.first)}", *sides, "Fastest", "Faster by (%)"]
+    headings = [
+        f"{escaped(metric.first.title)}, {escaped(words.unit(metric.first))}",
+        *sides,
+        "Fastest",
+        "Faster by (%)",
+    ]
     headings += [f"{other} against {baseline}" for other in others]
     yield f"| {' | '.join(headings)} |"
     yield "| --- |" + " ---: |" * len(sides) + " --- | ---: |" + " --- |" * len(others)

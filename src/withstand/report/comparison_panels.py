@@ -14,7 +14,8 @@ from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import decimals_of
 
 _BARS = ("ttft.mean", "tpot.mean", "itl.mean", "e2el.mean", "output_throughput")
-_OPEN_MAX = 12
+_BARS_MAX = 120
+"""Bars of all panels: with very many sides or loads the rest is in the tables."""
 _LINES = (
     ("Time to first token", (("ttft.p50", "ttft.p90"), ("ttft.p50", "ttft.p99"), ("ttft.mean", "ttft.p99"))),
     ("Output throughput", (("output_throughput",),)),
@@ -75,10 +76,11 @@ def loads(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     """A panel for each set of conditions: what was measured under it, side by side."""
     chosen = [key for key in _BARS if any(metric.metric == key for metric in metrics)]
     chosen = chosen or [metric.metric for metric in metrics[: len(_BARS)]]
-    panels = [_panel(comparison, group, chosen) for group in comparison.groups]
-    more = len(panels) - _OPEN_MAX
-    note = f"{more} more sets of conditions stand in the tables above." if more > 0 else ""
-    return joined(tag("div", *panels[:_OPEN_MAX], class_="grid"), tag("p", note, class_="lead") if note else Markup())
+    most = max(1, _BARS_MAX // max(1, len(chosen) * len(comparison.sides)))
+    panels = [_panel(comparison, group, chosen) for group in comparison.groups[:most]]
+    more = len(comparison.groups) - len(panels)
+    note = f"{more:,} more sets of conditions stand in the tables above." if more else ""
+    return joined(tag("div", *panels, class_="grid"), tag("p", note, class_="lead") if note else Markup())
 
 
 def _panel(comparison: Comparison, group: Group, chosen: Sequence[str]) -> Markup:

@@ -6,12 +6,12 @@ from withstand.compare.shape import Comparison, Decision, Group, Side
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.report import comparison_words as words
 from withstand.report.comparison_tables import swatch
-from withstand.report.html_parts import doubt_item, doubts_section
+from withstand.report.html_parts import doubt_item, doubts_section, few
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import counted
 
-_LISTED_MAX = 40
+_GROUPS_MAX = 60
 
 _WORDS = {
     "Fastest": "The side with the best value, whatever can be concluded.",
@@ -52,7 +52,7 @@ def _side(place: int, side: Side) -> Markup:
 def doubts(comparison: Comparison) -> Markup:
     """Each kind once, what was remarked on conditions, and how much could not be compared."""
     items = [doubt_item(doubt) for doubt in words.doubts(comparison)]
-    items += [_remark("conditions", sentence, ", ".join(at)) for sentence, at in words.remarks(comparison).items()]
+    items += [_remark("conditions", sentence, ", ".join(few(at))) for sentence, at in words.remarks(comparison).items()]
     if comparison.unmatched:
         items.append(_unmatched(comparison))
     return doubts_section(items) if items else Markup()
@@ -69,16 +69,17 @@ def _remark(kind: str, sentence: str, where: str) -> Markup:
 
 def _unmatched(comparison: Comparison) -> Markup:
     lost = comparison.unmatched
-    items = [
-        tag("li", tag("b", comparison.sides[one.side].label), f" {one.what}: {one.why}") for one in lost[:_LISTED_MAX]
-    ]
-    more = len(lost) - len(items)
-    items += [tag("li", f"and {more:,} more")] if more else []
+    told = few([f"{comparison.sides[one.side].label}, {one.what}: {one.why}" for one in lost])
     return tag(
         "li",
         tag("p", "not compared", class_="kind"),
         tag("p", f"{counted(len(lost), 'measurement')} without an equal on the other side.", class_="sentence"),
-        tag("details", tag("summary", "Which, and why"), tag("ul", *items), open=len(lost) <= 6),
+        tag(
+            "details",
+            tag("summary", "Which, and why"),
+            tag("ul", *(tag("li", one) for one in told)),
+            open=len(lost) <= 6,
+        ),
     )
 
 
@@ -114,7 +115,7 @@ def conditions(comparison: Comparison) -> Markup:
 def _equal(groups: Sequence[Group]) -> Markup:
     shared = words.shared_conditions(groups)
     rows = [joined(tag("dt", name), tag("dd", text)) for name, text in shared.items()]
-    for group in groups:
+    for group in groups[:_GROUPS_MAX]:
         own = [f"{name} {text}" for name, text in group.conditions.items() if name not in shared]
         own += [work] if "answered" in (work := words.work(group)) else []
         rows += [joined(tag("dt", group.label), tag("dd", ", ".join(own)))] if own else []
@@ -123,11 +124,7 @@ def _equal(groups: Sequence[Group]) -> Markup:
 
 def _sources(sides: Sequence[Side]) -> Iterator[Markup]:
     for side in sides:
-        shown = [
-            *side.sources[:_LISTED_MAX],
-            *([f"and {len(side.sources) - _LISTED_MAX} more"] * (len(side.sources) > _LISTED_MAX)),
-        ]
-        yield joined(tag("dt", side.label), tag("dd", ", ".join(shown)))
+        yield joined(tag("dt", side.label), tag("dd", ", ".join(few(side.sources))))
 
 
 def method(comparison: Comparison) -> Markup:

@@ -9,6 +9,10 @@ from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import UNKNOWN, signed_percent
 
+_GLANCE_MAX = 600
+_VALUES_MAX = 400
+"""Cells of a table: with very many sets of conditions the rest is in the CSV and the JSON."""
+
 _CLASSES = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
@@ -22,6 +26,7 @@ _SIGNS |= {Verdict.NO_DIFFERENCE: "=", Verdict.UNKNOWN: "?"}
 def glance(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     """A row for each of the metrics that people look for first, a column for each set of conditions."""
     shown = [one for one in metrics if one.metric in HEADLINE] or list(metrics)
+    shown = shown[: max(1, _GLANCE_MAX // max(1, len(comparison.groups) * (len(comparison.sides) - 1)))]
     if not shown or len(comparison.sides) < 2:
         return tag("p", "There is nothing to compare.", class_="lead")
     headings = [tag("th", group.label, scope="col") for group in comparison.groups]
@@ -69,7 +74,9 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
     first = shown.first
     better = {True: ", lower is better", False: ", higher is better", None: ""}[first.lower_is_better]
     title = tag("summary", first.title, tag("span", f" {words.unit(first)}{better}", class_="unit"))
-    rows = [_row(comparison, pair, shown.decimals, notes) for pair in shown.pairs]
+    most = max(1, _VALUES_MAX // len(comparison.sides))
+    rows = [_row(comparison, pair, shown.decimals, notes) for pair in shown.pairs[:most]]
+    more = len(shown.pairs) - len(rows)
     table = tag("table", _head(comparison, words.unit(first)), tag("tbody", *rows), class_="sides")
     caption = tag("figcaption", f"{first.title} at each load", class_="unseen")
     plot = tag("div", class_="plot", data_chart="bars", data_metric=shown.metric)
@@ -78,6 +85,7 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
         title,
         tag("figure", caption, plot),
         scrollable(table, first.title),
+        tag("p", f"{more:,} more rows are in the CSV and the JSON.", class_="lead") if more > 0 else Markup(),
         _noted(notes),
         open=opened,
         class_="metric",

@@ -168,29 +168,30 @@ def _answered(volume: Volume) -> str:
 
 def doubts(comparison: Comparison) -> tuple[Heard, ...]:
     """Of the whole, of the sides and of single values: each kind once, the loudest first."""
-    return gathered(_placed_doubts(comparison))
+    of_cells = list(_doubts_of_cells(comparison))
+    placed = {(doubt.sentence, label) for doubt, label, _ in of_cells}
+    of_sides = [(doubt, side.label) for side in comparison.sides for doubt in side.doubts]
+    elsewhere = [(doubt, label) for doubt, label in of_sides if (doubt.sentence, label) not in placed]
+    where = [(doubt, f"{label} at {group}") for doubt, label, group in of_cells]
+    return gathered([*((doubt, None) for doubt in comparison.doubts), *elsewhere, *where])
 
 
-def _placed_doubts(comparison: Comparison) -> Iterator[tuple[Doubt, str | None]]:
-    for doubt in comparison.doubts:
-        yield doubt, None
-    for side in comparison.sides:
-        for doubt in side.doubts:
-            yield doubt, side.label
+def _doubts_of_cells(comparison: Comparison) -> Iterator[tuple[Doubt, str, str]]:
+    """Each with the labels of its side and its group."""
     for group in comparison.groups:
         for row in group.rows:
             for side, cell in zip(comparison.sides, row.cells, strict=True):
-                for doubt in cell.doubts:
-                    yield doubt, f"{side.label} at {group.label}"
+                yield from ((doubt, side.label, group.label) for doubt in cell.doubts)
 
 
 def remarks(comparison: Comparison) -> dict[str, list[str]]:
-    """What was remarked on groups → the groups' labels."""
+    """What was remarked on groups, and is no doubt already → the groups' labels."""
+    doubted = {case.sentence for doubt in doubts(comparison) for case in doubt.cases}
     said: dict[str, list[str]] = {}
     for group in comparison.groups:
         for remark in group.remarks:
             said.setdefault(remark, []).append(group.label)
-    return said
+    return {remark: labels for remark, labels in said.items() if remark not in doubted}
 
 
 def shared_conditions(groups: Sequence[Group]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Case, Heard, heard, standing
 
+_LISTED_MAX = 40
 _DEFINED = (
     "ttft",
     "tpot",
@@ -55,6 +56,12 @@ def _place(summary: Summary, about: About) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
+def few(names: Sequence[str]) -> list[str]:
+    """The first of very many, and how many others there are: a page goes through any mail."""
+    more = len(names) - _LISTED_MAX
+    return [*names[:_LISTED_MAX], f"and {more:,} more"] if more > 0 else list(names)
+
+
 def doubts(summary: Summary) -> Markup:
     """Each kind once; nothing at all where there is none."""
     said = heard(summary)
@@ -87,14 +94,15 @@ def _places(names: Sequence[str], place: str) -> Markup:
     if not names:
         return Markup()
     noun = f"{place.capitalize()}{'s' if len(names) > 1 else ''} " if place else ""
-    return tag("p", f"{noun}{', '.join(names)}", class_="where")
+    return tag("p", f"{noun}{', '.join(few(names))}", class_="where")
 
 
 def _alike(cases: Sequence[Case], place: str) -> Markup:
     """The same doubt with the numbers of other places, folded away."""
     if not cases:
         return Markup()
-    items = [tag("li", tag("b", ", ".join(case.stages)), " ", case.sentence) for case in cases]
+    items = [tag("li", tag("b", ", ".join(few(case.stages))), " ", case.sentence) for case in cases[:_LISTED_MAX]]
+    items += [tag("li", f"and {len(cases) - len(items):,} more")] if len(cases) > len(items) else []
     more = sum(len(case.stages) for case in cases)
     return tag(
         "details",
