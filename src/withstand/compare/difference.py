@@ -19,6 +19,7 @@ from withstand.metrics.summary import Interval
 
 POWER = 0.9
 _EASE = NormalDist().inv_cdf(POWER)
+_PILOT_Z = NormalDist().inv_cdf(0.2)
 _ALPHA = 1 - CONFIDENCE
 _LARGEST = 1e6
 _TRIES = 40
@@ -194,9 +195,12 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         return abs(percent)
 
     def lengths_needed(self, pair: Pair, wanted: float) -> float:
-        """How many times as long both runs must be to show this log ratio: errors fall with the root of the length."""
+        """How many times as long both runs must be to show this log ratio: errors fall with the root of the length.
+
+        A pilot's error is unsure itself; it is taken at a bound that holds in four cases of five.
+        """
         assert pair.error is not None
-        return (self._reach(pair.freedom) * pair.error / wanted) ** 2
+        return (self._reach(pair.freedom) * pair.error / wanted) ** 2 / _least_square(pair.freedom)
 
     def runs_needed(self, pair: Pair, wanted: float) -> int:
         """Runs of each side; more of them also have more freedom."""
@@ -209,6 +213,12 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
                 break
             runs = max(runs + 1, math.ceil((runs + needed) / 2)) if needed > runs + 1 else runs + 1
         return runs
+
+
+def _least_square(freedom: float) -> float:
+    """The fifth part from below of chi-squared over its freedom (Wilson and Hilferty)."""
+    ninth = 2 / (9 * freedom)
+    return (1 - ninth + _PILOT_Z * math.sqrt(ninth)) ** 3
 
 
 def _interval(pair: Pair) -> Interval | None:
