@@ -123,7 +123,7 @@ def recommended(load: float, seed: int, *, one_schedule: bool) -> int:
     while length < _LENGTH_MAX:
         one, other = two_runs(length, load, seed, one_schedule=one_schedule)
         of = pairs(estimates(one), estimates(other), one_schedule=one_schedule)
-        judge = Judge(comparisons=sum(pair.chance is not None for pair in of.values()), negligible_percent=1.0)
+        judge = Judge(comparisons=len(of), negligible_percent=1.0)
         mean = of["mean"]
         if mean.error is not None:
             return min(_LENGTH_MAX, max(length, math.ceil(length * judge.lengths_needed(mean, math.log(_SLOWER)))))

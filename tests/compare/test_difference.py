@@ -93,7 +93,7 @@ def test_what_is_asked_for_grows_with_the_square_of_what_is_missing() -> None:
     assert JUDGE.lengths_needed(half, 0.025) == pytest.approx(4 * JUDGE.lengths_needed(one, 0.05))
     told = JUDGE.difference(one, 0.3, lower_is_better=True, trusted=True).enough
     assert told is not None
-    assert told.startswith("14 times as long (14,000 requests)")
+    assert told.startswith("16 times as long (16,000 requests)")
 
 
 def test_runs_needed_would_have_shown_it() -> None:

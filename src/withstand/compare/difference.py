@@ -19,7 +19,7 @@ from withstand.metrics.summary import Interval
 
 POWER = 0.9
 _EASE = NormalDist().inv_cdf(POWER)
-_PILOT_Z = NormalDist().inv_cdf(0.2)
+_PILOT_Z = NormalDist().inv_cdf(0.1)
 _ALPHA = 1 - CONFIDENCE
 _LARGEST = 1e6
 _TRIES = 40
@@ -135,7 +135,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a difference."""
 
     comparisons: int
-    """How many are made together."""
+    """How many are made together, those included that a longer run would make possible."""
     negligible_percent: float
     aim_percent: float | None = None
     """The size of difference that must not be missed; None = that which was seen."""
@@ -197,7 +197,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     def lengths_needed(self, pair: Pair, wanted: float) -> float:
         """How many times as long both runs must be to show this log ratio: errors fall with the root of the length.
 
-        A pilot's error is unsure itself; it is taken at a bound that holds in four cases of five.
+        A pilot's error is unsure itself; it is taken at a bound that holds in nine cases of ten.
         """
         assert pair.error is not None
         return (self._reach(pair.freedom) * pair.error / wanted) ** 2 / _least_square(pair.freedom)
@@ -216,7 +216,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _least_square(freedom: float) -> float:
-    """The fifth part from below of chi-squared over its freedom (Wilson and Hilferty)."""
+    """What chi-squared over its freedom falls below in a tenth of all cases (Wilson and Hilferty)."""
     ninth = 2 / (9 * freedom)
     return (1 - ninth + _PILOT_Z * math.sqrt(ninth)) ** 3
 
