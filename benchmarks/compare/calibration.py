@@ -33,7 +33,7 @@ _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _WARM = 500
 _SLOWER = 1.05
 _PILOT = 2000
-_LENGTH_MAX = 60_000
+_LENGTH_MAX = 400_000
 
 
 def latencies(n: int, load: float, rng: Random, service: Random) -> list[float]:
