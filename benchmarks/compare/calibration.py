@@ -24,7 +24,7 @@ from random import Random
 from withstand.app.compare import compare_paths
 from withstand.compare.build import Options
 from withstand.compare.difference import Judge, Pair, corrected, pair_of
-from withstand.compare.estimate import Estimate, of_mean, of_quantile
+from withstand.compare.estimate import Estimate, of_mean, of_quantiles
 from withstand.compare.shape import Comparison, Verdict
 from withstand.testing.truth.process import TruthServer
 from withstand.testing.truth.schedule import Schedule
@@ -51,12 +51,16 @@ def estimates(series: Sequence[float]) -> dict[str, Estimate]:
     """What a comparison looks at."""
     ordered = sorted(series)
     found = {"mean": of_mean(math.fsum(series) / len(series), series)}
-    for name, share in _SHARES.items():
-        place = share * (len(ordered) - 1)
-        low = int(place)
-        value = ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
-        found[name] = of_quantile(value, share, series)
+    told = {share: at(ordered, share) for share in _SHARES.values()}
+    by_share = of_quantiles(told, series)
+    found |= {name: by_share[share] for name, share in _SHARES.items()}
     return found
+
+
+def at(ordered: Sequence[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
 
 
 def pairs(one: dict[str, Estimate], other: dict[str, Estimate], *, one_schedule: bool) -> dict[str, Pair]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from foreign import DETAILED, SGLANG_LINE, VLLM_BLOCK, VLLM_JSON
 from withstand.errors import FormatError
-from withstand.interop import ImportedRun, read_text
+from withstand.interop.read import read_text
+from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import series_of, summary_of
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json

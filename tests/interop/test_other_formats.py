@@ -7,7 +7,7 @@ import pytest
 
 from foreign import one, several
 from withstand.errors import FormatError
-from withstand.interop import read_text
+from withstand.interop.read import read_text
 
 
 def spread(mean: float, **more: float) -> dict[str, Any]:

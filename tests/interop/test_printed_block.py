@@ -4,7 +4,7 @@ import pytest
 
 from foreign import VLLM_BLOCK, one, several
 from withstand.errors import FormatError
-from withstand.interop import read_text
+from withstand.interop.read import read_text
 
 
 def test_a_block_gives_its_numbers_and_no_others() -> None:
@@ -191,3 +191,10 @@ def test_a_unit_behind_a_value_is_the_label_s_or_the_value_is_left_out() -> None
 
 def test_a_heading_that_says_nothing_does_not_hide_the_one_that_does() -> None:
     assert one(f"## Engine A\n\n### Results\n\n{VLLM_BLOCK}").conditions.labels["heading"] == "Engine A"
+
+
+def test_a_refusal_carries_no_control_characters() -> None:
+    text = "============ Serving Benchmark Result ============\nBackend: \x07evil\x9b2J\nSuccessful requests: 5\n"
+    with pytest.raises(FormatError) as refusal:
+        read_text(text, "f")
+    assert str(refusal.value).isprintable()

@@ -8,7 +8,7 @@ import pytest
 
 from foreign import DETAILED, VLLM_BLOCK, VLLM_JSON, several
 from withstand.errors import FormatError, StorageError, UsageError
-from withstand.interop import read_path, read_text
+from withstand.interop.read import read_path, read_text
 from withstand.runs import is_import, keep_import, open_import
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from foreign import DETAILED, SGLANG_LINE, VLLM_JSON, one, several
 from withstand.errors import FormatError
-from withstand.interop import read_text
+from withstand.interop.read import read_text
 from withstand.record import Status
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from expected import RESULTS, index, values_of
 from shared import shared
-from withstand.interop import read_path
 from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.read import read_path
 from withstand.metrics.doubts import DoubtKind
 
 ENTRIES = index() if (RESULTS / "INDEX.json").exists() else []

@@ -4,8 +4,7 @@ import importlib.util
 import json
 import os
 import signal
-import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -25,18 +24,16 @@ QUICK = Schedule(ttft_ms=5, itl_ms=1, tokens=5)
 SLOW = Schedule(ttft_ms=100, itl_ms=50, tokens=40)
 
 
-def after(seconds: float, signals: list[int]) -> threading.Thread:
-    """Send ourselves signals, half a second apart."""
+def interrupting(*at_s: float) -> Callable[[object, int], None]:
+    """A listener that interrupts us at each of these times since the start."""
+    left = list(at_s)
 
-    def send() -> None:
-        time.sleep(seconds)
-        for number in signals:
-            os.kill(os.getpid(), number)
-            time.sleep(0.5)
+    def listen(_report: object, since_start_ns: int) -> None:
+        if left and since_start_ns / 1e9 > left[0]:
+            del left[0]
+            os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    return thread
+    return listen
 
 
 def test_one_two_or_eight_workers_send_the_same_requests_at_the_same_planned_times(drive: Drive) -> None:
@@ -109,9 +106,7 @@ def test_connections_are_opened_beforehand(drive: Drive) -> None:
 
 def test_first_interrupt_drains(drive: Drive) -> None:
     with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
-        thread = after(0.8, [signal.SIGINT])
-        driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000))
-        thread.join()
+        driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), listener=interrupting(0.6))
     assert driven.result.interrupted
     assert {r.status for r in driven.records} == {Status.OK}
     assert 5 < len(driven.records) < 200
@@ -119,9 +114,8 @@ def test_first_interrupt_drains(drive: Drive) -> None:
 
 def test_second_interrupt_stops_at_once_and_loses_nothing(drive: Drive) -> None:
     with TruthServer(SLOW) as server:
-        thread = after(1.0, [signal.SIGINT, signal.SIGINT])
-        driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), drain_ns=60_000_000_000)
-        thread.join()
+        requests, stops = asked(400, tokens=40, gap_ns=20_000_000), interrupting(0.8, 1.3)
+        driven = drive(server.base_url, requests, drain_ns=60_000_000_000, listener=stops)
     assert driven.result.interrupted
     assert {r.status for r in driven.records} <= {Status.OK, Status.CANCELLED}
     assert Status.CANCELLED in {r.status for r in driven.records}
@@ -154,16 +148,16 @@ def test_a_dead_worker_is_noticed_and_its_records_stay(drive: Drive) -> None:
 
 def test_a_frozen_worker_is_ended_after_the_second_interrupt(drive: Drive) -> None:
     frozen: list[int] = []
+    interrupt = interrupting(1.0, 1.5)
 
     def freeze_one(report: object, since_start_ns: int) -> None:
+        interrupt(report, since_start_ns)
         if since_start_ns > 300_000_000 and not frozen:
             frozen.extend(_worker_pids()[:1])
             os.kill(frozen[0], signal.SIGSTOP)
 
     with TruthServer(SLOW) as server:
-        thread = after(1.0, [signal.SIGINT, signal.SIGINT])
         driven = drive(server.base_url, asked(100, tokens=40, gap_ns=10_000_000), workers=2, listener=freeze_one)
-        thread.join()
     assert driven.result.interrupted
     assert Status.LOST in {r.status for r in driven.records}
     assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 8

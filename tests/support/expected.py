@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 from shared import ROOT
 from withstand.errors import FormatError
-from withstand.interop import Imported, ImportedRun, read_path, serving_json, serving_text
+from withstand.interop import serving_json, serving_text
+from withstand.interop.read import read_path
+from withstand.interop.shape import Imported, ImportedRun
 
 RESULTS = ROOT / "data" / "results"
 _STAT = re.compile(r"^(?P<metric>\w+?)(?:_(?:ms|s|SECONDS))?_(?P<which>mean|avg|p\d+)(?P<unit>_s|_ms)?$")

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from withstand.interop import ImportedRun, read_text
+from withstand.interop.read import read_text
+from withstand.interop.shape import ImportedRun
 
 VLLM_BLOCK = """\
 ============ Serving Benchmark Result ============

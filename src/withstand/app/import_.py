@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from withstand.interop import Imported, read_path
 from withstand.interop.once import without_twins
+from withstand.interop.read import read_path
+from withstand.interop.shape import Imported
 from withstand.runs import keep_import
 
 

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import msgspec
 
-from withstand import __version__
-from withstand.interop import ImportedRun, read_path
-from withstand.interop.summary import can_be_stage, series_of, summary_of
+from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
+from withstand.metrics.rates import has_limits
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.client import run_line
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import, still_runs
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
@@ -36,6 +35,8 @@ class Loaded(msgspec.Struct, frozen=True):
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
+    slo_share: float | None = None
+    """How many of the requests the plan's limits ask to be good; None = it has no limits."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
@@ -77,6 +78,7 @@ class Loader:
             [s.series for s in stages],
             _about(manifest, summary),
             damaged_lines=folder.damaged_lines,
+            slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
 
 
@@ -95,11 +97,24 @@ def load_runs(paths: Sequence[Path]) -> Loaded:
     Raises:
         WithstandError: a path is neither, or is damaged.
     """
-    runs = [load_run(path) if is_run_folder(path) else load_imported(path) for path in paths]
+    runs = [_load(path) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [path.resolve().name for path in paths]
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
+    return (path / "run.json").exists() or not path.exists()
+
+
+def _load(path: Path) -> Loaded:
+    if is_run_folder(path):
+        return load_run(path)
+    from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
+
+    return load_foreign(path)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
@@ -121,39 +136,9 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         about,
         damaged_lines=sum(run.damaged_lines for run in runs),
         imported=tuple(imported for run in runs for imported in run.imported),
+        slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
-
-
-def is_run_folder(path: Path) -> bool:
-    """Whether a path is a run of ours, whole or damaged; what is not there would be one."""
-    return (path / "run.json").exists() or not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def load_imported(path: Path) -> Loaded:
-    """A result file or folder of another tool, or what ``withstand import`` has made of one.
-
-    Raises:
-        WithstandError: it holds no result that is known.
-    """
-    imported = open_import(path) if is_import(path) else read_path(path)
-    runs = imported.runs
-    refused = [f"Left out, {r.position or path.name}: {r.reason}" for r in imported.refused]
-    uncounted = sum(not can_be_stage(run) for run in runs)
-    if uncounted:
-        refused.append(
-            f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
-        )
-    about = About(
-        title=path.name,
-        created_utc=runs[0].conditions.date,
-        version=__version__,
-        plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
-        machine={},
-        client_error=None,
-        engine=runs[0].conditions.engine,
-    )
-    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))
 
 
 def _common(values: Sequence[str | None]) -> str | None:

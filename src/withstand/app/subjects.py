@@ -16,7 +16,8 @@ from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
-from withstand.interop import ImportedRun, read_path
+from withstand.interop.read import read_path
+from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.summary import StageSummary
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import
@@ -56,8 +57,8 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
         return [_side(name, found)]
     split: dict[str, list[_Found]] = {}
     for f in found:
-        split.setdefault(_value(f, field) or "not told", []).append(f)
-    if by and set(split) == {"not told"}:
+        split.setdefault(_value(f, field) or f"no {field}", []).append(f)
+    if by and set(split) == {f"no {by}"}:
         raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
     names = {value: value if single and not label else f"{name}: {value}" for value in split}
     return [_side(names[value], _without(members, field)) for value, members in split.items()]
@@ -170,6 +171,8 @@ def _value(found: _Found, field: str) -> str | None:
         return imported.conditions.labels[field]
     if field == "engine":
         return found.engine
+    if field == "position":
+        return imported.source.position if imported else None
     value = getattr(found.run.setting, field, None)
     return None if value is None or field == "labels" else str(value)
 
@@ -181,7 +184,7 @@ def _fields(found: Sequence[_Found]) -> list[str]:
         labels = {"engine": f.engine or "", **f.run.setting.labels}
         for name, value in labels.items():
             told.setdefault(name, set()).add(value)
-    return [name for name, values in told.items() if len(values) > 1]
+    return [name for name, values in told.items() if len(values) > 1] + ["position"] * (len(found) > 1)
 
 
 def _without(found: Iterable[_Found], field: str) -> list[_Found]:

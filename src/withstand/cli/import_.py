@@ -7,6 +7,7 @@ import click
 from withstand.app.import_ import import_files
 from withstand.cli.options import Verb
 from withstand.cli.output import say, write_result
+from withstand.interop.values import plain
 from withstand.report.imported import imported_text
 
 
@@ -23,6 +24,6 @@ def verb(files: tuple[Path, ...], output_dir: Path) -> None:
     """
     imported = import_files(files, output_dir)
     for refused in imported.refused:
-        say(f"Left out, {refused.position}: {refused.reason}")
+        say(f"Left out, {plain(refused.position)}: {plain(refused.reason)}")
     write_result(imported_text(imported.runs))
     say(f"Written: {output_dir}; show it by: withstand report {output_dir}")

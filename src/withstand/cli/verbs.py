@@ -11,6 +11,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
+    "audit": ("withstand.cli.audit", "Say what may be concluded from results, and what may not."),
     "compare": ("withstand.cli.compare", "Compare measurements, and say what can be concluded."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),

@@ -12,7 +12,7 @@ from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
-from withstand.compare.trust import forbidding, other_definition, other_work, touching
+from withstand.compare.trust import forbidding, is_other_work, other_definition, other_work, touching
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import StageSummary
@@ -25,7 +25,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     metrics: tuple[str, ...] = ()
     negligible_percent: float = NEGLIGIBLE_PERCENT
+    aim_percent: float | None = None
+    """What the measurement should be long enough to show."""
     force: bool = False
+
+
+_VOID = Pair(method=Method.NONE, log_ratio=None)
+"""Of other work: not even how many times faster may be said."""
 
 
 class _Draft(msgspec.Struct, kw_only=True):
@@ -55,7 +61,7 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     matching = match(sides, force=options.force)
     drafts = [_group_draft(sides, matched, options) for matched in matching.groups]
     tests = _correct([row for draft in drafts for row in draft.rows])
-    judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent)
+    judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
     groups = tuple(_group(sides, draft, judge) for draft in drafts)
     return Comparison(
         sides=tuple(_side(side) for side in sides),
@@ -86,10 +92,12 @@ def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint:
     pairs: list[Pair | None] = [None]
     forbidden: list[str | None] = [None]
     for place in range(1, len(sides)):
-        pairs.append(_pair(matched, found, place) or _nothing(sides, found, place))
-        labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
         shared = touching(joint, asked.metric)
-        forbidden.append(_why_forbidden(asked, labelled, [*shared, *doubts[0], *doubts[place]]))
+        against = [*shared, *doubts[0], *doubts[place]]
+        void = is_other_work(against)
+        pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
+        labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
+        forbidden.append(_why_forbidden(asked, labelled, against))
     return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden)
 
 
@@ -172,7 +180,9 @@ def _whole(count: float | None) -> int | None:
 
 def _row(draft: _Draft, judge: Judge) -> Row:
     asked = draft.asked
-    fastest, by = ahead([cell.value for cell in draft.cells], lower_is_better=asked.lower_is_better)
+    void = any(pair is _VOID for pair in draft.pairs)
+    values = [None if void else cell.value for cell in draft.cells]
+    fastest, by = ahead(values, lower_is_better=asked.lower_is_better)
     differences = tuple(_differences(draft, judge))
     return Row(
         metric=asked.key,

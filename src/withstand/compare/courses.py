@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantile, of_ratio
+from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantiles, of_ratio
 from withstand.compare.run import Schedule
 from withstand.metrics.flow import BIN_NS, Flow
 from withstand.metrics.latency import NS_PER_MS, Timing, gaps_ns, with_timing
@@ -124,10 +124,9 @@ def _of_times(name: str, told: Distribution, ordered: Sequence[float]) -> dict[s
     found = {}
     if told.mean:
         found[f"{name}.mean"] = of_mean(told.mean, ordered)
-    for key, share in SHARES.items():
-        if value := told.percentiles.get(key):
-            found[f"{name}.{key}"] = of_quantile(value, share, ordered)
-    return found
+    asked = {share: value for key, share in SHARES.items() if (value := told.percentiles.get(key))}
+    by_share = of_quantiles(asked, ordered) if asked and ordered else {}
+    return found | {f"{name}.{key}": by_share[share] for key, share in SHARES.items() if share in by_share}
 
 
 def _order_ns(record: Record) -> int:

@@ -53,17 +53,22 @@ def root_mean_square(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum(map(mul, values, values)) / len(values))
 
 
-def sureness(values: Sequence[float], memory_of: Sequence[float] | None = None) -> Sureness | None:
+def sureness(values: Sequence[float], bins_remembered: float | None = None) -> Sureness | None:
     """Of the mean of ``values``, which are in the order of time; None where there are too few to say.
 
-    ``memory_of`` is another series at the same instants that shows better how long things hang together.
+    ``bins_remembered`` is that of another series at the same instants, which shows better what hangs together.
     """
     if len(values) < _VALUES_MIN:
         return None
     bins = _binned(values)
-    room = len(bins) / (_MEMORIES_A_WAVE * memory(_binned(memory_of) if memory_of is not None else bins))
+    room = len(bins) / (_MEMORIES_A_WAVE * (bins_remembered or memory(bins)))
     waves = min(_WAVES_MAX, max(_WAVES_MIN, int(room)))
     return Sureness(_amplitudes(bins, waves), max(1.0, _WAVES_MIN / room))
+
+
+def memory_in_bins(values: Sequence[float]) -> float:
+    """The memory of a series, in the bins that ``sureness`` looks at."""
+    return memory(_binned(values))
 
 
 def _binned(values: Sequence[float]) -> list[float]:

@@ -19,6 +19,7 @@ from withstand.metrics.summary import Interval
 
 POWER = 0.9
 _EASE = NormalDist().inv_cdf(POWER)
+_PILOT_Z = NormalDist().inv_cdf(0.2)
 _ALPHA = 1 - CONFIDENCE
 _LARGEST = 1e6
 _TRIES = 40
@@ -136,6 +137,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: int
     """How many are made together."""
     negligible_percent: float
+    aim_percent: float | None = None
+    """The size of difference that must not be missed; None = that which was seen."""
 
     def difference(self, pair: Pair, chance: float | None, *, lower_is_better: bool, trusted: bool) -> Difference:
         """With its verdict; ``chance`` is the corrected one, None where there is none."""
@@ -168,23 +171,36 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
 
     def _enough(self, pair: Pair, percent: float | None, chance: float | None) -> str | None:
         """None where the difference is seen, or too small to be looked for."""
+        if pair.log_ratio is None:
+            return None
         if pair.lengths_needed is not None:
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:
             return "three runs of each, or single runs with their requests kept"
-        if chance is None or chance <= _ALPHA or percent is None:
+        aim = self._aim(pair, percent, chance)
+        if aim is None:
             return None
-        if abs(percent) < self.negligible_percent:
-            return None
-        wanted, what = abs(math.log1p(percent / 100)), f"to show {abs(percent):.2g} %"
+        wanted, what = math.log1p(aim / 100), f"to show {aim:.2g} %"
         if pair.method is Method.REPEATS:
             return f"about {self.runs_needed(pair, wanted)} runs of each {what}"
         return _longer(self.lengths_needed(pair, wanted), pair.requests, what)
 
+    def _aim(self, pair: Pair, percent: float | None, chance: float | None) -> float | None:
+        """The difference that a longer measurement is for; None where there is none to look for."""
+        if self.aim_percent:
+            least = self._shows_from(pair)
+            return self.aim_percent if least is not None and least > self.aim_percent else None
+        if chance is None or chance <= _ALPHA or percent is None or abs(percent) < self.negligible_percent:
+            return None
+        return abs(percent)
+
     def lengths_needed(self, pair: Pair, wanted: float) -> float:
-        """How many times as long both runs must be to show this log ratio: errors fall with the root of the length."""
+        """How many times as long both runs must be to show this log ratio: errors fall with the root of the length.
+
+        A pilot's error is unsure itself; it is taken at a bound that holds in four cases of five.
+        """
         assert pair.error is not None
-        return (self._reach(pair.freedom) * pair.error / wanted) ** 2
+        return (self._reach(pair.freedom) * pair.error / wanted) ** 2 / _least_square(pair.freedom)
 
     def runs_needed(self, pair: Pair, wanted: float) -> int:
         """Runs of each side; more of them also have more freedom."""
@@ -197,6 +213,12 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
                 break
             runs = max(runs + 1, math.ceil((runs + needed) / 2)) if needed > runs + 1 else runs + 1
         return runs
+
+
+def _least_square(freedom: float) -> float:
+    """The fifth part from below of chi-squared over its freedom (Wilson and Hilferty)."""
+    ninth = 2 / (9 * freedom)
+    return (1 - ninth + _PILOT_Z * math.sqrt(ninth)) ** 3
 
 
 def _interval(pair: Pair) -> Interval | None:

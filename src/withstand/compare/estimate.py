@@ -4,12 +4,12 @@ Errors are relative, of the number's logarithm: times and rates are compared by 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import mul
 
 import msgspec
 
-from withstand.compare.dependence import Sureness, root_mean_square, sureness
+from withstand.compare.dependence import Sureness, memory_in_bins, root_mean_square, sureness
 from withstand.compare.student import point
 from withstand.metrics.summary import Interval
 
@@ -67,12 +67,15 @@ def of_ratio(value: float, parts: Sequence[float], wholes: Sequence[float]) -> E
     return _estimate(value, int(total), sure, len(parts) / total / ratio)
 
 
-def of_quantile(value: float, share: float, series: Sequence[float]) -> Estimate:
-    """``value`` is the series' quantile at ``share``: how sure the share is, read back on the scale of values."""
-    below = [1.0 if v <= value else 0.0 for v in series]
-    logs = [math.log(v) for v in series if v > 0]
-    sure = sureness(below, logs if len(logs) == len(series) else None)
-    return _of_share(value, share, len(series), sure, sorted(series))
+def of_quantiles(told: Mapping[float, float], series: Sequence[float]) -> dict[float, Estimate]:
+    """``told`` holds the series' quantiles by their share: how sure the share is, read back on the scale of values."""
+    remembered = memory_in_bins([math.log(value) if value > 0 else 0.0 for value in series])
+    ordered = sorted(series)
+    found = {}
+    for share, value in told.items():
+        sure = sureness([1.0 if v <= value else 0.0 for v in series], remembered)
+        found[share] = _of_share(value, share, len(series), sure, ordered)
+    return found
 
 
 def of_pooled_quantile(

@@ -4,12 +4,12 @@ Several runs of one side under the same conditions are repeats. The first side i
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from withstand.compare.run import ComparedRun, ComparedSide
-from withstand.compare.setting import Setting, departures, other_labels, same_load, untold
+from withstand.compare.setting import Setting, departures, other_labels, same_load, shared_conditions, untold
 from withstand.compare.shape import Unmatched
 from withstand.errors import UsageError
 from withstand.interop import values
@@ -63,7 +63,7 @@ def match(sides: Sequence[ComparedSide], *, force: bool) -> Matching:
         ]
     if not groups:
         raise UsageError(_why_nothing(sides, clusters))
-    return Matching(tuple(sorted(groups, key=_place)), tuple(unmatched), forced)
+    return Matching(tuple(_told_apart(sorted(groups, key=_place))), tuple(unmatched), forced)
 
 
 def _clusters(side: ComparedSide) -> list[Runs]:
@@ -134,6 +134,16 @@ def _group(sides: Sequence[ComparedSide], members: Sequence[Runs], remarks: Iter
             told.append(f"Told by one side only, taken as equal with {side.label}: {', '.join(missing)}.")
     label = f"{own.phase}: {own.load}" if own.phase else own.load
     return Matched(label=label, setting=own, members=tuple(members), remarks=(*remarks, *told))
+
+
+def _told_apart(groups: Sequence[Matched]) -> Iterator[Matched]:
+    """Groups of one load get into their label in what else they differ."""
+    for group in groups:
+        alike = [other.setting for other in groups if other.label == group.label]
+        same = shared_conditions(alike)
+        own = {name: said for name, said in shared_conditions([group.setting]).items() if name not in same}
+        parts = [group.label, *(f"{name} {said}" for name, said in own.items())]
+        yield msgspec.structs.replace(group, label=", ".join(parts)) if len(alike) > 1 else group
 
 
 def _place(group: Matched) -> tuple[float, float]:

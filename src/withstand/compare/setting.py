@@ -4,11 +4,13 @@ The load (rate, cap) names a group; everything in ``REQUIRED`` must match within
 difference, but said. It knows no numbers of results.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 import msgspec
 
+_HUB_NAME = re.compile(r"^[\w-][\w.-]*/[\w.-]+$")
 _LENGTH_WITHIN = 0.05
 _RATE_WITHIN = 1e-6
 
@@ -108,13 +110,19 @@ def _alike(field: str, a: object, b: object) -> bool:
         within = _LENGTH_WITHIN if field.endswith("_tokens") else _RATE_WITHIN
         return abs(a - b) <= within * max(abs(a), abs(b))
     if field == "model":
-        return _base(str(a)) == _base(str(b))
+        return _same_model(str(a).casefold(), str(b).casefold())
     return str(a).casefold() == str(b).casefold()
 
 
+def _same_model(a: str, b: str) -> bool:
+    """``meta-llama/Llama-3.1-8B`` and ``/models/Llama-3.1-8B/`` are one model; two publishers' of one name are not."""
+    if _HUB_NAME.match(a) and _HUB_NAME.match(b):
+        return a == b
+    return _base(a) == _base(b)
+
+
 def _base(model: str) -> str:
-    """``meta-llama/Llama-3.1-8B`` and ``/models/Llama-3.1-8B/`` are one model."""
-    return PurePosixPath(model.replace("\\", "/").rstrip("/")).name.casefold()
+    return PurePosixPath(model.replace("\\", "/").rstrip("/")).name
 
 
 def _said(value: object) -> str:

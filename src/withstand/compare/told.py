@@ -7,20 +7,22 @@ from withstand.metrics.summary import StageSummary
 
 DISTRIBUTIONS = ("ttft", "tpot", "itl", "e2el", "response")
 RATES = ("request_throughput", "request_goodput", "output_throughput", "total_token_throughput", "success_rate")
+_NOT_COMPUTED = "how sure it is is not computed"
 _AGGREGATES = "aggregates only: the file keeps no single requests, so there is no interval"
 
 
 def told_estimates(summary: StageSummary) -> dict[str, Estimate]:
     """By ``metric.statistic`` and by rate."""
+    lack = _NOT_COMPUTED if summary.facts else _AGGREGATES
     found: dict[str, Estimate] = {}
     for name in DISTRIBUTIONS:
         told = getattr(summary, name)
         values = {"mean": told.mean, **told.percentiles}
-        found |= {f"{name}.{key}": unsure(v, told.n or None, _AGGREGATES) for key, v in values.items() if v is not None}
+        found |= {f"{name}.{key}": unsure(v, told.n or None, lack) for key, v in values.items() if v is not None}
     for name in RATES:
         value = getattr(summary, name)
         if value is not None:
-            found[name] = unsure(value, summary.completed or None, _AGGREGATES)
+            found[name] = unsure(value, summary.completed or None, lack)
     return found
 
 

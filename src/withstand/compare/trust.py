@@ -34,6 +34,11 @@ _TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
     DoubtKind.PRINTED_TOO_COARSE: _RATES,
     DoubtKind.SENDS_LATE: _WAITS,
     DoubtKind.CLOCK_LAGGED: frozenset({"ttft"}) | _DECODE,
+    DoubtKind.QUEUE_OF_A_BURST: _WAITS,
+    DoubtKind.FLAT_THROUGHPUT: _WAITS,
+    DoubtKind.LIKE_A_LIMITER: frozenset({"success_rate"}),
+    DoubtKind.PARTS_AGAINST_WHOLE: frozenset({"tpot"}),
+    DoubtKind.BACKEND_NO_ENGINE: frozenset(),
 }
 """Which metrics a doubt is about; one that is not listed touches all."""
 _FORBIDS = frozenset({
@@ -52,6 +57,12 @@ def touching(doubts: Iterable[Doubt], metric: str) -> tuple[Doubt, ...]:
 def forbidding(doubts: Iterable[Doubt]) -> Doubt | None:
     """The first that forbids a verdict."""
     return next((doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS), None)
+
+
+def is_other_work(doubts: Iterable[Doubt]) -> bool:
+    """Whether what was done is not alike: then no ratio of times or tokens means anything."""
+    kinds = (DoubtKind.LENGTHS_DIFFER, DoubtKind.CLAIMED_NOT_COUNTED)
+    return any(doubt.blocking and doubt.kind in kinds for doubt in doubts)
 
 
 def other_work(runs: Sequence[tuple[str, ComparedRun]]) -> Doubt | None:

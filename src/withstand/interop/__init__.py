@@ -4,19 +4,3 @@ Found by content, never by name. It makes facts where the file holds per-request
 definitions are translated; what has another definition has another name, or is left out with the reason. It neither
 prints nor judges anything but the file itself.
 """
-
-from withstand.interop.read import read_path, read_text
-from withstand.interop.shape import Conditions, Facts, Imported, ImportedRun, LeftOut, Refused, Source, Stats
-
-__all__ = [
-    "Conditions",
-    "Facts",
-    "Imported",
-    "ImportedRun",
-    "LeftOut",
-    "Refused",
-    "Source",
-    "Stats",
-    "read_path",
-    "read_text",
-]

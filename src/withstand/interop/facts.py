@@ -4,6 +4,7 @@ Where the file has no instants of sending, each record counts from its own send:
 concurrency are not to be had from it. It reads no formats; readers hand it rows.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -70,7 +71,8 @@ def attach(run: RunBuilder, rows: Sequence[Row], *, gaps_known: bool) -> None:
 
 
 def _possible(row: Row) -> bool:
-    times = [row.ttft_s, row.e2el_s, row.last_token_s, *(row.gaps_s or ())]
+    times = [row.ttft_s, row.e2el_s, row.last_token_s]
+    times += [min(row.gaps_s), sum(row.gaps_s)] if row.gaps_s else []
     return all(t is None or 0 <= t < _YEAR_S for t in times)
 
 
@@ -126,9 +128,11 @@ def error_line(text: object) -> str | None:
 
 
 def seconds_list(value: object) -> list[float] | None:
-    """A list of times, all of them numbers."""
+    """A list of times, all of them numbers. Nearly all lists are all floats, and there are many."""
     if not isinstance(value, list):
         return None
+    if all(type(item) is float for item in value):
+        return value if math.isfinite(sum(value)) else None
     times = [values.number(item) for item in value]
     return None if None in times else [t for t in times if t is not None]
 

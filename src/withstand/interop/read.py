@@ -55,7 +55,7 @@ def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
         first = refused[0]
         where = f" ({first.position})" if first.position else ""
         more = f" The same holds for {len(refused) - 1} more in it." if len(refused) > 1 else ""
-        return f"{shown} is no result{where}: {first.reason}{more}"
+        return f"{shown} is no result{where}: {values.plain(first.reason)}{more}"
     if not text.strip():
         return f"{shown} is empty."
     return f"{shown} is no run folder, and holds no result of another tool that is known here: {TOOLS}."

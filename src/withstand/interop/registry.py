@@ -37,6 +37,7 @@ _DEPTH_MAX = 3
 _HEADER_MAX = 20_000
 _COLUMNS_MIN = 3
 _DAMAGES_MAX = 5
+_NEARLY_ALL = 0.99
 _DAMAGED = "a JSON value begins here and cannot be read to its end: it is damaged, or cut off."
 _ITEMS_MAX = 100_000
 
@@ -80,9 +81,15 @@ def find_runs(text: str, place: Place) -> Found:
         return _in_value(document.value, place, 0)
     found = scattered(text)
     damage = [Refused(place.at(d.position).position or "", _DAMAGED) for d in found.damaged[:_DAMAGES_MAX]]
-    parts = [_in_documents(found.documents, place), ([], damage), *_in_text(text, place)]
+    printed = [] if _is_nothing_else(text, found.documents) else _in_text(text, place)
+    parts = [_in_documents(found.documents, place), ([], damage), *printed]
     runs = [run for part in parts for run in part[0]]
     return runs, [refused for part in parts for refused in part[1]]
+
+
+def _is_nothing_else(text: str, documents: Sequence[Document]) -> bool:
+    """JSON lines from end to end: nothing is printed between them."""
+    return sum(d.end - d.start for d in documents) > _NEARLY_ALL * len(text)
 
 
 def _in_documents(documents: Sequence[Document], place: Place) -> Found:

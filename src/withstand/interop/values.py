@@ -89,3 +89,8 @@ def scaled(value: object, scale: float) -> float | None:
     """A number in another unit."""
     exact = number(value)
     return None if exact is None else exact * scale
+
+
+def plain(words: str) -> str:
+    """On one line, without control characters: what a stranger wrote must not act on a terminal."""
+    return "".join(c for c in " ".join(words.split()) if c.isprintable())

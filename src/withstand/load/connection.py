@@ -299,17 +299,17 @@ class Connection:
         except HttpError as e:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
-        if events > 1 or (events and data[-1] != _NEWLINE):
-            self._share(exchange, events, data, late=owner.loop.may_have_waited(stamp_ns, read_ns))
+        owner.check.shared_reads += events > 1
+        if events and not exchange.alone and owner.loop.may_have_waited(stamp_ns, read_ns):
+            self._mark_unsure(exchange, events, data)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 
-    def _share(self, exchange: Exchange, events: int, data: bytes, *, late: bool) -> None:
-        """Several events, or one and a part of the next, came in one read: its stamp is that of its last bytes."""
-        self._owner.check.shared_reads += events > 1
-        if late:
-            end = len(exchange.reply.chunk_ns)
-            exchange.reply.unsure.extend(range(end - events, end - 1 if data[-1] == _NEWLINE else end))
+    @staticmethod
+    def _mark_unsure(exchange: Exchange, events: int, data: bytes) -> None:
+        """Of several pieces that were read late and together, the stamp is that of the last."""
+        reply, end = exchange.reply, len(exchange.reply.chunk_ns)
+        reply.unsure.extend(range(end - events, end - (not reply.trailed and data[-1] == _NEWLINE)))
 
     # Ending.
 

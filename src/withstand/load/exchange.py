@@ -23,6 +23,7 @@ class Exchange:
         "_keep_text",
         "_reader",
         "_whole_bytes",
+        "alone",
         "answer",
         "due",
         "end_ns",
@@ -75,6 +76,8 @@ class Exchange:
         self.last_byte_ns: int | None = None
         self.end_ns: int | None = None
         self.stamp_ns = 0
+        self.alone = False
+        """Whether what was fed last was one chunk of the body and nothing else: the server wrote it in one piece."""
         self._whole_bytes: bytearray | None = None
         self._reader: StreamReader | None = None
 
@@ -88,6 +91,7 @@ class Exchange:
         chunk_ns = self.reply.chunk_ns
         before = len(chunk_ns)
         chunk = self.answer.lone_chunk(data)
+        self.alone = chunk is not None and self._reader is not None
         if chunk is not None and self._reader is not None:
             self._reader.feed(chunk, stamp_ns)
         else:
@@ -112,7 +116,10 @@ class Exchange:
 
     def _on_body(self, data: bytes) -> None:
         if self._reader is not None:
+            before = len(self.reply.chunk_ns)
+            self.reply.trailed = False
             self._reader.feed(data, self.stamp_ns)
+            self.reply.trailed |= len(self.reply.chunk_ns) == before
         elif self._whole_bytes is not None and len(self._whole_bytes) < _ERROR_BODY_BYTES:
             self._whole_bytes += data
 

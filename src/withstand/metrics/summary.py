@@ -62,6 +62,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     request_rate: float | None = None
     """Offered requests a second; None = inf or not constant."""
     arrivals: str = "inf"
+    """The process; ``unknown`` where another tool's file does not tell."""
     burstiness: float | None = None
     max_concurrency: int | None = None
     num_prompts: int | None = None

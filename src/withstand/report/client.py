@@ -49,7 +49,7 @@ def _sends(stages: tuple[StageSummary, ...]) -> str | None:
 
 
 def _clock(stages: tuple[StageSummary, ...]) -> str | None:
-    own = any(h.reads and h.lag is None for stage in stages for h in stage.health)
+    own = any(h.finished and h.lag is None for stage in stages for h in stage.health)
     return "arrivals stamped by the program's own clock" if own else None
 
 

@@ -17,8 +17,10 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def rate_asked(stage: StageSummary) -> str:
-    """A rate, ``inf``, or the name of a process that has no single rate."""
+    """A rate, ``inf``, or the name of a process that has no single rate; unknown where another tool does not tell."""
     load = stage.load
+    if load.arrivals == "unknown" and load.request_rate is None:
+        return UNKNOWN
     return load.arrivals if load.request_rate is None else plain(load.request_rate)
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from withstand.interop.shape import ImportedRun, Stats
 from withstand.interop.summary import can_be_stage, names_of
 from withstand.interop.terms import TERMS, unit_of
+from withstand.interop.values import plain
 from withstand.report.numbers import counted, number
 
 _SHOWN_MAX = 12
@@ -39,13 +40,13 @@ def _origins(runs: Sequence[ImportedRun]) -> str:
         facts = sum(run.facts is not None for run in of_file)
         kind = "aggregates: no intervals can be told" if not facts else f"with the facts of {counted(facts, 'run')}"
         whose = f"{form} {version}" if version else form
-        lines.append(f"{_plain(file)}: {_plain(whose)}, {counted(len(of_file), 'run')}, {kind}")
+        lines.append(f"{plain(file)}: {plain(whose)}, {counted(len(of_file), 'run')}, {kind}")
     return "\n".join(lines)
 
 
 def _uncounted(named: Iterable[tuple[str, ImportedRun]]) -> str:
     """Runs that are no stage: their numbers are shown here or nowhere."""
-    lines = [f"  {_plain(name)}: {_values(run)}" for name, run in named if not can_be_stage(run)]
+    lines = [f"  {plain(name)}: {_values(run)}" for name, run in named if not can_be_stage(run)]
     return "\n".join(["Without a count of requests:", *lines]) if lines else ""
 
 
@@ -69,7 +70,7 @@ def _others(named: Sequence[tuple[str, ImportedRun]]) -> str:
     lines: list[str] = []
     for term, definition in TERMS.items():
         values = [(name, _other(run, term)) for name, run in named]
-        known = [f"{_plain(name)}: {value}" for name, value in values if value]
+        known = [f"{plain(name)}: {value}" for name, value in values if value]
         if term not in _IN_A_STAGE and known:
             lines.append(f"  {term}: {definition.definition}")
             lines += [f"      {line}" for line in _few(known)]
@@ -118,10 +119,5 @@ def _section(title: str, said: Mapping[str, Sequence[str]]) -> str:
 
 def _sentences(said: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for sentence, names in said.items():
-        where = _plain(names[0]) if len(names) == 1 else counted(len(names), "run")
-        yield f"  {_plain(sentence)} ({where})"
-
-
-def _plain(text: str) -> str:
-    """On one line, without control characters."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable())
+        where = plain(names[0]) if len(names) == 1 else counted(len(names), "run")
+        yield f"  {plain(sentence)} ({where})"

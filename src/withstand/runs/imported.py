@@ -6,6 +6,7 @@ The file is complete in itself: origin, conditions, numbers, everything left out
 import gzip
 import re
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -36,7 +37,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     version: str
     created_utc: str
-    runs: tuple[_Kept, ...]
+    runs: Annotated[tuple[_Kept, ...], msgspec.Meta(min_length=1)]
     refused: tuple[Refused, ...] = ()
 
 

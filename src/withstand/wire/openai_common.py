@@ -130,8 +130,11 @@ class OpenAIStream:
             self._lost = True
             self.reply.fail(Status.BAD_ANSWER, "An event of the stream has more than 16 MiB")
             return
+        chunk_ns = self.reply.chunk_ns
         for kind, payload in events:
+            before = len(chunk_ns)
             self._take(kind, payload, stamp_ns)
+            self.reply.trailed = len(chunk_ns) == before
 
     def close(self, stamp_ns: int) -> None:
         """The body has ended."""

@@ -35,6 +35,7 @@ class Reply:
         "reasoning_events",
         "reasoning_tokens",
         "text",
+        "trailed",
         "unsure",
     )
 
@@ -42,6 +43,8 @@ class Reply:
         self.chunk_ns: list[int] = []
         self.unsure: list[int] = []
         """Events that may have come before their stamp: see ``Record.unsure``. Filled by whoever reads."""
+        self.trailed = False
+        """Whether something without output has come behind the last output. Kept where a piece holds several events."""
         self.head = ""
         self.text: list[str] | None = [] if keep_text else None
         self.finish_reason: str | None = None

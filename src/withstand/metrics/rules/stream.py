@@ -88,7 +88,7 @@ def _in_bursts(case: Case) -> Doubt | None:
 
 def shared_reads(case: Case) -> Doubt | None:
     """Gaps that could not be seen: as many as lie beyond a p99, and the p99 may be among them."""
-    unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + case.summary.itl.n
+    unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + (case.summary.itl.n or 0)
     if unsure <= _UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
         return None
     return Doubt(

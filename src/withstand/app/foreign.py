@@ -1,0 +1,39 @@
+"""Another tool's file or folder, or what ``withstand import`` has made of one, ready to be shown."""
+
+from pathlib import Path
+
+import msgspec
+
+from withstand import __version__
+from withstand.app.report import Loaded
+from withstand.interop.read import read_path
+from withstand.interop.summary import can_be_stage, series_of, summary_of
+from withstand.interop.values import plain
+from withstand.report.about import About
+from withstand.runs import is_import, open_import
+
+
+def load_foreign(path: Path) -> Loaded:
+    """A result file or folder of another tool, or what ``withstand import`` has made of one.
+
+    Raises:
+        WithstandError: it holds no result that is known.
+    """
+    imported = open_import(path) if is_import(path) else read_path(path)
+    runs = imported.runs
+    refused = [f"Left out, {plain(r.position or path.name)}: {plain(r.reason)}" for r in imported.refused]
+    uncounted = sum(not can_be_stage(run) for run in runs)
+    if uncounted:
+        refused.append(
+            f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
+        )
+    about = About(
+        title=path.name,
+        created_utc=runs[0].conditions.date,
+        version=__version__,
+        plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
+        machine={},
+        client_error=None,
+        engine=runs[0].conditions.engine,
+    )
+    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))

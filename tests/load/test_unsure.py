@@ -1,0 +1,87 @@
+"""Which events of a late read are marked: all whose stamp is that of something that came after them."""
+
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from withstand import clock, plugins
+from withstand.load.address import locate, parse_address
+from withstand.load.connection import Route
+from withstand.load.exchange import Exchange
+from withstand.load.loop import Loop
+from withstand.load.pacing import Due
+from withstand.load.selfcheck import SelfCheck
+from withstand.load.transport import Transport
+from withstand.request import Message, Request
+from withstand.spec import Timeouts
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+ROLE = b'data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'
+TOKEN = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
+USAGE = b'data: {"choices":[],"usage":{"completion_tokens":2}}\n\n'
+DONE = b"data: [DONE]\n\n"
+_FAR_NS = 1 << 62
+
+
+def chunk(body: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(body), body)
+
+
+@pytest.fixture
+def stream() -> Iterator[SimpleNamespace]:
+    """A request that was sent; ``say(bytes)`` answers, and the loop looks when ``look()`` is called."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = parse_address(f"http://127.0.0.1:{server.getsockname()[1]}")
+        route = Route(address=address, located=locate(address, 2.0), context=None, timeouts=Timeouts())
+        server.accept()[0].close()
+        loop = Loop(may_nap=False)
+        transport = Transport(route, loop, SelfCheck(0))
+        request = Request(id=0, session=0, messages=(Message(role="user", content="hi"),))
+        dialect = plugins.load("wire", "openai-chat", "test")
+        exchange = Exchange(Due(request, 0, 0), dialect=dialect, stream=True, ended=lambda _: None)
+        exchange.payload = b"POST / HTTP/1.1\r\n\r\n"
+        transport.send(exchange)
+        loop.turn(1.0, _FAR_NS)
+        there, _ = server.accept()
+        with there:
+            there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            there.recv(100)
+            yield SimpleNamespace(
+                say=there.sendall, look=lambda: loop.turn(1.0, _FAR_NS), loop=loop, reply=exchange.reply
+            )
+        transport.cancel_all()
+        transport.stamps.close()
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    ("pieces", "events", "unsure"),
+    [
+        ((chunk(TOKEN),), 1, []),
+        ((chunk(TOKEN), chunk(TOKEN), chunk(TOKEN)), 3, [0, 1]),
+        ((chunk(ROLE), chunk(TOKEN)), 1, []),
+        ((chunk(TOKEN), chunk(USAGE), chunk(DONE)), 1, [0]),
+        ((chunk(TOKEN), chunk(TOKEN)[:20]), 1, [0]),
+        ((chunk(TOKEN + TOKEN),), 2, []),
+    ],
+)
+def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events: int, unsure: list[int]) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    stream.loop.crowded = True
+    for piece in pieces:
+        stream.say(piece)
+    stream.look()
+    assert len(stream.reply.chunk_ns) == events
+    assert stream.reply.unsure == unsure
+
+
+def test_what_comes_together_while_we_wait_is_one_piece(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    assert not stream.loop.may_have_waited(clock.now_ns(), clock.now_ns()) or stream.loop.crowded is False
+    stream.say(chunk(TOKEN))
+    stream.look()
+    assert stream.reply.unsure == []
