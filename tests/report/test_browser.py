@@ -59,6 +59,6 @@ def test_a_comparison_fits_a_narrow_window_and_leaves_no_chart_out(comparison: C
     document, console = browse(measured(page), tmp_path, 520)
     assert console == ""
     _fits(document, 520)
-    assert attribute(document, "plots") == str(document.count('class="plot'))
+    assert attribute(document, "plots") == str(page.count('data-chart="'))
     assert attribute(document, "empty") == "0"
     assert "onerror=alert(1)&gt;" in document

@@ -56,6 +56,10 @@ def test_every_number_of_the_tables_is_there_without_a_script(page: str) -> None
         assert said in without
 
 
+def test_what_was_done_is_told_once(page: str) -> None:
+    assert "97 to 100 of 100 answered" in page
+
+
 def test_what_could_not_be_compared_is_said(page: str) -> None:
     assert "1 measurement without an equal on the other side." in page
     assert "20 req/s: the other side has no such rate." in text_of(page)

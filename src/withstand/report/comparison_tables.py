@@ -77,7 +77,12 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
     most = max(1, _VALUES_MAX // len(comparison.sides))
     rows = [_row(comparison, pair, shown.decimals, notes) for pair in shown.pairs[:most]]
     more = len(shown.pairs) - len(rows)
-    table = tag("table", _head(comparison, words.unit(first)), tag("tbody", *rows), class_="sides")
+    table = tag(
+        "table",
+        _head(comparison, words.unit(first)),
+        tag("tbody", *rows),
+        class_="sides many" if len(comparison.sides) > 2 else "sides",
+    )
     caption = tag("figcaption", f"{first.title} at each load", class_="unseen")
     plot = tag("div", class_="plot", data_chart="bars", data_metric=shown.metric)
     return tag(

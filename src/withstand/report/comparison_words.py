@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict, Volume
+from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import Interval
-from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
+from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, number, percent, signed_percent
 from withstand.report.standing import Heard, gathered
 
 FIRST = ("ttft.mean", "tpot.mean", "itl.mean", "output_throughput")
@@ -143,8 +143,16 @@ def faster_by(row: Row) -> str:
 
 def reservations(row: Row) -> list[str]:
     """Why less can be concluded from a row than stands there."""
-    longer = [difference.enough for difference in row.differences if difference is not None]
-    return [sentence for sentence in (row.remark, *longer) if sentence]
+    against = [difference for difference in row.differences if difference is not None]
+    return [sentence for sentence in (row.remark, *map(_shows_from, against), *(d.enough for d in against)) if sentence]
+
+
+def _shows_from(difference: Difference) -> str | None:
+    """Where nothing was shown: what would have been."""
+    least = difference.shows_from_percent
+    if least is None or difference.verdict is not Verdict.NO_DIFFERENCE:
+        return None
+    return f"So much data shows a difference of {number(least)} % in nine cases of ten."
 
 
 def cell_doubts(row: Row, side: int) -> list[str]:
@@ -153,17 +161,19 @@ def cell_doubts(row: Row, side: int) -> list[str]:
 
 
 def work(group: Group) -> str:
-    """``1,015 of 2,000 answered``, once where all sides did the same."""
-    said = dict.fromkeys(text for volume in group.volumes if (text := _answered(volume)))
-    return " / ".join(said)
-
-
-def _answered(volume: Volume) -> str:
-    if volume.attempted is None or volume.completed is None:
+    """``2,000 requests``, ``1,015 of 2,000 answered``, and where sides differ ``94 to 100 of 100 answered``."""
+    known = [(v.completed, v.attempted) for v in group.volumes if v.completed is not None and v.attempted is not None]
+    if not known:
         return ""
-    if volume.completed == volume.attempted:
-        return counted(volume.attempted, "request")
-    return f"{count(volume.completed)} of {count(volume.attempted)} answered"
+    completed, attempted = (_span([pair[which] for pair in known]) for which in (0, 1))
+    if all(done == asked for done, asked in known):
+        return f"{attempted} {'request' if attempted == '1' else 'requests'}"
+    return f"{completed} of {attempted} answered"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
 
 
 def doubts(comparison: Comparison) -> tuple[Heard, ...]:

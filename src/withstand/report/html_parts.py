@@ -56,10 +56,10 @@ def _place(summary: Summary, about: About) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
-def few(names: Sequence[str]) -> list[str]:
-    """The first of very many, and how many others there are: a page goes through any mail."""
-    more = len(names) - _LISTED_MAX
-    return [*names[:_LISTED_MAX], f"and {more:,} more"] if more > 0 else list(names)
+def few(names: Sequence[str], most: int = 12) -> list[str]:
+    """The first of very many, and how many others there are."""
+    more = len(names) - most
+    return [*names[:most], f"and {more:,} more"] if more > 0 else list(names)
 
 
 def doubts(summary: Summary) -> Markup:
