@@ -31,7 +31,6 @@ class DoubtKind(StrEnum):
     FINISH_REASONS_MIXED = "finish_reasons_mixed"
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
-    TOO_FEW_SAMPLES = "too_few_samples"
     IMPOSSIBLE = "impossible"
     CLIENT_LIMIT = "client_limit"
     SUMS_DISAGREE = "sums_disagree"
@@ -41,7 +40,6 @@ class DoubtKind(StrEnum):
     PEAK_BELOW_MEAN = "peak_below_mean"
     MEAN_FAR_FROM_MEDIAN = "mean_far_from_median"
     SPEED_NO_THROUGHPUT = "speed_no_throughput"
-    PRINTED_TOO_COARSE = "printed_too_coarse"
     LIKE_A_LIMITER = "like_a_limiter"
     CONCURRENCY_NOT_REACHED = "concurrency_not_reached"
     PARTS_AGAINST_WHOLE = "parts_against_whole"
@@ -50,6 +48,8 @@ class DoubtKind(StrEnum):
     SPEED_BESIDE_THROUGHPUT = "speed_beside_throughput"
     BACKEND_NO_ENGINE = "backend_no_engine"
     OTHER_CONDITIONS = "other_conditions"
+    TOO_FEW_SAMPLES = "too_few_samples"
+    PRINTED_TOO_COARSE = "printed_too_coarse"
 
 
 RULES: Mapping[DoubtKind, str] = {
