@@ -61,6 +61,19 @@ def test_what_is_no_http_or_beyond_measure_is_an_error(pieces: tuple[bytes, ...]
         read(*pieces)
 
 
+def test_gzip_of_several_members_is_read_whole() -> None:
+    packed = gzip.compress(b"one ") + gzip.compress(b"two")
+    for cut in range(len(packed)):
+        _, body = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(packed)), packed[:cut], packed[cut:])
+        assert body == b"one two"
+
+
+@pytest.mark.parametrize("more", [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nWRONG", b"rubbish\r\n\r\n"])
+def test_what_comes_behind_the_answer_is_not_its_own(more: bytes) -> None:
+    answer, body = read(head(b"Content-Length: 2") + b"ok" + more)
+    assert (answer.complete, answer.keep_alive, body) == (True, False, b"ok")
+
+
 def chunk(body: bytes, more: bytes = b"") -> bytes:
     return b"%x%b\r\n%b\r\n" % (len(body), more, body)
 

@@ -86,6 +86,20 @@ def _rest(pieces: list[bytes], cut: int) -> list[bytes]:
     return rest
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_an_event_is_there_as_soon_as_its_blank_line_is(end: bytes) -> None:
+    parser = SseParser()
+    assert [parser.feed(b"data: %d" % i + end + end) for i in range(3)] == [[(None, b"%d" % i)] for i in range(3)]
+
+
+def test_an_event_of_many_lines_costs_no_more_than_its_length() -> None:
+    parser = SseParser()
+    lines = [b"data: " + b"x" * 1000 + b"\n"] * 10_000
+    assert not any(parser.feed(line) for line in lines)
+    ((_, data),) = parser.feed(b"\n")
+    assert len(data) == 1001 * 10_000 - 1
+
+
 def test_the_short_way_is_taken() -> None:
     parser = SseParser()
     assert parser.lone_object(b'data: {"first": 1}\n\n') is None

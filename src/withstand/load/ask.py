@@ -17,6 +17,7 @@ from withstand.wire.reply import one_line
 
 _ANSWER_BYTES_MAX = 64 << 20
 _KNOWN_MAX = 200_000
+_COUNT_MAX = 1 << 40
 _ANSWER_S_MAX = 30.0
 
 
@@ -161,10 +162,16 @@ class EngineTokenizer:
             raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. Choose another --tokenizer.")
         try:
             tree = msgspec.json.decode(answer)
-            return int(tree["count"]) if "count" in tree else len(tree["tokens"])
+            return _plausible(tree["count"]) if "count" in tree else len(tree["tokens"])
         except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
             told = f"{self._path} answers no token list: {_short(answer)}. Choose another --tokenizer."
             raise TargetError(told) from None
+
+
+def _plausible(count: Any) -> int:
+    if not isinstance(count, int) or not 0 <= count <= _COUNT_MAX:
+        raise ValueError
+    return count
 
 
 def engine_tokenizer(asker: Asker, address: Address, model: str | None) -> EngineTokenizer | None:

@@ -300,16 +300,17 @@ class Connection:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
         owner.check.shared_reads += events > 1
-        if events and not exchange.alone and owner.loop.may_have_waited(stamp_ns, read_ns):
-            self._mark_unsure(exchange, events, data)
+        cut = self._tls is not None and not self._tls.whole
+        if events and (cut or not exchange.alone) and owner.loop.may_have_waited(stamp_ns, read_ns):
+            self._mark_unsure(exchange, events, ended=data[-1] == _NEWLINE and not cut)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
 
     @staticmethod
-    def _mark_unsure(exchange: Exchange, events: int, data: bytes) -> None:
+    def _mark_unsure(exchange: Exchange, events: int, *, ended: bool) -> None:
         """Of several pieces that were read late and together, the stamp is that of the last."""
         reply, end = exchange.reply, len(exchange.reply.chunk_ns)
-        reply.unsure.extend(range(end - events, end - (not reply.trailed and data[-1] == _NEWLINE)))
+        reply.unsure.extend(range(end - events, end - (ended and not reply.trailed)))
 
     # Ending.
 

@@ -12,6 +12,7 @@ from withstand.wire.openai_common import error_text
 from withstand.wire.reply import HEAD_CHARS, one_line
 
 _ERROR_BODY_BYTES = 65536
+_SECONDS_DIGITS_MAX = 9
 
 
 class Exchange:
@@ -95,9 +96,10 @@ class Exchange:
         if chunk is not None and self._reader is not None:
             self._reader.feed(chunk, stamp_ns)
         else:
-            if self.first_byte_ns is None:
-                self.first_byte_ns = stamp_ns
+            begun = self.answer.begun
             self.answer.feed(data)
+            if self.answer.begun != begun:
+                self.first_byte_ns = stamp_ns
         return len(chunk_ns) - before
 
     def _on_head(self) -> None:
@@ -219,9 +221,9 @@ def _retry_after_s(value: str | None) -> float | None:
     if not value:
         return None
     if value.strip().isdecimal():
-        return float(value)
+        return float(value) if len(value.strip()) <= _SECONDS_DIGITS_MAX else None
     try:
-        date = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+        wall_s = email.utils.parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - clock.wall_s())
+    return max(0.0, wall_s - clock.wall_s())

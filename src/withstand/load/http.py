@@ -11,6 +11,7 @@ import httptools
 _REDIRECTS = {301, 302, 303, 307, 308}
 _HEADER_BYTES_MAX = 256 << 10
 _INFLATED_BYTES_MAX = 16 << 20
+_ANY_WRAPPING = 47
 _SIZES = {b"%x" % size: size for size in range(1, 4096)}
 """The usual sizes of a chunk, as they are written."""
 
@@ -41,6 +42,7 @@ class Answer:
         "_on_body",
         "_on_head",
         "_parser",
+        "begun",
         "complete",
         "content_type",
         "headers",
@@ -52,6 +54,8 @@ class Answer:
         self.status: int | None = None
         self.headers: dict[str, str] = {}
         self.content_type = ""
+        self.begun = 0
+        """Messages: one, and one more for each interim answer."""
         self.complete = False
         self.keep_alive = False
         self._on_head = on_head
@@ -89,6 +93,9 @@ class Answer:
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, zlib.error) as e:
+            if self.complete:  # what comes behind the answer is not ours; the connection is not used again
+                self.keep_alive = False
+                return
             cause = e.__context__ if isinstance(e.__context__, HttpError) else e
             raise HttpError(str(cause) or type(cause).__name__) from None
         except httptools.HttpParserUpgrade:
@@ -104,8 +111,17 @@ class Answer:
 
     # Called by httptools.
 
+    def on_message_begin(self) -> None:
+        """The first byte of an answer; of an interim one too, and of one that nobody has asked for."""
+        if self.complete:
+            self.keep_alive = False
+        else:
+            self.begun += 1
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header, or one trailer."""
+        if self.complete:
+            return
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > _HEADER_BYTES_MAX:
             raise HttpError("the headers have more than 256 KiB")
@@ -113,6 +129,8 @@ class Answer:
 
     def on_headers_complete(self) -> None:
         """The head has ended; an interim 1xx answer is forgotten."""
+        if self.complete:
+            return
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             self.headers.clear()
@@ -126,19 +144,25 @@ class Answer:
 
     def _set_coding(self, coding: str) -> None:
         if coding in {"gzip", "x-gzip", "deflate"}:
-            self._inflate = zlib.decompressobj(wbits=47)
+            self._inflate = zlib.decompressobj(wbits=_ANY_WRAPPING)
         elif coding not in {"", "identity"}:
             raise HttpError(f"the body is coded as {coding!r}, which was not asked for")
 
     def on_body(self, data: bytes) -> None:
         """A piece of the body, out of its chunk."""
-        self._on_body(self._inflated(data) if self._inflate else data)
+        if not self.complete:
+            self._on_body(self._inflated(data) if self._inflate else data)
 
     def _inflated(self, data: bytes) -> bytes:
         assert self._inflate is not None
-        plain = self._inflate.decompress(data, _INFLATED_BYTES_MAX)
-        if self._inflate.unconsumed_tail:
-            raise HttpError("the body is compressed beyond all measure")
+        plain = b""
+        while data:
+            if self._inflate.eof:  # gzip may have several members
+                self._inflate = zlib.decompressobj(wbits=_ANY_WRAPPING)
+            plain += self._inflate.decompress(data, _INFLATED_BYTES_MAX)
+            if self._inflate.unconsumed_tail or len(plain) > _INFLATED_BYTES_MAX:
+                raise HttpError("the body is compressed beyond all measure")
+            data = self._inflate.unused_data
         return plain
 
     def on_chunk_header(self) -> None:
@@ -151,7 +175,7 @@ class Answer:
 
     def on_message_complete(self) -> None:
         """The last byte; of an interim answer too."""
-        if self.status is not None:
+        if self.status is not None and not self.complete:
             self.complete = True
             self.keep_alive = self._parser.should_keep_alive()
 

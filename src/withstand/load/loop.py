@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 
 from withstand import clock
+from withstand.load.corewait import CoreWait
 from withstand.load.poller import AT_ONCE, Poller
 from withstand.record import LOOK_NS
 
@@ -28,8 +29,7 @@ class Loop:
         self._retired: list[socket.socket] = []
         self._waited = True
         self.may_nap = may_nap
-        self.crowded = False
-        """Others want this core too: when we are woken, we may be woken late."""
+        self._core_wait = CoreWait()
         self._began_ns = self.left_ns = clock.now_ns()
         self.looked_ns = self._began_ns
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
@@ -60,6 +60,7 @@ class Loop:
             self.left_ns = clock.now_ns()
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
+        self._core_wait.sample()
         self._waited = began_ns - self.left_ns > LOOK_NS
         self.looked_ns = began_ns if self._waited else self._began_ns
         if len(ready) < AT_ONCE:
@@ -74,12 +75,18 @@ class Loop:
         return self.left_ns - began_ns
 
     def may_have_waited(self, stamp_ns: int, read_ns: int) -> bool:
-        """Whether what came in one read with something stamped so could have come noticeably before it."""
-        return self.crowded or read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS
+        """Whether what came in one read with something stamped so could have come noticeably before it.
+
+        We were busy, or we slept, were woken, and then had to wait for a core.
+        """
+        if read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS:
+            return True
+        return self._core_wait.grown_ns() > LOOK_NS
 
     def close(self) -> None:
         """Give the poller's descriptor back."""
         self._close_retired()
+        self._core_wait.close()
         self._poller.close()
 
     def _close_retired(self) -> None:

@@ -17,7 +17,6 @@ from withstand.record import STALL_NS, Health, Spread
 _FINE_BITS = 10
 _FINE = 1 << 14
 _SUB_BUCKETS = 16
-_CROWDED = 100
 _SUB_BITS = 4
 
 
@@ -108,7 +107,6 @@ class SelfCheck:
         self._gc_pauses = self._gc_pause_ns = self._gc_pause_ns_max = 0
         self._own_descriptors: int | None = None
         self._before = Taken.now()
-        self._waits: tuple[int | None, int] = (None, 0)
 
     def begin(self) -> None:
         """The stage starts: what came before is not counted; garbage of the preparation is out of the way."""
@@ -117,15 +115,6 @@ class SelfCheck:
         gc.callbacks.append(self._on_gc)
         self._own_descriptors = _open_descriptors()
         self._before = Taken.now()
-
-    def waited_lately(self, now_ns: int) -> bool:
-        """Whether more than a hundredth of the time since this was asked last went in waiting for a core."""
-        before_ns, since_ns = self._waits
-        wait_ns = _runqueue_wait_ns()
-        self._waits = (wait_ns, now_ns)
-        if wait_ns is None or before_ns is None:
-            return False
-        return (wait_ns - before_ns) * _CROWDED > now_ns - since_ns
 
     def add_turn(self, busy_ns: int) -> None:
         """The loop was busy for so long between two looks."""

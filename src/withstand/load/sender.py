@@ -159,8 +159,9 @@ class Sender:
     def _masked(self, record: Record) -> Record:
         if record.error is None and not self._job.secrets:
             return record
-        error, head = (text if text is None else self._mask(text) for text in (record.error, record.text_head))
-        return msgspec.structs.replace(record, error=error, text_head=head)
+        told = {name: getattr(record, name) for name in ("error", "text_head", "finish_reason")}
+        masked = {name: self._mask(text) for name, text in told.items() if text is not None}
+        return msgspec.structs.replace(record, **masked)
 
     def _never_sent(self, due: Due, why: str) -> None:
         exchange = self._exchange(due)

@@ -86,8 +86,9 @@ class StampClock:
         """A stamp from the future, or an old one: we were slow, or the wall clock was set, before it or after it."""
         before_ns = self._offset_ns
         glance_ns, _ = clock.realtime_offset_ns(tries=1)
-        if abs(glance_ns - before_ns) > _STEP_NS:
-            self.measure()
+        if abs(glance_ns - before_ns) <= _STEP_NS and read_ns >= wall_ns - before_ns:
+            return wall_ns - before_ns
+        self.measure()
         ages_ns = (read_ns - wall_ns + offset_ns for offset_ns in (self._offset_ns, before_ns))
         age_ns = min((age for age in ages_ns if -_PLAUSIBLE_LEAD_NS < age < _PLAUSIBLE_AGE_NS), key=abs, default=None)
         return None if age_ns is None else read_ns - max(0, age_ns)

@@ -6,6 +6,7 @@ from pathlib import Path
 from withstand.errors import SpecError
 
 READ_BYTES = 65536
+_HEADER_BYTES = 5
 
 
 def make_context(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
@@ -31,13 +32,33 @@ def make_context(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 class TlsPipe:
     """Ciphertext in, plain text out, and back. The law: it touches no socket."""
 
-    __slots__ = ("_in", "_object", "_out", "ready")
+    __slots__ = ("_header", "_in", "_left", "_object", "_out", "ready")
 
     def __init__(self, context: ssl.SSLContext, server_name: str) -> None:
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
         self._object = context.wrap_bio(self._in, self._out, server_hostname=server_name)
         self.ready = False
+        self._header = b""
+        self._left = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether the ciphertext that came so far ends with a record, not within one."""
+        return not self._left and not self._header
+
+    def follow(self, cipher: bytes) -> None:
+        """Keep account of the records: five bytes of header, of which the last two are the length (RFC 8446, 5.1)."""
+        while cipher:
+            if self._left:
+                skipped = min(self._left, len(cipher))
+                self._left -= skipped
+            else:
+                skipped = min(_HEADER_BYTES - len(self._header), len(cipher))
+                self._header += cipher[:skipped]
+            cipher = cipher[skipped:]
+            if len(self._header) == _HEADER_BYTES:
+                self._left, self._header = int.from_bytes(self._header[3:]), b""
 
     def handshake(self) -> None:
         """Go on with the handshake as far as the bytes allow.
@@ -66,6 +87,7 @@ class TlsPipe:
             ssl.SSLError: the ciphertext is broken, or the handshake failed.
         """
         self._in.write(cipher)
+        self.follow(cipher)
         if not self.ready:
             self.handshake()
             if not self.ready:

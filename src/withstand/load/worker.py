@@ -124,7 +124,6 @@ class Worker:
         if now_ns >= self._sweep_next_ns:
             self._sweep_next_ns = now_ns + _SWEEP_NS
             self._transport.sweep(now_ns)
-            self._loop.crowded = self._check.waited_lately(now_ns)
         if now_ns >= self._report_next_ns:
             self._report_next_ns = now_ns + _REPORT_NS
             say(self._sender.report())

@@ -123,7 +123,10 @@ def gaps_ns(record: Record) -> list[int]:
 
 
 def token_gaps_ns(record: Record) -> list[float]:
-    """One value a token: the time since tokens came last, shared by those that came then; none where nobody tells."""
+    """One value a token: the time since tokens came last, shared by those that came then; none where nobody tells.
+
+    Where an event's stamp is unsure, nobody knows how the time was shared: those gaps are left out.
+    """
     tokens = told_tokens(record) if record.streamed else None
     if tokens is None or max(tokens) > _TOKENS_AN_EVENT_MAX:
         return []
@@ -131,9 +134,11 @@ def token_gaps_ns(record: Record) -> list[float]:
     for event_ns, count in zip(record.chunk_ns, tokens, strict=True):
         came[event_ns] = came.get(event_ns, 0) + count
     instants = [(instant_ns, count) for instant_ns, count in came.items() if count > 0]
+    unsure = {record.chunk_ns[i] for i in unsure_events(record)}
     gaps: list[float] = []
     for (before_ns, _), (instant_ns, count) in pairwise(instants):
-        gaps += [(instant_ns - before_ns) / count] * count
+        if instant_ns not in unsure and before_ns not in unsure:
+            gaps += [(instant_ns - before_ns) / count] * count
     return gaps
 
 

@@ -12,6 +12,9 @@ from withstand.wire.reply import Reply
 from withstand.wire.sse import EventTooLargeError, SseParser
 
 _BROKEN_FINISHES = frozenset({"error", "abort"})
+_MESSAGE_KEYS = ("error", "message", "detail", "title")
+_NESTED_MAX = 16
+_SHOWN_BYTES = 600
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
@@ -55,7 +58,7 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
         reply.fail(Status.BAD_ANSWER, f"Not of this dialect: {e}; it begins with {start!r}")
         return None
     if (chunk.error or not chunk.choices) and _is_error(chunk):
-        told = _message_of(chunk.error) or chunk.message or msgspec.json.encode(chunk.error).decode()
+        told = _message_of(chunk.error) or chunk.message or payload[:_SHOWN_BYTES].decode("utf-8", "replace")
         reply.fail(Status.STREAM_ERROR, told)
         return None
     if chunk.usage:
@@ -160,10 +163,10 @@ def error_text(body: bytes) -> str:
 
 
 def _message_of(tree: Any) -> str | None:
-    if isinstance(tree, str):
-        return tree
-    if isinstance(tree, dict):
-        for key in ("error", "message", "detail", "title"):
-            if tree.get(key):
-                return _message_of(tree[key])
+    for _ in range(_NESTED_MAX):
+        if isinstance(tree, str):
+            return tree
+        if not isinstance(tree, dict):
+            return None
+        tree = next((tree[key] for key in _MESSAGE_KEYS if tree.get(key)), None)
     return None

@@ -19,18 +19,19 @@ class EventTooLargeError(Exception):
 class SseParser:
     """Bytes in, events out."""
 
-    __slots__ = ("_begun", "_held_cr", "_pieces", "_size", "_tail")
+    __slots__ = ("_after_cr", "_begun", "_last", "_pieces", "_size", "_tail")
 
     def __init__(self) -> None:
         self._tail = b""
         self._pieces: list[bytes] = []
         self._size = 0
-        self._held_cr = False
+        self._after_cr = False
+        self._last = b""
         self._begun = False
 
     def lone_object(self, data: bytes) -> bytes | None:
         """The JSON object, if ``data`` is one whole event of one line that holds one; then it is not to be fed."""
-        if self._size or self._held_cr or not self._begun or not data.startswith(b"data: {"):
+        if self._size or self._after_cr or not self._begun or not data.startswith(b"data: {"):
             return None
         if data[-1] != _NEWLINE or data.find(b"\n") != len(data) - 2 or b"\r" in data:
             return None
@@ -46,20 +47,23 @@ class SseParser:
             data = self._first(data)
             if not self._begun:
                 return []
-        if self._held_cr or b"\r" in data:
+        if self._after_cr or b"\r" in data:
             data = self._normalised(data)
-        if b"\n" not in data:
+        if b"\n\n" not in self._last + data:
             return self._keep(data)
         whole = b"".join((self._tail, *self._pieces, data)) if self._size else data
         *blocks, self._tail = whole.split(b"\n\n")
         self._pieces.clear()
         self._size = len(self._tail)
+        self._last = self._tail[-1:]
         self._check_size()
         return [event for block in blocks if (event := _event(block))]
 
     def _keep(self, data: bytes) -> list[Event]:
-        """Part of a line: pieces are joined once its end is there, or a long line would be copied again and again."""
-        self._pieces.append(data)
+        """Part of an event: pieces are joined once its end is there, or a long one would be copied again and again."""
+        if data:
+            self._pieces.append(data)
+            self._last = data[-1:]
         self._size += len(data)
         self._check_size()
         return []
@@ -71,7 +75,7 @@ class SseParser:
     def close(self) -> list[Event]:
         """The last event, when the stream ended without the blank line that it owed."""
         block = b"".join((self._tail, *self._pieces))
-        self._tail, self._size = b"", 0
+        self._tail, self._last, self._size = b"", b"", 0
         self._pieces.clear()
         event = _event(block)
         return [event] if event else []
@@ -86,12 +90,10 @@ class SseParser:
         return start.removeprefix(_BOM)
 
     def _normalised(self, data: bytes) -> bytes:
-        r"""Every line end as ``\n``. A ``\r`` at the end waits: the next byte may be its ``\n``."""
-        if self._held_cr:
-            data = b"\r" + data
-        self._held_cr = data.endswith(b"\r")
-        if self._held_cr:
-            data = data[:-1]
+        r"""Every line end as ``\n``. A ``\r`` at the end is one at once; a ``\n`` behind it is no second one."""
+        if self._after_cr:
+            data = data.removeprefix(b"\n")
+        self._after_cr = data.endswith(b"\r")
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
