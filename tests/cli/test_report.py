@@ -89,3 +89,12 @@ def test_a_cut_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "killed or crashed; 0 of 2 stages are complete" in shown.err
     assert "left out: 1." in shown.err
     assert json.loads(shown.out)["complete"] is False
+
+
+def test_what_tokens_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, str(SAMPLE), "--price-per-hour", "3.6")
+    assert "What tokens cost at 3.6 an hour" in text
+    markdown = printed(capsys, str(SAMPLE), "--price-per-hour", "3.6", "--format", "markdown")
+    assert "| per 1M output |" in markdown
+    assert exit_code_of(["report", str(SAMPLE), "--price-per-hour", "3.6", "--format", "json"]) == 2
+    assert "for text and Markdown" in capsys.readouterr().err

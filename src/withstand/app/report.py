@@ -7,6 +7,7 @@ import msgspec
 
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
+from withstand.metrics.rates import has_limits
 from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
@@ -34,6 +35,8 @@ class Loaded(msgspec.Struct, frozen=True):
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
+    slo_share: float | None = None
+    """How many of the requests the plan's limits ask to be good; None = it has no limits."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
@@ -75,6 +78,7 @@ class Loader:
             [s.series for s in stages],
             _about(manifest, summary),
             damaged_lines=folder.damaged_lines,
+            slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
 
 
@@ -100,9 +104,13 @@ def load_runs(paths: Sequence[Path]) -> Loaded:
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
+    return (path / "run.json").exists() or not path.exists()
+
+
 def _load(path: Path) -> Loaded:
-    """A run of ours, whole or damaged, or another tool's; what is not there at all would be one of ours."""
-    if (path / "run.json").exists() or not path.exists():
+    if is_run_folder(path):
         return load_run(path)
     from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
 
@@ -128,6 +136,7 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         about,
         damaged_lines=sum(run.damaged_lines for run in runs),
         imported=tuple(imported for run in runs for imported in run.imported),
+        slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
 

@@ -1,7 +1,7 @@
 """What a run's numbers mean for the exit code: 0 good, 1 an SLO was missed, 3 it could not be measured."""
 
-from withstand.metrics.rates import has_limits
-from withstand.metrics.summary import StageSummary, Summary
+from withstand.metrics.rates import good_share, has_limits
+from withstand.metrics.summary import Summary
 from withstand.runs import Manifest
 
 GOOD, MISSED, NOT_MEASURED = 0, 1, 3
@@ -23,10 +23,3 @@ def missed_slo(summary: Summary, manifest: Manifest) -> str:
     share = manifest.plan.goodput.share
     missed = [f"{s.name} ({good_share(s):.1%})" for s in summary.stages if good_share(s) < share]
     return f"The SLO was missed: fewer than {share:.0%} of the requests were good at {', '.join(missed)}."
-
-
-def good_share(stage: StageSummary) -> float:
-    """Good requests among all that were attempted."""
-    if not stage.attempted or stage.request_goodput is None or not stage.duration_s:
-        return 0.0
-    return stage.request_goodput * stage.duration_s / stage.attempted

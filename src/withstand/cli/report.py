@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,14 +10,18 @@ from withstand.app.report import Loaded, load_runs
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.cli.screen import stage_block
+from withstand.errors import UsageError
 from withstand.files import write_atomically
+from withstand.metrics.cost import Costs, costs
 from withstand.report.classic import Style
+from withstand.report.costs import costs_markdown, costs_text
 from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
+from withstand.spec import Slo
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "json": lambda loaded: summary_json(loaded.summary).decode(),
@@ -24,6 +29,7 @@ _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
+_PRICED: Mapping[str, Callable[[Costs], str]] = {"text": costs_text, "markdown": costs_markdown}
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 
 
@@ -39,12 +45,22 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
     default="vllm",
     help="Whose block the text shows; vllm's by default.",
 )
+@click.option(
+    "--price-per-hour",
+    "price",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="What an hour costs: adds the price of a million tokens, to text and Markdown.",
+)
 @click.option("--tokens", is_flag=True, help="Show the token ledger also where all counts agree.")
-def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: Style, *, tokens: bool) -> None:
+def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, price: float | None, **shown: Any) -> None:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     """
+    form = form or _form_of(output)
+    if price is not None and form not in _PRICED:
+        raise UsageError(f"--price-per-hour is for text and Markdown; {form} has the throughputs to compute it from.")
     loaded = load_runs(paths)
     for notice in loaded.notices:
         say(notice)
@@ -52,8 +68,10 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
         say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
-    form = form or _form_of(output)
-    text = _text(loaded, style, tokens=tokens) if form == "text" else _FORMATS[form](loaded)
+    text = _text(loaded, **shown) if form == "text" else _FORMATS[form](loaded)
+    if price is not None:
+        share = Slo().share if loaded.slo_share is None else loaded.slo_share
+        text = f"{text}\n{_PRICED[form](costs(loaded.summary.stages, price, share))}"
     if output is None:
         write_result(text)
     else:

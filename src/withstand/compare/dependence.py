@@ -1,48 +1,74 @@
 """How sure is the mean of values that hang together? Requests queue behind each other: they are no independent draws.
 
-The variance is the block bootstrap's over time, in its closed form: that of overlapping batch means (Meketon and
-Schmeiser 1984), with the block length chosen from the values by their autocorrelation (Politis and White 2004).
+The run is taken apart into waves over its length: the slowest few cosines, each so slow that it spans several times
+the series' memory. Their amplitudes are nearly independent and each is as large as chance makes the mean, so their
+mean square is the mean's variance and Student's t with as many degrees of freedom as waves is exact for long series
+(Mueller 2007; Lazarus, Lewis, Stock and Watson 2018). A drift over the run is a slow wave too, and counts as unsure.
 
-No resampling: the answer is exact, the same every time, and costs one pass. It knows numbers in order, no metrics.
+It is what a block bootstrap over time converges to, in closed form: no resampling, the same answer every time. How
+many waves there are is found from the memory; where fewer than four fit, the series is too short to tell. It knows
+numbers in order, no metrics.
 """
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
+from functools import lru_cache
+from operator import mul
 
 import msgspec
 
 _BINS_MAX = 1024
-"""Longer series are averaged in bins first: the mean's variance stays the same."""
-_BLOCKS_MIN = 15
+"""Longer series are averaged in bins first: the slow waves stay the same."""
 _VALUES_MIN = 30
-_SAFETY = 2.0
-_QUIET_LAGS_MIN = 5
-_QUIET = 2.0
+_WAVES_MIN = 4
+_WAVES_MAX = 24
+"""More would add little: Student's point at 24 is 5 % above the normal one."""
+_MEMORIES_A_WAVE = 5.0
+"""Half a wave of the fastest cosine spans so many memory lengths."""
+_WINDOW = 5.0
+"""Sokal's: the memory is summed up over lags of up to five times itself."""
 
 
 class Sureness(msgspec.Struct, frozen=True):
     """Of a mean over time."""
 
-    error: float
-    """Its standard error."""
-    freedom: float
-    """Degrees of freedom of that error, for Student's t."""
-    settled: bool
-    """False = the series is too short for its own memory: the true error is larger by an unknown factor."""
+    waves: tuple[float, ...]
+    """Amplitudes, each as large as chance makes the mean; of two series with one schedule they may be subtracted."""
+    lengths_needed: float
+    """How many times as long the series must be to tell its own memory; 1 = it is long enough."""
+
+    @property
+    def error(self) -> float:
+        """The mean's standard error; for Student's t it has as many degrees of freedom as there are waves."""
+        return root_mean_square(self.waves)
+
+    @property
+    def settled(self) -> bool:
+        """False = the series is too short for its memory: the true error is larger by an unknown factor."""
+        return self.lengths_needed <= 1
 
 
-def sureness(values: Sequence[float], memory_of: Sequence[float] | None = None) -> Sureness | None:
-    """Of the mean of ``values``, which are in the order of time; None where there are too few to say."""
+def root_mean_square(values: Sequence[float]) -> float:
+    """Of at least one value."""
+    return math.sqrt(math.fsum(map(mul, values, values)) / len(values))
+
+
+def sureness(values: Sequence[float], bins_remembered: float | None = None) -> Sureness | None:
+    """Of the mean of ``values``, which are in the order of time; None where there are too few to say.
+
+    ``bins_remembered`` is that of another series at the same instants, which shows better what hangs together.
+    """
     if len(values) < _VALUES_MIN:
         return None
     bins = _binned(values)
-    memory = _binned(memory_of) if memory_of is not None else bins
-    wanted = max(math.ceil(_SAFETY * _block_length(memory)), math.ceil(len(bins) ** (1 / 3)))
-    longest = max(1, len(bins) // _BLOCKS_MIN)
-    length = min(wanted, longest)
-    freedom = max(1.0, 1.5 * (len(bins) / length - 1))
-    return Sureness(error=_batch_error(bins, length), freedom=freedom, settled=wanted <= longest)
+    room = len(bins) / (_MEMORIES_A_WAVE * (bins_remembered or memory(bins)))
+    waves = min(_WAVES_MAX, max(_WAVES_MIN, int(room)))
+    return Sureness(_amplitudes(bins, waves), max(1.0, _WAVES_MIN / room))
+
+
+def memory_in_bins(values: Sequence[float]) -> float:
+    """The memory of a series, in the bins that ``sureness`` looks at."""
+    return memory(_binned(values))
 
 
 def _binned(values: Sequence[float]) -> list[float]:
@@ -53,49 +79,33 @@ def _binned(values: Sequence[float]) -> list[float]:
     return [math.fsum(values[i : i + width]) / width for i in range(0, len(values) - width + 1, width)]
 
 
-def _batch_error(values: Sequence[float], length: int) -> float:
-    """The standard error of the mean by the means of all blocks of ``length``."""
+def _amplitudes(values: Sequence[float], waves: int) -> tuple[float, ...]:
+    """Of the slowest waves, scaled like the mean."""
     n = len(values)
-    mean = math.fsum(values) / n
-    sums = [0.0, *accumulate(value - mean for value in values)]
-    squares = math.fsum((sums[i + length] - sums[i]) ** 2 for i in range(n - length + 1))
-    return math.sqrt(squares / (length * (n - length + 1)) * n / (n - length) / n) if n > length else 0.0
+    if min(values) == max(values):
+        return (0.0,) * waves
+    scale = math.sqrt(2) / n
+    return tuple(scale * math.fsum(map(mul, values, _cosine(n, wave))) for wave in range(1, waves + 1))
 
 
-def _block_length(values: Sequence[float]) -> int:
-    """Politis & White's choice for overlapping blocks: cube root of n times how far the values remember."""
+@lru_cache(maxsize=8 * _WAVES_MAX)
+def _cosine(n: int, halves: int) -> tuple[float, ...]:
+    """So many half waves over n values; orthogonal to each other and to the mean."""
+    step = math.pi * halves / n
+    return tuple(math.cos(step * (i + 0.5)) for i in range(n))
+
+
+def memory(values: Sequence[float]) -> float:
+    """How many values count as one: 1 + 2 x the sum of their autocorrelations (Sokal's window), at least 1."""
     n = len(values)
     mean = math.fsum(values) / n
     centred = [value - mean for value in values]
-    variance = math.fsum(c * c for c in centred) / n
-    if variance <= 0:
-        return 1
-    covariances = _covariances(centred, variance)
-    reach = len(covariances) - 1
-    weights = [min(1.0, 2 * (1 - lag / (reach + 1))) for lag in range(1, reach + 1)]
-    spectrum = variance + 2 * math.fsum(w * c for w, c in zip(weights, covariances[1:], strict=True))
-    slope = 2 * math.fsum(lag * w * c for lag, (w, c) in enumerate(zip(weights, covariances[1:], strict=True), 1))
-    if spectrum <= 0:
-        return max(1, reach)
-    return max(1, math.ceil(math.cbrt(1.5 * slope * slope / (spectrum * spectrum) * n)))
-
-
-def _covariances(centred: Sequence[float], variance: float) -> list[float]:
-    """Autocovariances up to twice the lag after which several in a row are no more than noise."""
-    n = len(centred)
-    noise = _QUIET * math.sqrt(math.log10(n) / n) * variance
-    quiet_lags = max(_QUIET_LAGS_MIN, math.isqrt(int(math.log10(n) ** 2)))
-    found, quiet = [variance], 0
-    last = n // 2
-    lag = 0
-    while lag < last:
-        lag += 1
-        found.append(math.fsum(map(_product, centred, centred[lag:])) / n)
-        quiet = quiet + 1 if abs(found[-1]) < noise else 0
-        if quiet == quiet_lags:
-            last = min(last, 2 * max(1, lag - quiet))
-    return found[: last + 1]
-
-
-def _product(a: float, b: float) -> float:
-    return a * b
+    squares = math.fsum(map(mul, centred, centred))
+    length = 1.0
+    if squares <= 0:
+        return length
+    for lag in range(1, n // 2):
+        length += 2 * math.fsum(map(mul, centred, centred[lag:])) / squares
+        if lag >= _WINDOW * length:
+            break
+    return max(1.0, length)

@@ -72,6 +72,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     chance: float | None = None
     """Of a difference at least as large where there is none (p), corrected for the number of comparisons (Holm)."""
     verdict: Verdict
+    shows_from_percent: float | None = None
+    """The smallest difference that as much data shows in nine cases of ten; None = not known."""
     enough: str | None = None
     """How much longer, or how often, to measure so that a difference of this size would be seen; None = seen."""
 
@@ -96,6 +98,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing, or less, can be concluded."""
 
 
+class Volume(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one side did at one set of conditions, over all its runs there."""
+
+    attempted: int | None = None
+    completed: int | None = None
+    duration_s: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Equal conditions."""
 
@@ -109,6 +121,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     remarks: tuple[str, ...] = ()
     """What differs although it was forced, what else is doubtful about the whole group."""
+    volumes: tuple[Volume, ...] = ()
+    """In the order of the sides; empty = not told."""
 
 
 class Unmatched(msgspec.Struct, frozen=True):
@@ -133,3 +147,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Of the comparison itself."""
     method: str
     """A paragraph for the reader: how intervals and verdicts came about here."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the decision table: what is best for one purpose, and how far that holds."""
+
+    wins_for: str
+    """``lowest TTFT``, ``throughput``, ``tail``, ``cost``, ``success``."""
+    winner: str | None
+    """A side's label; None = nothing can be concluded."""
+    evidence: str
+    doubt: str | None = None

@@ -11,7 +11,9 @@ _TINY = 1e-300
 
 
 def two_sided(t: float, freedom: float) -> float:
-    """The chance of a value at least as far from 0 as ``t``."""
+    """The chance of a value at least as far from 0 as ``t``; with infinite freedom that of the normal distribution."""
+    if math.isinf(freedom):
+        return math.erfc(abs(t) / math.sqrt(2))
     return _beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 

@@ -105,6 +105,12 @@ class RunBuilder:
         elif isinstance(value, str):
             self.condition("arrivals", value)
 
+    @property
+    def rate_asked(self) -> float | None:
+        """The asked rate so far, where it is a number."""
+        rate: float | None = self._conditions.get("request_rate")
+        return rate
+
     def label(self, name: str, value: object) -> None:
         """Something that describes the run under its own name."""
         if isinstance(value, bool | int | float):

@@ -21,6 +21,9 @@ _METRICS = {"ttft": "ttft", "latency": "e2el", "lat": "e2el", "total": "e2el", "
 _LOADS = {"Concurrency": "max_concurrency", "Prompt Tokens": "input_tokens"}
 _TARGETS = frozenset({"Target RPS", "Rate (req/s)"})
 _MODEL = re.compile(r"^[^\w\n]{0,8}Model[^\w\n]{1,12}(?P<model>[\w./-]+)", re.MULTILINE)
+_STEP = re.compile(
+    r"Testing (?P<rate>[\d.]+) RPS for (?P<seconds>[\d.]+)s\W+Sent: (?P<sent>\d+)[^\n]*Success: (?P<ok>\d+)"
+)
 _OF = re.compile(r"^(?P<ok>\d+)\s*/\s*(?P<all>\d+)$")
 
 
@@ -62,12 +65,26 @@ def _csv_conditions(run: RunBuilder, row: Mapping[str, str]) -> None:
 def read_tables(tables: Iterable[Table], text: str, place: Place) -> list[ImportedRun]:
     """One run a row of every table of results by load."""
     model = _MODEL.search(text)
+    steps = {float(step["rate"]): step for step in _STEP.finditer(text)}
     runs: list[ImportedRun] = []
     for table in tables:
         if _is_result(table.header):
             where = place.at(f"line {table.line}")
-            runs += [_row_run(table.header, row, where, model and model["model"]) for row in table.rows]
+            builders = [_row_run(table.header, row, where, model and model["model"]) for row in table.rows]
+            for run in builders:
+                _count_step(run, steps)
+            runs += [run.build() for run in builders]
     return runs
+
+
+def _count_step(run: RunBuilder, steps: Mapping[float, re.Match[str]]) -> None:
+    """The table has a share of success; what was printed on the way has the counts."""
+    step = steps.get(run.rate_asked or 0.0)
+    if step is not None:
+        run.number("attempted", step["sent"], said="Sent")
+        run.number("completed", step["ok"], said="Success")
+        run.label("sent_for_s", step["seconds"])
+        _count_share(run)
 
 
 def _is_result(header: Sequence[str]) -> bool:
@@ -76,7 +93,7 @@ def _is_result(header: Sequence[str]) -> bool:
     return len(stats) > 2 and (header[0] in _LOADS or header[0] in _TARGETS)
 
 
-def _row_run(header: Sequence[str], row: Sequence[str], place: Place, model: str | None) -> ImportedRun:
+def _row_run(header: Sequence[str], row: Sequence[str], place: Place, model: str | None) -> RunBuilder:
     whose = "benchmark.py" if "Total Tok/s" in header else "load_test.py"
     run = place.builder("load-test table", whose)
     run.condition("model", model)
@@ -84,7 +101,7 @@ def _row_run(header: Sequence[str], row: Sequence[str], place: Place, model: str
     for name, cell in list(zip(header, row, strict=False))[1:]:
         _take(run, name, cell)
     _count_share(run)
-    return run.build()
+    return run
 
 
 def _load(run: RunBuilder, column: str, cell: str) -> None:

@@ -31,7 +31,6 @@ class DoubtKind(StrEnum):
     FINISH_REASONS_MIXED = "finish_reasons_mixed"
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
-    TOO_FEW_SAMPLES = "too_few_samples"
     IMPOSSIBLE = "impossible"
     CLIENT_LIMIT = "client_limit"
     SUMS_DISAGREE = "sums_disagree"
@@ -41,6 +40,15 @@ class DoubtKind(StrEnum):
     PEAK_BELOW_MEAN = "peak_below_mean"
     MEAN_FAR_FROM_MEDIAN = "mean_far_from_median"
     SPEED_NO_THROUGHPUT = "speed_no_throughput"
+    LIKE_A_LIMITER = "like_a_limiter"
+    CONCURRENCY_NOT_REACHED = "concurrency_not_reached"
+    PARTS_AGAINST_WHOLE = "parts_against_whole"
+    QUEUE_OF_A_BURST = "queue_of_a_burst"
+    FLAT_THROUGHPUT = "flat_throughput"
+    SPEED_BESIDE_THROUGHPUT = "speed_beside_throughput"
+    BACKEND_NO_ENGINE = "backend_no_engine"
+    OTHER_CONDITIONS = "other_conditions"
+    TOO_FEW_SAMPLES = "too_few_samples"
     PRINTED_TOO_COARSE = "printed_too_coarse"
 
 
@@ -131,6 +139,26 @@ RULES: Mapping[DoubtKind, str] = {
         "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput."
     ),
     DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding may move it by over 5 %.",
+    DoubtKind.LIKE_A_LIMITER: (
+        "Imported: a tenth or more of the requests was lost, and exactly a round number a minute came through."
+    ),
+    DoubtKind.CONCURRENCY_NOT_REACHED: "Imported: fewer requests were sent in all than were allowed at once.",
+    DoubtKind.PARTS_AGAINST_WHOLE: (
+        "Imported: mean TTFT + mean TPOT x (mean output tokens - 1) is over 1.3 times the mean E2EL, or under 1 / 1.3."
+    ),
+    DoubtKind.QUEUE_OF_A_BURST: (
+        "Imported: the median TTFT of ten requests or more is over a quarter of the whole run's duration."
+    ),
+    DoubtKind.FLAT_THROUGHPUT: (
+        "Imported: over three loads or more the output stays within 10 %, while concurrency and TTFT at least double."
+    ),
+    DoubtKind.SPEED_BESIDE_THROUGHPUT: (
+        "Imported: mean speeds of single requests stand beside throughputs of a server. Blocking."
+    ),
+    DoubtKind.BACKEND_NO_ENGINE: (
+        "Imported: runs of several engines have one `backend`, which is how the client spoke."
+    ),
+    DoubtKind.OTHER_CONDITIONS: "Files that are read together differ in model, dataset, lengths or client.",
 }
 """When each is raised; the documentation's table."""
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from withstand.metrics.flow import BINS_PER_S, Flow
 from withstand.metrics.latency import NS_PER_MS, Timing
+from withstand.metrics.summary import StageSummary
 from withstand.record import Record
 from withstand.spec import Slo
 
@@ -56,6 +57,13 @@ def tokens_peak(flow: Flow) -> float | None:
 def has_limits(slo: Slo) -> bool:
     """Whether anything was asked of a good request."""
     return any(limit is not None for limit in (slo.ttft, slo.tpot, slo.e2el))
+
+
+def good_share(stage: StageSummary) -> float:
+    """Good requests among all that were attempted."""
+    if not stage.attempted or stage.request_goodput is None or not stage.duration_s:
+        return 0.0
+    return stage.request_goodput * stage.duration_s / stage.attempted
 
 
 def is_good(record: Record, timing: Timing, slo: Slo) -> bool:

@@ -32,6 +32,11 @@ def charts_json(summary: Summary, series: Sequence[StageSeries], bytes_max: int)
         encoded = msgspec.json.encode(finite(document))
         if len(encoded) <= bytes_max:
             break
+    return escaped_json(encoded)
+
+
+def escaped_json(encoded: bytes) -> str:
+    """JSON that cannot end the element in which it stands."""
     return encoded.decode().translate(_ESCAPES)
 
 
@@ -41,9 +46,9 @@ def _stage(stage: StageSummary, series: StageSeries, divisor: int) -> dict[str, 
         "phase": stage.phase or "",
         "asked": stage.load.request_rate,
         "cap": stage.load.max_concurrency,
-        "sent": _short(stage.achieved_rate),
-        "done": _short(stage.request_throughput),
-        "output": _short(stage.output_throughput),
+        "sent": short(stage.achieved_rate),
+        "done": short(stage.request_throughput),
+        "output": short(stage.output_throughput),
         "attempted": stage.attempted,
         "statuses": stage.statuses,
         "metrics": {name: _points_of(getattr(stage, name)) for name in METRICS},
@@ -60,7 +65,7 @@ def _points_of(distribution: Distribution) -> dict[str, Any]:
 def _with_interval(distribution: Distribution, key: str) -> list[float | int | None]:
     """Value, low end, high end."""
     interval = distribution.intervals.get(key, Interval(None, None))
-    return [_short(value) for value in (distribution.percentiles.get(key), interval.low, interval.high)]
+    return [short(value) for value in (distribution.percentiles.get(key), interval.low, interval.high)]
 
 
 def _quantiles(ecdf: Ecdf, most: int) -> list[float | int | None]:
@@ -69,7 +74,7 @@ def _quantiles(ecdf: Ecdf, most: int) -> list[float | int | None]:
     most = max(_FEWEST, most)
     if len(values) > most:
         values = [_between(values, i * (len(values) - 1) / (most - 1)) for i in range(most)]
-    return [_short(value) for value in values]
+    return [short(value) for value in values]
 
 
 def _between(values: list[float], place: float) -> float:
@@ -83,7 +88,7 @@ def _scatter(scatter: Scatter, most: int) -> list[list[float | int | None]]:
         stretches = max(_FEWEST, most) // 2
         edges = [len(points) * i // stretches for i in range(stretches + 1)]
         points = [point for low, high in pairwise(edges) for point in _extremes(points[low:high])]
-    return [[_short(round(at_s, 2)) for at_s, _ in points], [_short(value) for _, value in points]]
+    return [[short(round(at_s, 2)) for at_s, _ in points], [short(value) for _, value in points]]
 
 
 def _extremes(stretch: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -96,11 +101,11 @@ def _bins(bins: Bins, most: int) -> dict[str, Any]:
     together = min(together, len(bins.start_s))
     width_s = together * bins.width_s
     return {
-        "at": [_short(part[0]) for part in _parts(bins.start_s, together)],
+        "at": [short(part[0]) for part in _parts(bins.start_s, together)],
         "scheduled": _rates(bins.scheduled, together, width_s),
         "completed": _rates(bins.completed, together, width_s),
         "tokens": _rates(bins.output_tokens, together, width_s),
-        "flight": [_short(sum(part) / together) for part in _parts(bins.concurrency, together)],
+        "flight": [short(sum(part) / together) for part in _parts(bins.concurrency, together)],
     }
 
 
@@ -109,14 +114,14 @@ def _rates(counts: Sequence[int | None], together: int, width_s: float) -> list[
 
 
 def _rate(counts: Sequence[int], width_s: float) -> float | int | None:
-    return _short(sum(counts) / width_s) if counts else None
+    return short(sum(counts) / width_s) if counts else None
 
 
 def _parts(values: Sequence[Any], together: int) -> list[Sequence[Any]]:
     return [values[i : i + together] for i in range(0, len(values) - together + 1, together)]
 
 
-def _short(value: float | None) -> float | int | None:
+def short(value: float | None) -> float | int | None:
     """Four digits are more than a pixel shows."""
     if value is None:
         return None

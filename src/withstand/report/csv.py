@@ -5,6 +5,7 @@ A name that a spreadsheet would take for a formula is given a leading apostrophe
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 
 from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
 
@@ -16,11 +17,14 @@ Cell = str | float | None
 
 def csv_text(summary: Summary) -> str:
     """The whole file; lines end as RFC 4180 wants them."""
-    rows = [_row(stage, summary) for stage in summary.stages]
-    headings = list(rows[0]) if rows else []
+    return spreadsheet([_row(stage, summary) for stage in summary.stages])
+
+
+def spreadsheet(rows: Sequence[Mapping[str, Cell]]) -> str:
+    """Rows of equal keys, which become the headings."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(headings)
+    writer.writerow(rows[0] if rows else [])
     writer.writerows([_cell(value) for value in row.values()] for row in rows)
     return out.getvalue()
 

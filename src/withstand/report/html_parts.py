@@ -11,6 +11,7 @@ from withstand.report.markup import Markup, joined, tag
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Case, Heard, heard, standing
 
+_LISTED_MAX = 40
 _DEFINED = (
     "ttft",
     "tpot",
@@ -55,16 +56,26 @@ def _place(summary: Summary, about: About) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
+def few(names: Sequence[str], most: int = 12) -> list[str]:
+    """The first of very many, and how many others there are."""
+    more = len(names) - most
+    return [*names[:most], f"and {more:,} more"] if more > 0 else list(names)
+
+
 def doubts(summary: Summary) -> Markup:
     """Each kind once; nothing at all where there is none."""
     said = heard(summary)
-    if not said:
-        return Markup()
-    items = tag("ol", *(_doubt(doubt) for doubt in said), class_="doubts")
-    return tag("section", tag("h2", "Doubts"), tag("div", items, class_="body"), id="doubts")
+    return doubts_section([doubt_item(doubt, "stage") for doubt in said]) if said else Markup()
 
 
-def _doubt(doubt: Heard) -> Markup:
+def doubts_section(items: Sequence[Markup]) -> Markup:
+    """A list of items, loudest first."""
+    listed = tag("ol", *items, class_="doubts")
+    return tag("section", tag("h2", "Doubts"), tag("div", listed, class_="body"), id="doubts")
+
+
+def doubt_item(doubt: Heard, place: str = "") -> Markup:
+    """One kind of doubt; ``place`` is the noun for where it was seen, where names alone do not tell."""
     first, *others = doubt.cases
     kind = doubt.kind.replace("_", " ")
     label = f"{kind}, blocks the headline" if doubt.blocking else kind
@@ -72,26 +83,32 @@ def _doubt(doubt: Heard) -> Markup:
         "li",
         tag("p", label, class_="kind"),
         tag("p", doubt.sentence, class_="sentence"),
-        _places(first.stages, "Stage", "Stages"),
+        _places(first.stages, place),
         tag("p", doubt.remedy, class_="remedy"),
-        _alike(others),
+        _alike(others, place),
         class_="blocking" if doubt.blocking else "",
     )
 
 
-def _places(stages: Sequence[str], one: str, many: str) -> Markup:
-    if not stages:
+def _places(names: Sequence[str], place: str) -> Markup:
+    if not names:
         return Markup()
-    return tag("p", f"{one if len(stages) == 1 else many} {', '.join(stages)}", class_="where")
+    noun = f"{place.capitalize()}{'s' if len(names) > 1 else ''} " if place else ""
+    return tag("p", f"{noun}{', '.join(few(names))}", class_="where")
 
 
-def _alike(cases: Sequence[Case]) -> Markup:
-    """The same doubt with the numbers of other stages, folded away."""
+def _alike(cases: Sequence[Case], place: str) -> Markup:
+    """The same doubt with the numbers of other places, folded away."""
     if not cases:
         return Markup()
-    items = [tag("li", tag("b", ", ".join(case.stages)), " ", case.sentence) for case in cases]
-    stages = sum(len(case.stages) for case in cases)
-    return tag("details", tag("summary", f"Alike in {counted(stages, 'more stage')}"), tag("ul", *items))
+    items = [tag("li", tag("b", ", ".join(few(case.stages))), " ", case.sentence) for case in cases[:_LISTED_MAX]]
+    items += [tag("li", f"and {len(cases) - len(items):,} more")] if len(cases) > len(items) else []
+    more = sum(len(case.stages) for case in cases)
+    return tag(
+        "details",
+        tag("summary", f"Alike in {counted(more, f'more {place}' if place else 'more place')}"),
+        tag("ul", *items),
+    )
 
 
 def key_figures(summary: Summary) -> Markup:

@@ -59,5 +59,5 @@ def _doubt(doubt: Heard) -> str:
 
 
 def escaped(text: str) -> str:
-    """On one line, and nothing in it is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """On one line, nothing in it is markup, and no control character is left."""
+    return _SPECIAL.sub(r"\\\1", "".join(c for c in " ".join(text.split()) if c.isprintable()))

@@ -1,8 +1,10 @@
 """Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
 
 import math
+from collections.abc import Iterable
 
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
+MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float | None) -> str:
@@ -14,6 +16,25 @@ def number(value: float | None) -> str:
 
 def _decimals(value: float) -> int:
     return 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
+
+
+def decimals_of(values: Iterable[float | None]) -> int:
+    """As many as the smallest of a column needs, so that its points stand below each other."""
+    known = [abs(value) for value in values if value]
+    return 4 if known and min(known) < 0.0995 else _decimals(min(known, default=0.0))
+
+
+def fixed(value: float | None, decimals: int) -> str:
+    """``18,107.32`` beside ``45.04``."""
+    return UNKNOWN if value is None else f"{value:,.{decimals}f}"
+
+
+def signed_percent(value: float | None) -> str:
+    """``+12.3 %``, with a minus that is as wide as the plus."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:+,.{1 if abs(value) < 999.5 else 0}f} %"
+    return text.replace("-", MINUS)
 
 
 def at_most(value: float) -> str:

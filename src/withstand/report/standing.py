@@ -3,6 +3,7 @@
 The order of ``DoubtKind`` is that of the reader's interest: what we did wrong, what the server did, then the setting.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -60,11 +61,16 @@ class Standing(msgspec.Struct, frozen=True):
 
 def heard(summary: Summary) -> tuple[Heard, ...]:
     """Every doubt, gathered by kind; blocking ones first, then in the order of ``DoubtKind``."""
+    return gathered(_all_doubts(summary))
+
+
+def gathered(doubts: Iterable[tuple[Doubt, str | None]]) -> tuple[Heard, ...]:
+    """The same for doubts from anywhere, each with the name of its place; None = the whole."""
     said: dict[tuple[bool, DoubtKind], list[tuple[Doubt, str | None]]] = {}
-    for doubt, stage in _all_doubts(summary):
-        said.setdefault((doubt.blocking, doubt.kind), []).append((doubt, stage))
+    for doubt, place in doubts:
+        said.setdefault((doubt.blocking, doubt.kind), []).append((doubt, place))
     order = sorted(said, key=lambda key: (not key[0], _LOUDNESS[key[1]]))
-    return tuple(_gathered(said[key]) for key in order)
+    return tuple(_heard(said[key]) for key in order)
 
 
 def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
@@ -72,12 +78,12 @@ def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
     return [*((doubt, None) for doubt in summary.doubts), *of_stages]
 
 
-def _gathered(said: list[tuple[Doubt, str | None]]) -> Heard:
+def _heard(said: list[tuple[Doubt, str | None]]) -> Heard:
     first = said[0][0]
-    stages: dict[str, list[str]] = {}
-    for doubt, stage in said:
-        stages.setdefault(doubt.sentence, []).extend([stage] if stage is not None else [])
-    cases = tuple(Case(sentence, tuple(names)) for sentence, names in stages.items())
+    places: dict[str, dict[str, None]] = {}
+    for doubt, place in said:
+        places.setdefault(doubt.sentence, {}).update({} if place is None else {place: None})
+    cases = tuple(Case(sentence, tuple(names)) for sentence, names in places.items())
     return Heard(first.kind, first.blocking, first.remedy, cases)
 
 

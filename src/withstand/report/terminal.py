@@ -30,7 +30,7 @@ def print_report(summary: Summary, console: Console, *, tokens: bool = False) ->
     """
     verdict = standing(summary)
     console.print()
-    console.print(Text(_shown(_subject(summary)), style="bold"))
+    console.print(Text(shown(_subject(summary)), style="bold"))
     console.print(Text(_extent(summary), style="dim"))
     console.print(Text(verdict.sentence, style=_STYLES[verdict.level]))
     if summary.stages:
@@ -74,10 +74,10 @@ def _table(summary: Summary, *, wide: bool) -> Table:
 
 def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary]) -> None:
     if phase:
-        table.add_row(Text(_shown(phase), style="italic"))
+        table.add_row(Text(shown(phase), style="italic"))
     indent = " " if phase else ""
     for stage in stages:
-        table.add_row(Text(f"{indent}{_shown(stage.name)}"), *_cells(stage))
+        table.add_row(Text(f"{indent}{shown(stage.name)}"), *_cells(stage))
 
 
 def _cells(stage: StageSummary) -> Iterator[Text]:
@@ -94,20 +94,20 @@ def _ledger(summary: Summary) -> Table:
     for column in columns:
         table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
     for stage in summary.stages:
-        table.add_row(Text(_shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
+        table.add_row(Text(shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
     return table
 
 
 def _doubt(doubt: Heard) -> Table:
     """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    where = f"\n{_shown(doubt.where)}" if doubt.where else ""
-    said = Text.assemble(_shown(doubt.sentence), (where, "dim"), f"\n→ {_shown(doubt.remedy)}")
+    where = f"\n{shown(doubt.where)}" if doubt.where else ""
+    said = Text.assemble(shown(doubt.sentence), (where, "dim"), f"\n→ {shown(doubt.remedy)}")
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text(mark, style=style), said)
     return grid
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """On one line, without control characters: an escape sequence must not reach the terminal."""
     return "".join(c for c in " ".join(text.split()) if c.isprintable())

@@ -56,6 +56,11 @@ class RunFolder:
         folder.update(manifest)
         return folder
 
+    @staticmethod
+    def is_one(path: Path) -> bool:
+        """Whether a folder holds a run, whole or damaged."""
+        return (path / _MANIFEST).is_file()
+
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """An existing run.

@@ -1,15 +1,17 @@
 """Reasons to doubt a stranger's numbers, found from the file alone: pure functions over runs, each with its arithmetic.
 
-One run is put before the rules of ``counts``, ``times`` and ``tokens``; several before those of ``across``.
+One run is put before the rules of ``counts``, ``limits``, ``times`` and ``tokens``; several before those of ``across``
+and ``series``.
 """
 
 from collections.abc import Sequence
 
-from withstand.interop.checks import across, counts, times, tokens
+from withstand.interop.checks import across, counts, limits, series, times, tokens
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt
 
-_RULES = (*times.RULES, *counts.RULES, *tokens.RULES)
+_RULES = (*times.RULES, *counts.RULES, *limits.RULES, *tokens.RULES)
+_JOINT = (*across.RULES, *series.RULES)
 
 
 def run_doubts(run: ImportedRun) -> tuple[Doubt, ...]:
@@ -20,7 +22,7 @@ def run_doubts(run: ImportedRun) -> tuple[Doubt, ...]:
 
 def joint_doubts(runs: Sequence[ImportedRun]) -> tuple[Doubt, ...]:
     """What only several runs together show."""
-    return tuple(doubt for rule in across.RULES if (doubt := rule(runs)))
+    return tuple(doubt for rule in _JOINT if (doubt := rule(runs)))
 
 
 __all__ = ["joint_doubts", "run_doubts"]

@@ -7,7 +7,7 @@ from withstand.interop.checks.words import asked, said
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
 
-_WORK_WITHIN = 0.1
+_WORK_WITHIN = 0.05
 _FEW_LOST = 3
 
 

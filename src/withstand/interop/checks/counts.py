@@ -78,10 +78,14 @@ def rate_not_achieved(run: ImportedRun) -> Doubt | None:
     if _only_drained(n, planned_s, duration_s, drain_s):
         return _too_short(sentence, drain_s)
     cap = run.conditions.max_concurrency
-    held = f" A cap of {said(cap)} in flight held them back." if cap else ""
+    meaning = (
+        f" A cap of {said(cap)} in flight held them back: this is a test at {said(cap)} at once, at no rate."
+        if cap
+        else " TTFT then measures the length of a queue, and grows with the length of the run."
+    )
     return Doubt(
         DoubtKind.RATE_NOT_ACHIEVED,
-        f"{sentence}.{held} TTFT then measures the length of a queue, and grows with the length of the run.",
+        f"{sentence}.{meaning}",
         "Compare at rates that were achieved, or call this the throughput at saturation.",
     )
 

@@ -1,23 +1,19 @@
 "use strict";
-// The charts. All numbers and tables are in the page already; this draws, and lets the reader choose stages.
-// It knows no markup from outside: names reach the page as text nodes, and Plotly as escaped strings.
+// The charts of one run. All numbers and tables are in the page already; this draws, and lets the reader choose stages.
 
 (() => {
+  const { style, colours, escaped, known, valueAxis, layoutOf, drawing, missing, painter, node, radioSet, start, guarded } = Plots;
   const METRICS = { ttft: "TTFT", tpot: "TPOT", itl: "ITL", e2el: "E2EL" };
   const DASHES = ["solid", "dash", "dot", "dashdot"];
   const MARKS = ["circle", "diamond", "square", "triangle-up"];
-  const CONFIG = { displayModeBar: false, responsive: false, doubleClick: "reset" };
-  const LOG_FROM = 30; // slowest / fastest of the stages chosen, from which equal steps hide the fast ones
+  const HUES = 5;
+  const CHOSEN_MAX = 16; // stages shown at first: more lie over each other
 
-  const root = document.documentElement;
   const stages = JSON.parse(document.getElementById("data").textContent).stages;
   const phases = [...new Set(stages.map((stage) => stage.phase))];
   const state = { chosen: new Set(), metric: "ttft", times: "auto" };
 
-  // Colours stand in the style sheet, so that dark, light and print need no second list.
-
-  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const colours = (name) => style(name).split(/\s+/);
+  // A phase has its own hue, and its stages go through it from light to strong; a single phase has the whole ramp.
 
   function between(from, to, share) {
     const parts = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
@@ -26,60 +22,16 @@
   }
 
   function colourOf(stage) {
-    const ramp = colours("--ramp");
+    const ramp = colours(phases.length > 1 ? `--phase-${phases.indexOf(stage.phase) % HUES}` : "--ramp");
     const siblings = stages.filter((other) => other.phase === stage.phase);
-    const place = siblings.length > 1 ? siblings.indexOf(stage) / (siblings.length - 1) : 0.25;
+    const place = siblings.length > 1 ? siblings.indexOf(stage) / (siblings.length - 1) : 0.5;
     const at = Math.min(place * (ramp.length - 1), ramp.length - 1.000001);
     return between(ramp[Math.floor(at)], ramp[Math.floor(at) + 1], at % 1);
   }
 
-  // The first phase chosen is drawn plainly; further ones differ in dash or mark, for colours start anew in each.
-  const phaseStyle = (list, stage) => list[[...new Set(chosen().map((other) => other.phase))].indexOf(stage.phase) % list.length];
-  const escaped = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+  // Where hues run out, dashes and marks go on.
+  const phaseStyle = (list, stage) => list[Math.floor(phases.indexOf(stage.phase) / HUES) % list.length];
   const chosen = () => stages.filter((_, i) => state.chosen.has(i));
-  const known = (value) => value !== null && value !== undefined;
-
-  // Axes and layout.
-
-  function steps(low, high) {
-    const values = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
-      for (const digit of high / low > 300 ? [1] : [1, 2, 5]) values.push(digit * 10 ** power);
-    }
-    return values;
-  }
-
-  function timeAxis(values, { dtick } = {}) {
-    const positive = values.filter((value) => value > 0);
-    const [low, high] = [Math.min(...positive), Math.max(...positive)];
-    if (!positive.length || !isLog(positive)) return { rangemode: "tozero", dtick };
-    const ticks = steps(low, high);
-    const range = [Math.log10(low) - 0.06, Math.log10(high) + 0.06];
-    return { type: "log", range, tickvals: ticks, ticktext: ticks.map((value) => value.toLocaleString("en")) };
-  }
-
-  function isLog(values) {
-    if (state.times !== "auto") return state.times === "log";
-    const sorted = [...values].sort((a, b) => a - b);
-    return sorted[sorted.length - 1] / sorted[0] > LOG_FROM;
-  }
-
-  function layoutOf(height, axes) {
-    const axis = {
-      gridcolor: style("--grid"), linecolor: style("--hairline"), zeroline: false, automargin: true, ticks: "",
-      separatethousands: true, title: { standoff: 8 }, fixedrange: false,
-    };
-    return {
-      height, margin: { l: 44, r: 12, t: 8, b: 34 }, hovermode: "closest", showlegend: false, separators: ".,",
-      font: { family: style("--sans"), size: 12, color: style("--muted") },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: "zoom",
-      hoverlabel: { bgcolor: style("--paper"), bordercolor: style("--hairline"), font: { color: style("--ink"), family: style("--sans") } },
-      ...axes, xaxis: { ...axis, showgrid: false, showline: true, ...axes.xaxis }, yaxis: { ...axis, ...axes.yaxis },
-    };
-  }
-
-  const drawing = (traces, layout) => ({ traces, layout });
-  const missing = (sentence) => ({ sentence });
 
   // Latency against load: a chart a phase.
 
@@ -124,7 +76,7 @@
     const xs = [...new Set(traces.flatMap((trace) => trace.x))];
     const reach = traces.flatMap((trace) => trace.y.flatMap((y, i) => [y - trace.error_y.arrayminus[i], y + trace.error_y.array[i]]));
     const xaxis = axis.named ? { type: "category" } : { tickvals: xs, type: axis.log ? "log" : "linear" };
-    return drawing(traces, layoutOf(260, { xaxis: { ...xaxis, title: { text: axis.title, standoff: 6 } }, yaxis: timeAxis(reach) }));
+    return drawing(traces, layoutOf(260, { xaxis: { ...xaxis, title: { text: axis.title, standoff: 6 } }, yaxis: valueAxis(reach, state.times) }));
   }
 
   // Rates and outcomes: all stages.
@@ -144,13 +96,12 @@
     return drawing(traces, { ...layout, showlegend: true, legend: { x: 0.02, y: 0.98, bgcolor: "rgba(0,0,0,0)" } });
   }
 
-  const rowHeight = () => Math.max(90, 50 + 20 * stages.length);
-
-  function rowsLayout(xaxis) {
-    const places = stages.map((_, i) => i);
-    const text = stages.map((stage) => escaped(stage.name.length > 24 ? `${stage.name.slice(0, 23)}…` : stage.name));
+  function rowsLayout(shown, xaxis) {
+    const places = shown.map((_, i) => i);
+    const text = shown.map((stage) => escaped(stage.name.length > 24 ? `${stage.name.slice(0, 23)}…` : stage.name));
     const yaxis = { tickvals: places, ticktext: text, autorange: "reversed", showgrid: false, ticklabelstandoff: 6 };
-    return { ...layoutOf(rowHeight(), { xaxis: { showline: false, ...xaxis }, yaxis }), bargap: 0.42, barmode: "stack" };
+    const height = Math.max(70, 40 + 20 * shown.length);
+    return { ...layoutOf(height, { xaxis: { showline: false, ...xaxis }, yaxis }), bargap: 0.42, barmode: "stack" };
   }
 
   function output() {
@@ -160,29 +111,31 @@
       text: stages.map((stage) => (known(stage.output) ? stage.output.toLocaleString("en") : "unknown")), textposition: "outside",
       constraintext: "none", textfont: { size: 12 }, cliponaxis: false, hoverinfo: "skip",
     };
-    const layout = rowsLayout({ visible: false });
+    const layout = rowsLayout(stages, { visible: false });
     return drawing([trace], { ...layout, margin: { ...layout.margin, r: 50, b: 8 } });
   }
 
   function outcome() {
-    const statuses = [...new Set(stages.flatMap((stage) => Object.keys(stage.statuses)))].sort((a, b) => (b === "ok") - (a === "ok") || a.localeCompare(b));
+    const shown = stages.filter((stage) => Object.entries(stage.statuses).some(([status, n]) => status !== "ok" && n));
+    if (!shown.length) return missing("Every request of every stage ended well.");
+    const statuses = [...new Set(shown.flatMap((stage) => Object.keys(stage.statuses)))].sort((a, b) => (b === "ok") - (a === "ok") || a.localeCompare(b));
     const palette = colours("--outcomes");
     const traces = statuses.map((status, place) => ({
-      type: "bar", orientation: "h", name: escaped(status.replaceAll("_", " ")), y: stages.map((_, i) => i),
-      x: stages.map((stage) => (stage.attempted ? (stage.statuses[status] || 0) / stage.attempted : 0)),
-      customdata: stages.map((stage) => stage.statuses[status] || 0),
+      type: "bar", orientation: "h", name: escaped(status.replaceAll("_", " ")), y: shown.map((_, i) => i),
+      x: shown.map((stage) => (stage.attempted ? (stage.statuses[status] || 0) / stage.attempted : 0)),
+      customdata: shown.map((stage) => stage.statuses[status] || 0), text: shown.map(() => escaped(status)), textposition: "none",
       marker: { color: status === "ok" ? style("--ok") : palette[(place - 1 + palette.length) % palette.length] },
-      hovertemplate: `%{customdata:,} ${escaped(status)}<extra></extra>`,
+      hovertemplate: "%{customdata:,} %{text}<extra></extra>",
     }));
-    const annotations = stages.map((stage, i) => ({ xref: "paper", x: 1.01, y: i, xanchor: "left", showarrow: false, text: failures(stage), font: { size: 12 } }));
-    const layout = rowsLayout({ tickformat: ".0%", range: [0, 1], fixedrange: true });
+    const annotations = shown.map((stage, i) => ({ xref: "paper", x: 1.01, y: i, xanchor: "left", showarrow: false, text: failures(stage), font: { size: 12 } }));
+    const layout = rowsLayout(shown, { tickformat: ".0%", range: [0, 1], fixedrange: true });
     const legend = { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal" };
     return drawing(traces, { ...layout, height: layout.height + 30, annotations, legend, showlegend: true, margin: { ...layout.margin, r: 150, t: 30 } });
   }
 
   function failures(stage) {
     const failed = Object.entries(stage.statuses).filter(([status]) => status !== "ok");
-    return failed.length ? failed.map(([status, n]) => `${n.toLocaleString("en")} ${escaped(status.replaceAll("_", " "))}`).join(", ") : "all well";
+    return failed.map(([status, n]) => `${n.toLocaleString("en")} ${escaped(status.replaceAll("_", " "))}`).join(", ");
   }
 
   // Distributions and courses: the stages chosen.
@@ -195,11 +148,11 @@
       const x = stage.ecdf[metric];
       return {
         type: "scatter", mode: "lines", name: escaped(stage.name), x, y: x.map((_, i) => i / (x.length - 1)),
-        line: { color: colourOf(stage), width: 1.8, dash: phaseStyle(DASHES, stage) },
+        line: { color: colourOf(stage), width: 1.6, dash: phaseStyle(DASHES, stage), shape: "hv" },
         hovertemplate: `${escaped(stage.name)}<br>%{y:.1%} within %{x:,.4~g} ms<extra></extra>`,
       };
     });
-    const xaxis = timeAxis(traces.flatMap((trace) => trace.x));
+    const xaxis = valueAxis(traces.flatMap((trace) => trace.x), state.times);
     return drawing(traces, layoutOf(270, { xaxis, yaxis: { tickformat: ".0%", range: [0, 1.01], tickvals: [0, 0.25, 0.5, 0.75, 0.9, 1] } }));
   }
 
@@ -212,10 +165,14 @@
       marker: { color: colourOf(stage), size: 4, opacity: 0.55, symbol: phaseStyle(MARKS, stage) },
       hovertemplate: `${escaped(stage.name)}<br>%{y:,.4~g} ms at %{x:,.1f} s<extra></extra>`,
     }));
-    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(), yaxis: timeAxis(traces.flatMap((trace) => trace.y)) }));
+    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(seen.map((stage) => stage.scatter[metric][0])), yaxis: valueAxis(traces.flatMap((trace) => trace.y), state.times) }));
   }
 
-  const secondsAxis = () => ({ title: { text: "seconds", standoff: 6 }, rangemode: "tozero" });
+  function secondsAxis(seen) {
+    const most = Math.max(1, ...seen.flat());
+    return { title: { text: "seconds", standoff: 6 }, range: [-0.015 * most, 1.02 * most] };
+  }
+
   const nothing = (metric) => (state.chosen.size ? `The stages chosen have no ${METRICS[metric]}.` : "No stage is chosen.");
 
   function stepTrace(stage, values, dash, unit) {
@@ -231,7 +188,7 @@
     const seen = chosen().filter((stage) => stage.bins);
     if (!seen.length) return missing("No stage is chosen.");
     const traces = seen.map((stage) => stepTrace(stage, stage.bins[key], phaseStyle(DASHES, stage), key === "tokens" ? "tok/s" : "in flight"));
-    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(), yaxis: { rangemode: "tozero" } }));
+    return drawing(traces, layoutOf(250, { xaxis: secondsAxis(seen.map((stage) => stage.bins.at)), yaxis: { rangemode: "tozero" } }));
   }
 
   function flow() {
@@ -242,56 +199,17 @@
       ...scheduled.map((stage) => stepTrace(stage, stage.bins.scheduled, "dot", "scheduled/s")),
       ...seen.map((stage) => stepTrace(stage, stage.bins.completed, "solid", "answered/s")),
     ];
-    return drawing(traces, layoutOf(240, { xaxis: secondsAxis(), yaxis: { rangemode: "tozero" } }));
+    return drawing(traces, layoutOf(240, { xaxis: secondsAxis(seen.map((stage) => stage.bins.at)), yaxis: { rangemode: "tozero" } }));
   }
 
-  // Drawing.
-
-  const CHARTS = { byLoad, achieved, output, outcome, ecdf, scatter, course, flow };
-
-  function draw(element) {
-    const chart = CHARTS[element.dataset.chart](element);
-    if (chart.sentence) {
-      Plotly.purge(element);
-      const note = Object.assign(document.createElement("p"), { className: "empty", textContent: chart.sentence });
-      element.replaceChildren(note);
-      return Promise.resolve();
-    }
-    element.querySelector(".empty")?.remove();
-    return Plotly.react(element, chart.traces, { ...chart.layout, width: Math.floor(element.clientWidth) }, CONFIG);
-  }
-
-  async function drawOnce() {
-    const plots = [...document.querySelectorAll(".plot")];
-    await Promise.all(plots.map(draw));
-    root.dataset.charts = plots.every((plot) => plot.childElementCount) ? "drawn" : "failed";
-  }
-
-  // Plotly ends a drawing later than it returns, and must not be asked for another before.
-  let running = null;
-  let again = false;
-
-  function drawAll() {
-    again = running !== null;
-    running ??= drawOnce().finally(() => {
-      running = null;
-      return again ? drawAll() : undefined;
-    });
-    return running;
-  }
+  const paint = painter({ byLoad, achieved, output, outcome, ecdf, scatter, course, flow });
 
   // The reader's choice.
-
-  const node = (name, properties, ...children) => {
-    const element = Object.assign(document.createElement(name), properties);
-    element.append(...children);
-    return element;
-  };
 
   function choose(indexes) {
     state.chosen = new Set(indexes);
     for (const box of document.querySelectorAll("#selector [name=stage]")) box.checked = state.chosen.has(Number(box.value));
-    drawAll();
+    paint();
   }
 
   function stageBox(stage, index) {
@@ -307,15 +225,6 @@
     const only = node("button", { type: "button", title: "Show only these", textContent: phase || "stages" });
     only.addEventListener("click", () => choose(members.map(([, i]) => i)));
     return node("fieldset", {}, node("legend", {}, only), ...members.map(([stage, i]) => stageBox(stage, i)));
-  }
-
-  function radioSet(key, legend, choices) {
-    const buttons = Object.entries(choices).map(([value, title]) => {
-      const radio = node("input", { type: "radio", name: key, value, checked: value === state[key] });
-      radio.addEventListener("change", () => { state[key] = value; drawAll(); });
-      return node("label", {}, radio, title);
-    });
-    return node("fieldset", {}, node("legend", { textContent: legend }), ...buttons);
   }
 
   function paintSwatches() {
@@ -336,44 +245,17 @@
     }));
   }
 
-  function label() {
-    for (const plot of document.querySelectorAll(".plot")) {
-      plot.setAttribute("role", "img");
-      plot.setAttribute("aria-label", `Chart: ${plot.previousElementSibling.textContent}. Its numbers are in the tables.`);
-    }
-  }
-
   function repaint() {
     paintSwatches();
-    return drawAll();
+    return paint();
   }
 
-  function printing(on) {
-    root.classList.toggle("printing", on);
-    if (on) for (const details of document.querySelectorAll("#percentiles details, #doubts details")) details.open = true;
-    repaint();
-  }
-
-  async function start() {
-    const largest = phases.reduce((best, phase) => {
-      const size = (name) => stages.filter((stage) => stage.phase === name).length;
-      return size(phase) >= size(best) ? phase : best;
-    }, phases[0]);
-    state.chosen = new Set([...stages.keys()].filter((i) => stages[i].phase === largest));
-    document.getElementById("selector").append(...phases.map(phaseSet), radioSet("times", "times", { auto: "auto", linear: "linear", log: "log" }));
-    document.getElementById("metric").append(radioSet("metric", "latency", METRICS));
+  guarded(async () => {
+    state.chosen = new Set(stages.length > CHOSEN_MAX ? [...stages.keys()].filter((i) => stages[i].phase === phases.at(-1)) : stages.keys());
+    const times = radioSet(state, "times", "times", { auto: "auto", linear: "linear", log: "log" }, paint);
+    document.getElementById("selector").append(...phases.map(phaseSet), times);
+    document.getElementById("metric").append(radioSet(state, "metric", "latency", METRICS, paint));
     loadFigures();
-    label();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-    addEventListener("beforeprint", () => printing(true));
-    addEventListener("afterprint", () => printing(false));
-    let wait = 0;
-    addEventListener("resize", () => { clearTimeout(wait); wait = setTimeout(drawAll, 120); });
-    return repaint();
-  }
-
-  start().catch((error) => {
-    root.dataset.charts = "failed";
-    throw error;
+    await start(repaint, "#percentiles details, #doubts details");
   });
 })();

@@ -1,0 +1,87 @@
+"""``withstand audit``: files and folders, ours or anybody's → what may be concluded from them.
+
+A path that cannot be read is a part of the answer, not the end of it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from withstand.app.report import Loader, is_run_folder
+from withstand.audit.across import Work, cross_doubts, work_of_imports, work_of_stages
+from withstand.audit.judge import judge_all, judge_file, unreadable
+from withstand.audit.shape import Audit, FileAudit, Standing
+from withstand.audit.subjects import of_import, of_stage
+from withstand.errors import WithstandError
+from withstand.interop.checks import joint_doubts
+from withstand.interop.read import read_path
+from withstand.interop.shape import Imported
+from withstand.interop.summary import names_of
+from withstand.report.numbers import counted
+from withstand.runs import RunFolder, is_import, open_import
+
+GOOD, FALLEN, NOT_KNOWN = 0, 1, 3
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """One path, judged, and what it did."""
+
+    audit: FileAudit
+    work: Work | None
+
+
+def audit_paths(paths: Sequence[Path]) -> Audit:
+    """Judge each path, then all together."""
+    names = _names(paths)
+    read = [_read(path, name) for path, name in zip(paths, names, strict=True)]
+    files = [one.audit for one in read]
+    said = [doubt for file in files for doubt in file.doubts]
+    return judge_all(files, cross_doubts([one.work for one in read if one.work], said))
+
+
+def exit_code(audit: Audit) -> int:
+    """1: a headline does not stand; 3: a file cannot be read, or nothing can be known; else 0."""
+    if audit.standing is Standing.FALLS:
+        return FALLEN
+    unread = any(file.unreadable for file in audit.files)
+    return NOT_KNOWN if unread or audit.standing is Standing.UNKNOWN else GOOD
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    short = [path.resolve().name for path in paths]
+    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+
+
+def _read(path: Path, name: str) -> _Read:
+    try:
+        return _own(path, name) if is_run_folder(path) else _foreign(path, name)
+    except WithstandError as e:
+        return _Read(unreadable(name, str(e)), None)
+
+
+def _own(path: Path, name: str) -> _Read:
+    folder = RunFolder.open(path)
+    summary = Loader().load(folder).summary
+    form = f"withstand, {counted(len(summary.stages), 'stage')}, with facts"
+    told = (summary.partial,) if summary.partial else ()
+    audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told)
+    dataset = folder.manifest.plan.workload.dataset
+    return _Read(audit, work_of_stages(name, summary.stages, model=summary.model_id, dataset=dataset))
+
+
+def _foreign(path: Path, name: str) -> _Read:
+    imported = open_import(path) if is_import(path) else read_path(path)
+    runs = imported.runs
+    subjects = [of_import(run, run_name) for run, run_name in zip(runs, names_of(runs), strict=True)]
+    left_out = tuple(f"{refused.position}: {refused.reason}" for refused in imported.refused)
+    audit = judge_file(name, _form(imported), subjects, joint_doubts(runs), left_out)
+    return _Read(audit, work_of_imports(name, runs))
+
+
+def _form(imported: Imported) -> str:
+    """``vLLM JSON, 12 runs, aggregates only``."""
+    formats = ", ".join(dict.fromkeys(run.source.format for run in imported.runs))
+    with_facts = sum(run.facts is not None for run in imported.runs)
+    kind = f"{with_facts} with facts" if with_facts else "aggregates only: no interval can be had"
+    return f"{formats}, {counted(len(imported.runs), 'run')}, {kind}"

@@ -1,0 +1,226 @@
+"""From what stands on the command line to the sides of a comparison.
+
+A side is ``[LABEL=]PATH``: a run folder, another tool's file or folder, a folder of run folders (repeats of one run),
+or several paths with commas between them (repeats too). A path that holds several engines gives a side for each.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from withstand.app.report import Loader
+from withstand.compare.courses import Courses
+from withstand.compare.run import ComparedRun, ComparedSide
+from withstand.compare.setting import REQUIRED, Setting
+from withstand.compare.told import foreign_estimates, told_estimates
+from withstand.errors import UsageError
+from withstand.interop.read import read_path
+from withstand.interop.shape import ImportedRun
+from withstand.interop.summary import names_of, stage_of
+from withstand.metrics.summary import StageSummary
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import
+
+_TOOL = "withstand"
+_COMPARED = frozenset({RunState.DONE, RunState.INTERRUPTED, RunState.FAILED})
+_LABEL = re.compile(r"^(?P<label>[^=/\\]{1,60})=(?P<path>.+)$")
+
+
+class _Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, and what it may be called by."""
+
+    run: ComparedRun
+    tool: str
+    engine: str | None
+    path: str
+
+
+def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
+    """Two sides or more, in the order given.
+
+    Raises:
+        WithstandError: a path cannot be read, or there is nothing to compare with.
+    """
+    sides = [side for argument in arguments for side in _sides_of_one(argument, by, single=len(arguments) == 1)]
+    if len(sides) < 2:
+        raise UsageError(_why_one(arguments, sides))
+    return _distinct(sides)
+
+
+def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[ComparedSide]:
+    label, paths = _parsed(argument)
+    found = [f for path in paths for f in _runs_at(path)]
+    name = label or paths[0].resolve().name
+    field = by or ("engine" if len({f.engine for f in found}) > 1 else None)
+    if field is None:
+        return [_side(name, found)]
+    split: dict[str, list[_Found]] = {}
+    for f in found:
+        split.setdefault(_value(f, field) or f"no {field}", []).append(f)
+    if by and set(split) == {f"no {by}"}:
+        raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
+    names = {value: value if single and not label else f"{name}: {value}" for value in split}
+    return [_side(names[value], _without(members, field)) for value, members in split.items()]
+
+
+def _parsed(argument: str) -> tuple[str | None, list[Path]]:
+    """The label, if there is one, and the paths. A path that exists is taken as it stands."""
+    if Path(argument).exists():
+        return None, _repeats_in(Path(argument))
+    labelled = _LABEL.match(argument)
+    label, text = (labelled["label"].strip(), labelled["path"]) if labelled else (None, argument)
+    texts = [text] if Path(text).exists() else [part for part in text.split(",") if part]
+    return label, [path for part in texts for path in _repeats_in(Path(part))]
+
+
+def _repeats_in(path: Path) -> list[Path]:
+    """The run folders of a folder that is none itself."""
+    if not path.is_dir() or RunFolder.is_one(path):
+        return [path]
+    return [child for child in sorted(path.iterdir()) if RunFolder.is_one(child)] or [path]
+
+
+def _runs_at(path: Path) -> list[_Found]:
+    if RunFolder.is_one(path) or not path.exists():
+        return list(_own(RunFolder.open(path)))
+    imported = open_import(path) if is_import(path) else read_path(path)
+    return [_foreign(run, name, path) for name, run in zip(names_of(imported.runs), imported.runs, strict=True)]
+
+
+def _own(folder: RunFolder) -> Iterator[_Found]:
+    """Every stage that was measured; its records are read twice, and not kept."""
+    manifest = folder.manifest
+    for index, entry in manifest.in_order():
+        if entry.stage.warmup or entry.state not in _COMPARED:
+            continue
+        summary = Loader().stage(folder, index).summary
+        if summary.attempted:
+            courses = Courses.of(folder.records(index), summary)
+            run = ComparedRun(
+                source=str(folder.path),
+                setting=_own_setting(manifest, entry, summary),
+                summary=summary,
+                estimates=told_estimates(summary) | courses.estimates(),
+                schedule=courses.schedule(),
+            )
+            yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
+
+
+def _own_setting(manifest: Manifest, entry: StageEntry, summary: StageSummary) -> Setting:
+    workload = entry.stage.workload or manifest.plan.workload
+    load = summary.load
+    asked = {str(key): str(value) for key, value in workload.options.items()}
+    return Setting(
+        rate=load.request_rate,
+        arrivals=load.arrivals,
+        concurrency=load.max_concurrency,
+        burstiness=load.burstiness,
+        num_prompts=load.num_prompts,
+        phase=entry.stage.phase,
+        model=manifest.model,
+        dataset=" ".join([workload.dataset, *([Path(workload.path).name] if workload.path else [])]),
+        input_tokens=_each(summary.total_input_tokens, summary),
+        client=_TOOL,
+        labels={"backend": manifest.plan.target.backend, **asked},
+    )
+
+
+def _each(total: int | None, summary: StageSummary) -> float | None:
+    return round(total / summary.completed, 1) if total and summary.completed else None
+
+
+def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
+    summary = stage_of(run, name)
+    asked = run.conditions
+    estimates = told_estimates(summary) | foreign_estimates(run)
+    schedule = None
+    if run.facts:
+        courses = Courses.of(run.facts.records, summary)
+        schedule = courses.schedule() if run.facts.starts_known else None
+        estimates |= courses.estimates(rates=run.facts.starts_known, gaps=run.facts.gaps_known)
+    arrivals = None if summary.load.arrivals == "unknown" else summary.load.arrivals
+    setting = Setting(
+        rate=asked.request_rate,
+        arrivals=arrivals,
+        concurrency=asked.max_concurrency,
+        burstiness=asked.burstiness,
+        num_prompts=asked.num_prompts,
+        model=asked.model,
+        dataset=asked.dataset,
+        input_tokens=asked.input_tokens or _each(summary.total_input_tokens, summary),
+        output_tokens=asked.output_tokens,
+        client=None if run.source.tool == "unknown" else run.source.tool,
+        labels={k: v for k, v in asked.labels.items() if v != asked.engine},
+    )
+    compared = ComparedRun(
+        source=f"{path} {run.source.position or ''}".strip(),
+        setting=setting,
+        summary=summary,
+        estimates=estimates,
+        schedule=schedule,
+        notes=run.notes,
+        imported=msgspec.structs.replace(run, facts=None),
+    )
+    return _Found(run=compared, tool=run.source.tool, engine=asked.engine, path=str(path))
+
+
+def _value(found: _Found, field: str) -> str | None:
+    imported = found.run.imported
+    if imported and field in imported.conditions.labels:
+        return imported.conditions.labels[field]
+    if field == "engine":
+        return found.engine
+    if field == "position":
+        return imported.source.position if imported else None
+    value = getattr(found.run.setting, field, None)
+    return None if value is None or field == "labels" else str(value)
+
+
+def _fields(found: Sequence[_Found]) -> list[str]:
+    """By which a file could be split: labels of which there are several."""
+    told: dict[str, set[str]] = {}
+    for f in found:
+        labels = {"engine": f.engine or "", **f.run.setting.labels}
+        for name, value in labels.items():
+            told.setdefault(name, set()).add(value)
+    return [name for name, values in told.items() if len(values) > 1] + ["position"] * (len(found) > 1)
+
+
+def _without(found: Iterable[_Found], field: str) -> list[_Found]:
+    """What splits the sides is no condition any more."""
+    return [msgspec.structs.replace(f, run=_freed(f.run, field)) for f in found]
+
+
+def _freed(run: ComparedRun, field: str) -> ComparedRun:
+    setting = run.setting
+    freed = {field: None} if field in REQUIRED else {}
+    labels = {k: v for k, v in setting.labels.items() if k != field}
+    return msgspec.structs.replace(run, setting=msgspec.structs.replace(setting, labels=labels, **freed))
+
+
+def _side(label: str, found: Sequence[_Found]) -> ComparedSide:
+    tools = dict.fromkeys(f.tool for f in found)
+    return ComparedSide(
+        label=label,
+        sources=tuple(dict.fromkeys(f.path for f in found)),
+        tool=", ".join(tools),
+        runs=tuple(f.run for f in found),
+    )
+
+
+def _distinct(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
+    """Labels that are alike get the folder they lie in, or a number."""
+    labels = [side.label for side in sides]
+    longer = [s.label if labels.count(s.label) == 1 else "/".join(Path(s.sources[0]).parts[-2:]) for s in sides]
+    numbered = [label if longer.count(label) == 1 else f"{label} #{i}" for i, label in enumerate(longer, start=1)]
+    return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, numbered, strict=True)]
+
+
+def _why_one(arguments: Sequence[str], sides: Sequence[ComparedSide]) -> str:
+    if not sides or not sides[0].runs:
+        return f"{' '.join(arguments)} holds nothing that was measured."
+    found = [_Found(run=run, tool="", engine=None, path="") for run in sides[0].runs]
+    fields = _fields(found)
+    split = f", or split it by --by {fields[0]}" if fields else ""
+    return f"{arguments[0]} is one side; name another to compare it with{split}."

@@ -1,0 +1,157 @@
+"""The judgement: claims from doubts, a run from its leading claims, a file from its runs, all from the files.
+
+A run leads with a latency (TTFT, else E2EL) and a throughput (tokens, else requests). It falls with a blocking doubt,
+with a tok/s that is none, or when both leads fall; it stands in part when one of them does.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from withstand.audit.reach import OF_ALL_RUNS, TIMES, falls, unknown
+from withstand.audit.shape import Audit, Case, Claim, FileAudit, Finding, Standing, Subject
+from withstand.audit.words import CLAIM_TITLES, listed
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.quantiles import samples_needed
+
+_TELLING = 6
+"""As many values bound a median."""
+assert samples_needed(50) == _TELLING
+_LEADS = ((Claim.TTFT, Claim.E2EL), (Claim.TOKENS, Claim.REQUESTS))
+
+
+def judge(subject: Subject, of_all: tuple[Doubt, ...] = ()) -> Case:
+    """One run; ``of_all`` are doubts that it shares with the others of its file."""
+    doubts = (*subject.doubts, *of_all)
+    findings = tuple(_finding(subject, claim, doubts) for claim in Claim if claim in subject.values)
+    return Case(
+        name=subject.name,
+        standing=_standing_of(findings, blocked=any(doubt.blocking for doubt in subject.doubts)),
+        findings=findings,
+        doubts=subject.doubts,
+    )
+
+
+def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding:
+    value = subject.values[claim]
+    against = [doubt.kind.value for doubt in doubts if claim in falls(doubt, subject)]
+    if against:
+        return Finding(claim, value, Standing.FALLS, tuple(against))
+    unsure = [doubt.kind.value for doubt in doubts if claim in unknown(doubt)]
+    if unsure or _of_too_few(subject, claim):
+        return Finding(claim, value, Standing.UNKNOWN, tuple(unsure))
+    return Finding(claim, value, Standing.STANDS)
+
+
+def _of_too_few(subject: Subject, claim: Claim) -> bool:
+    """A handful of answers has no median, and a p99 of nobody knows how many is nobody's."""
+    if subject.n is None:
+        return claim is Claim.TTFT_P99
+    return claim in TIMES and subject.n < _TELLING
+
+
+def _standing_of(findings: Sequence[Finding], *, blocked: bool) -> Standing:
+    by_claim = {finding.claim: finding.standing for finding in findings}
+    found = [next((by_claim[claim] for claim in lead if claim in by_claim), None) for lead in _LEADS]
+    leads = [standing for standing in found if standing is not None]
+    if blocked or by_claim.get(Claim.TOKENS) is Standing.FALLS:
+        return Standing.FALLS
+    return _together(leads)
+
+
+def _together(parts: Sequence[Standing]) -> Standing:
+    """Of the parts that are known: all fall, some fall, none does."""
+    known = [part for part in parts if part is not Standing.UNKNOWN]
+    if not known:
+        return Standing.UNKNOWN
+    if all(part is Standing.FALLS for part in known):
+        return Standing.FALLS
+    return Standing.STANDS if all(part is Standing.STANDS for part in known) else Standing.PARTLY
+
+
+def judge_file(
+    path: str, form: str, subjects: Iterable[Subject], doubts: tuple[Doubt, ...], left_out: tuple[str, ...] = ()
+) -> FileAudit:
+    """A file from its runs: it falls with one of them, or with what only all of them show."""
+    of_all = tuple(doubt for doubt in doubts if doubt.kind in OF_ALL_RUNS)
+    cases = tuple(judge(subject, of_all) for subject in subjects)
+    standing = _of_cases(cases, doubts)
+    return FileAudit(
+        path=path,
+        form=form,
+        standing=standing,
+        headline=_headline(cases, doubts),
+        cases=cases,
+        doubts=doubts,
+        left_out=left_out,
+    )
+
+
+def _of_cases(cases: Sequence[Case], doubts: Sequence[Doubt]) -> Standing:
+    standings = {case.standing for case in cases}
+    if any(doubt.blocking for doubt in doubts) or Standing.FALLS in standings:
+        return Standing.FALLS
+    return _together([*standings])
+
+
+def unreadable(path: str, why: str) -> FileAudit:
+    """A file without anything to judge."""
+    return FileAudit(
+        path=path, standing=Standing.UNKNOWN, headline="Cannot be read: nothing is known of it.", unreadable=why
+    )
+
+
+def _headline(cases: Sequence[Case], doubts: Sequence[Doubt]) -> str:
+    if len(cases) == 1:
+        return _of_one(cases[0])
+    by_standing = {
+        standing: [case.name for case in cases if case.standing is standing]
+        for standing in (Standing.FALLS, Standing.PARTLY, Standing.UNKNOWN)
+    }
+    ends = (("does not stand", "do not stand"), ("stands in part", "stand in part"), ("cannot be known",) * 2)
+    said = [_part(names, len(cases), end) for (_, names), end in zip(by_standing.items(), ends, strict=True) if names]
+    unsure = [case.name for case in cases if case.standing is Standing.STANDS and _leads_to_nothing(case)]
+    if unsure:
+        said.append(
+            _part(
+                unsure,
+                len(cases),
+                ("has a leading number that cannot be known", "have a leading number that cannot be known"),
+            )
+        )
+    if any(doubt.blocking for doubt in doubts):
+        said.append("what they say together does not hold")
+    if not said:
+        return "What leads here can be quoted." if cases else "Nothing was measured."
+    return f"{said[0][0].upper()}{'; '.join(said)[1:]}."
+
+
+def _of_one(case: Case) -> str:
+    """Of a single run, claim by claim."""
+    ends = (
+        (Standing.FALLS, "does not stand", "do not stand"),
+        (Standing.UNKNOWN, "cannot be known", "cannot be known"),
+        (Standing.STANDS, "can be quoted", "can be quoted"),
+    )
+    said = []
+    for standing, one, several in ends:
+        titles = [CLAIM_TITLES[finding.claim] for finding in case.findings if finding.standing is standing]
+        if titles:
+            said.append(f"{', '.join(titles)} {one if len(titles) == 1 else several}")
+    return f"{'; '.join(said)}." if said else "It tells no number that leads."
+
+
+def _leads_to_nothing(case: Case) -> bool:
+    """One lead stands, and nobody can know the other."""
+    unsure = {finding.claim for finding in case.findings if finding.standing is Standing.UNKNOWN}
+    return any(claim in unsure for lead in _LEADS for claim in lead)
+
+
+def _part(names: Sequence[str], of: int, ends: tuple[str, ...]) -> str:
+    end = ends[0] if len(names) == 1 else ends[1]
+    return f"all {of} runs {end}" if len(names) == of else f"{len(names)} of {of} runs {end} ({listed(names)})"
+
+
+def judge_all(files: Sequence[FileAudit], doubts: tuple[Doubt, ...]) -> Audit:
+    """All files. What they show only together says how far they compare, and takes no file's own numbers away."""
+    standings = [file.standing for file in files]
+    fallen = Standing.FALLS in standings
+    return Audit(standing=Standing.FALLS if fallen else _together(standings), files=tuple(files), doubts=doubts)

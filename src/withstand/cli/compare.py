@@ -1,0 +1,105 @@
+"""``withstand compare``: what was measured against what was measured before, or elsewhere, or by others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from withstand import clock
+from withstand.app.compare import compare_paths, gate
+from withstand.app.prices import prices_of
+from withstand.cli.options import Verb
+from withstand.cli.output import rendered, say, write_result
+from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
+from withstand.compare.decision import decide
+from withstand.compare.shape import Comparison, Decision
+from withstand.files import write_atomically
+from withstand.interop import values
+from withstand.report.comparison import render
+from withstand.report.comparison_text import print_comparison
+from withstand.report.decisions import print_decisions
+
+_FORMS = ("text", "json", "markdown", "csv", "html", "llmd")
+_SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".yaml": "llmd"}
+
+
+def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    """``5%``, ``5 %`` or ``5``."""
+    if value is None:
+        return None
+    number = values.number(value.rstrip("% "))
+    if number is None or number < 0:
+        raise click.BadParameter(f"{value!r} is no percentage, such as 5%.")
+    return number
+
+
+@click.command("compare", cls=Verb)
+@click.argument("sides", metavar="A [B …]", nargs=-1, required=True)
+@click.option("--by", metavar="FIELD", help="Split each file into sides by this field, such as framework.")
+@click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Only this one, with all its statistics.")
+@click.option("--force", is_flag=True, help="Compare although conditions differ; the result is marked.")
+@click.option(
+    "--negligible",
+    callback=_percent,
+    metavar="PERCENT",
+    default=f"{NEGLIGIBLE_PERCENT:g}%",
+    help="Smaller differences are called none; 1% by default.",
+)
+@click.option("--aim", callback=_percent, metavar="PERCENT", help="Tell how long to measure to show such a difference.")
+@click.option("--baseline", metavar="PATH", help="Compare all others with this.")
+@click.option(
+    "--fail-if-slower",
+    callback=_percent,
+    metavar="PERCENT",
+    help="Exit with 1 where a side is shown to be worse by more.",
+)
+@click.option(
+    "--price-per-hour", "prices", metavar="[LABEL=]X", multiple=True, help="What an hour costs: adds who is cheapest."
+)
+@click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
+def verb(
+    sides: tuple[str, ...],
+    baseline: str | None,
+    fail_if_slower: float | None,
+    form: str | None,
+    output: Path | None,
+    **asked: Any,
+) -> int:
+    """Compare measurements at equal conditions: differences, how sure they are, and a verdict.
+
+    A side is a run folder, or a result file or folder of another tool, as LABEL=PATH if it shall have a name. Several
+    paths with commas between them, or a folder of run folders, are repeats of one side. The first side is the baseline.
+    """
+    options = Options(
+        metrics=asked["metrics"],
+        negligible_percent=asked["negligible"],
+        aim_percent=asked["aim"],
+        force=asked["force"],
+    )
+    comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
+    prices = prices_of(asked["prices"], [side.label for side in comparison.sides])
+    _show(comparison, decide(comparison, prices), form or _form_of(output), output)
+    if fail_if_slower is None:
+        return 0
+    verdict = gate(comparison, fail_if_slower)
+    say(f"withstand: {verdict.sentence}")
+    return verdict.exit_code
+
+
+def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, output: Path | None) -> None:
+    if form == "text":
+        text = rendered(lambda console: print_comparison(comparison, console))
+        text += rendered(lambda console: print_decisions(decisions, console))
+    else:
+        text = render(comparison, form, decisions=decisions, now=clock.utc_iso(clock.anchor().wall_ns))
+    if output is None:
+        write_result(text)
+    else:
+        write_atomically(output, text.encode())
+        say(f"Written: {output}")
+
+
+def _form_of(output: Path | None) -> str:
+    return _SUFFIXES.get(output.suffix.lower(), "text") if output else "text"

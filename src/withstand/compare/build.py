@@ -1,0 +1,252 @@
+"""From sides to a ``Comparison``: groups of equal conditions, a row a number, and one correction over all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from withstand.compare.difference import Judge, Pair, corrected, pair_of
+from withstand.compare.estimate import Estimate, of_runs
+from withstand.compare.headline import headline, method_told
+from withstand.compare.match import Matched, match
+from withstand.compare.rows import Asked, ahead, chosen
+from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
+from withstand.compare.setting import other_labels, shared_conditions
+from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
+from withstand.compare.trust import forbidding, is_other_work, other_definition, other_work, touching
+from withstand.interop.checks import joint_doubts
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.summary import StageSummary
+
+NEGLIGIBLE_PERCENT = 1.0
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What the reader asked for."""
+
+    metrics: tuple[str, ...] = ()
+    negligible_percent: float = NEGLIGIBLE_PERCENT
+    aim_percent: float | None = None
+    """What the measurement should be long enough to show."""
+    force: bool = False
+
+
+_VOID = Pair(method=Method.NONE, log_ratio=None)
+"""Of other work: not even how many times faster may be said."""
+
+
+class _Draft(msgspec.Struct, kw_only=True):
+    """A row before the correction over all rows."""
+
+    asked: Asked
+    cells: list[Cell]
+    pairs: list[Pair | None]
+    forbidden: list[str | None]
+    """Per side: why no verdict may be given against the baseline."""
+    chances: list[float | None] = []
+
+
+class _GroupDraft(msgspec.Struct):
+    matched: Matched
+    doubts: tuple[Doubt, ...]
+    rows: list[_Draft]
+
+
+def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Comparison:
+    """Each side against the first.
+
+    Raises:
+        UsageError: nothing can be compared.
+    """
+    options = options or Options()
+    matching = match(sides, force=options.force)
+    drafts = [_group_draft(sides, matched, options) for matched in matching.groups]
+    tests = _correct([row for draft in drafts for row in draft.rows])
+    judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
+    groups = tuple(_group(sides, draft, judge) for draft in drafts)
+    return Comparison(
+        sides=tuple(_side(side) for side in sides),
+        groups=groups,
+        unmatched=matching.unmatched,
+        forced=matching.forced,
+        headline=headline([side.label for side in sides], groups, forced=matching.forced),
+        doubts=_once(doubt for draft in drafts for doubt in draft.doubts),
+        method=method_told(groups, tests, options.negligible_percent),
+    )
+
+
+def _group_draft(sides: Sequence[ComparedSide], matched: Matched, options: Options) -> _GroupDraft:
+    runs = [(side.label, run) for side, member in zip(sides, matched.members, strict=True) for run in member]
+    joint = joint_doubts([run.imported for _, run in runs if run.imported])
+    work = None if any("did not do the same work" in doubt.sentence for doubt in joint) else other_work(runs)
+    doubts = (*joint, work) if work else joint
+    keys = dict.fromkeys(key for _, run in runs for key in run.estimates)
+    return _GroupDraft(
+        matched, doubts, [_draft(asked, matched, sides, doubts) for asked in chosen(keys, options.metrics)]
+    )
+
+
+def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint: Sequence[Doubt]) -> _Draft:
+    found = [[e for run in runs if (e := run.estimates.get(asked.key))] for runs in matched.members]
+    doubts = [_once(d for run in runs for d in touching(run.summary.doubts, asked.metric)) for runs in matched.members]
+    cells = [_cell(estimates, own) for estimates, own in zip(found, doubts, strict=True)]
+    pairs: list[Pair | None] = [None]
+    forbidden: list[str | None] = [None]
+    for place in range(1, len(sides)):
+        shared = touching(joint, asked.metric)
+        against = [*shared, *doubts[0], *doubts[place]]
+        void = is_other_work(against)
+        pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
+        labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
+        forbidden.append(_why_forbidden(asked, labelled, against))
+    return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden)
+
+
+def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:
+    """None where a side has no value."""
+    baseline, side = matched.members[0], matched.members[place]
+    if not found[0] or not found[place]:
+        return None
+    single = len(baseline) == len(side) == 1
+    pair = pair_of(found[0], found[place], one_schedule=single and one_schedule(baseline[0], side[0]))
+    return msgspec.structs.replace(pair, requests=min(run.summary.attempted for run in (*baseline, *side)) or None)
+
+
+def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]], place: int) -> Pair:
+    missing = sides[0 if not found[0] else place].label
+    return Pair(method=Method.NONE, log_ratio=None, lack=f"{missing} does not tell it")
+
+
+def _why_forbidden(asked: Asked, runs: Sequence[tuple[str, ComparedRun]], doubts: Sequence[Doubt]) -> str | None:
+    doubt = forbidding(doubts)
+    if doubt is None:
+        return other_definition(asked.metric, runs)
+    owner = next((label for label, run in runs if doubt in run.summary.doubts), None)
+    return f"{owner}: {doubt.sentence}" if owner else doubt.sentence
+
+
+def _cell(estimates: Sequence[Estimate], doubts: tuple[Doubt, ...]) -> Cell:
+    if not estimates:
+        return Cell(value=None, runs=0, doubts=doubts)
+    one = estimates[0] if len(estimates) == 1 or min(e.value for e in estimates) <= 0 else of_runs(estimates)
+    return Cell(value=one.value, interval=one.interval, n=one.n, runs=len(estimates), doubts=doubts)
+
+
+def _correct(rows: Sequence[_Draft]) -> int:
+    """Fill in the corrected chances; how many tests there are. Two equal values without any spread are no test."""
+    for row in rows:
+        row.chances = [pair.chance if pair else None for pair in row.pairs]
+    tests = [(row, i, c) for row in rows for i, c in enumerate(row.chances) if c is not None and _is_test(row.pairs[i])]
+    for (row, place, _), chance in zip(tests, corrected([c for _, _, c in tests]), strict=True):
+        row.chances[place] = chance
+    return len(tests)
+
+
+def _is_possible(pair: Pair | None) -> bool:
+    """A test, or what a longer run would make one."""
+    return pair is not None and pair.method is not Method.NONE and (pair.chance is None or _is_test(pair))
+
+
+def _is_test(pair: Pair | None) -> bool:
+    return pair is not None and not (pair.error == 0 and pair.log_ratio == 0)
+
+
+def _group(sides: Sequence[ComparedSide], draft: _GroupDraft, judge: Judge) -> Group:
+    matched = draft.matched
+    return Group(
+        label=matched.label,
+        rate=matched.setting.rate,
+        concurrency=matched.setting.concurrency,
+        conditions=shared_conditions([run.setting for runs in matched.members for run in runs]),
+        rows=tuple(_row(row, judge) for row in draft.rows),
+        volumes=tuple(_volume([run.summary for run in runs]) for runs in matched.members),
+        remarks=(*matched.remarks, *(d.sentence for d in draft.doubts), *_labels_told(sides, matched)),
+    )
+
+
+def _volume(summaries: Sequence[StageSummary]) -> Volume:
+    """A sum with an unknown part is unknown."""
+
+    def total(name: str) -> float | None:
+        known = [value for s in summaries if (value := getattr(s, name)) is not None]
+        return sum(known) if known and len(known) == len(summaries) else None
+
+    return Volume(
+        attempted=_whole(total("attempted")),
+        completed=_whole(total("completed")),
+        duration_s=total("duration_s"),
+        input_tokens=_whole(total("total_input_tokens")),
+        output_tokens=_whole(total("total_output_tokens")),
+    )
+
+
+def _whole(count: float | None) -> int | None:
+    return int(count) if count else None
+
+
+def _row(draft: _Draft, judge: Judge) -> Row:
+    asked = draft.asked
+    void = any(pair is _VOID for pair in draft.pairs)
+    values = [None if void else cell.value for cell in draft.cells]
+    fastest, by = ahead(values, lower_is_better=asked.lower_is_better)
+    differences = tuple(_differences(draft, judge))
+    return Row(
+        metric=asked.key,
+        title=asked.title,
+        unit=asked.unit,
+        lower_is_better=asked.lower_is_better,
+        cells=tuple(draft.cells),
+        fastest=fastest,
+        faster_by_percent=by,
+        differences=differences,
+        remark=_remark(draft, differences, judge),
+    )
+
+
+def _differences(draft: _Draft, judge: Judge) -> Iterator[Difference | None]:
+    for pair, chance, why in zip(draft.pairs, draft.chances, draft.forbidden, strict=True):
+        lower = draft.asked.lower_is_better
+        yield judge.difference(pair, chance, lower_is_better=lower, trusted=why is None) if pair else None
+
+
+def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> str | None:
+    said = [why for why in draft.forbidden if why]
+    said += [_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack]
+    for difference in differences:
+        if difference and difference.verdict is Verdict.NO_DIFFERENCE and _is_shown(difference):
+            said.append(f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter.")
+    return " ".join(dict.fromkeys(said)) or None
+
+
+def _is_shown(difference: Difference) -> bool:
+    return difference.chance is not None and difference.chance <= 0.05 and bool(difference.percent)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _labels_told(sides: Sequence[ComparedSide], matched: Matched) -> list[str]:
+    """Labels that differ: often the very thing that is compared."""
+    own = matched.members[0][0].setting
+    told = []
+    for side, runs in zip(sides[1:], matched.members[1:], strict=True):
+        differing: Mapping[str, str] = other_labels(own, runs[0].setting) if runs else {}
+        if differing:
+            told.append(f"Differs with {side.label}: {'; '.join(f'{k} {v}' for k, v in differing.items())}.")
+    return told
+
+
+def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
+    return tuple(dict.fromkeys(doubts))
+
+
+def _side(side: ComparedSide) -> Side:
+    models = {run.setting.model for run in side.runs}
+    return Side(
+        label=side.label,
+        sources=side.sources,
+        tool=side.tool,
+        model=models.pop() if len(models) == 1 else None,
+        facts=all(run.summary.facts for run in side.runs),
+        doubts=_once(d for run in side.runs for d in run.summary.doubts if d.blocking),
+    )

@@ -1,0 +1,99 @@
+"""The comparison in one sentence, and how its verdicts came about in one paragraph."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from withstand.compare.shape import Difference, Group, Method, Row, Verdict
+
+_SHOWN = (Verdict.BETTER, Verdict.WORSE)
+
+
+def headline(labels: Sequence[str], groups: Sequence[Group], *, forced: bool) -> str:
+    """What can be concluded, the largest shown difference first."""
+    found = [
+        (group, row, place, difference)
+        for group in groups
+        for row in group.rows
+        for place, difference in enumerate(row.differences)
+        if difference
+    ]
+    counts = Counter(difference.verdict for _, _, _, difference in found)
+    shown = [item for item in found if item[3].verdict in _SHOWN]
+    prefix = "Forced, conditions differ: " if forced else ""
+    if shown:
+        return f"{prefix}{_largest(labels, shown)} {_counted(counts)}"
+    if counts[Verdict.NO_DIFFERENCE]:
+        return f"{prefix}No difference is shown. {_counted(counts)}"
+    return f"{prefix}Nothing can be concluded. {_why_nothing(found)}".strip()
+
+
+def _largest(labels: Sequence[str], shown: Sequence[tuple[Group, Row, int, Difference]]) -> str:
+    """For each side that differs what it is better and worse in, most of all."""
+    parts = []
+    for place, label in enumerate(labels):
+        for verdict in _SHOWN:
+            found = [item for item in shown if item[2] == place and item[3].verdict is verdict]
+            if found:
+                parts.append(f"{label} is {verdict.value} than {labels[0]}{_most(found)}")
+    return f"{'; '.join(parts)}."
+
+
+def _most(found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
+    group, row, _, difference = max(found, key=lambda item: abs(item[3].percent or 0.0))
+    assert difference.percent is not None
+    interval = difference.interval
+    between = f" ({interval.low:+.1f} to {interval.high:+.1f} %)" if interval and _is_closed(difference) else ""
+    most = ", most in" if len(found) > 1 else " in"
+    return f"{most} {row.title} at {group.label}: {difference.percent:+.1f} %{between}"
+
+
+def _is_closed(difference: Difference) -> bool:
+    interval = difference.interval
+    return interval is not None and interval.low is not None and interval.high is not None
+
+
+def _counted(counts: Counter[Verdict]) -> str:
+    words = (
+        (Verdict.BETTER, "better"),
+        (Verdict.WORSE, "worse"),
+        (Verdict.NO_DIFFERENCE, "without a difference that is shown"),
+        (Verdict.UNKNOWN, "unknown"),
+    )
+    parts = [f"{counts[verdict]} {word}" for verdict, word in words if counts[verdict]]
+    return f"Of {counts.total()} comparisons: {', '.join(parts)}."
+
+
+def _why_nothing(found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
+    if not found:
+        return "The sides have no metric in common."
+    if all(difference.method is Method.NONE for _, _, _, difference in found):
+        return "The files hold aggregates of single runs: how far chance moves their numbers is not known."
+    return "What stands against it is said at each row."
+
+
+_HOW = {
+    Method.REPEATS: (
+        "Runs were repeated: Welch's test on the logarithms over whole runs; values are geometric means of the runs. "
+        "Where one side has a single run, the other side's spread stands for both."
+    ),
+    Method.BLOCKS: (
+        "Single runs with their requests: the spread of a number is taken from the slow waves of its course over time, "
+        "each spanning several times the requests' memory of each other, so that requests which queue behind one "
+        "another do not count as independent (the closed form of a block bootstrap). It tells these two runs apart, "
+        "not what a restart, another hour or another machine does: for that, repeat whole runs."
+    ),
+    Method.NONE: "Aggregates of a single run have no interval, so nothing can be concluded from their difference.",
+}
+
+
+def method_told(groups: Sequence[Group], tests: int, negligible_percent: float) -> str:
+    """For the reader of the tables."""
+    used = {d.method for group in groups for row in group.rows for d in row.differences if d}
+    parts = [text for method, text in _HOW.items() if method in used]
+    if tests:
+        parts.append(
+            f"Intervals are of 95 % each; chances are corrected for {tests} comparisons (Holm). A difference under "
+            f"{negligible_percent:g} % is called none, even where it is shown."
+        )
+    parts.append("Faster by = (slower - faster) / slower, from unrounded values, whatever can be concluded.")
+    return " ".join(parts)

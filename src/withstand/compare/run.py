@@ -1,0 +1,55 @@
+"""One measured run as the comparison sees it, whoever measured it: its setting, its numbers, its doubts."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from withstand.compare.estimate import Estimate
+from withstand.compare.setting import Setting
+from withstand.interop.shape import ImportedRun
+from withstand.metrics.summary import StageSummary
+
+_NEAR_SHARE = 0.9
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """When requests were sent, thinned: enough to recognise the same draw."""
+
+    requests: int
+    offsets_ns: tuple[int, ...]
+    """At even ranks, the first and the last included, from the first."""
+
+
+class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of a run folder, or one run of a foreign file."""
+
+    source: str
+    """Where it is from, for a reader."""
+    setting: Setting
+    summary: StageSummary
+    estimates: Mapping[str, Estimate]
+    """By ``metric.statistic``, and by name for what is one number."""
+    schedule: Schedule | None = None
+    """None where there is none, or it is not known."""
+    notes: Mapping[str, str] = {}
+    """Metric → how this tool's definition departs from ours."""
+    imported: ImportedRun | None = None
+
+
+def one_schedule(one: ComparedRun, other: ComparedRun) -> bool:
+    """Whether both were sent the same number of requests, each within about a request's place of its twin."""
+    a, b = one.schedule, other.schedule
+    if a is None or b is None or a.requests != b.requests or len(a.offsets_ns) < 2:
+        return False
+    gap_ns = max(a.offsets_ns[-1], b.offsets_ns[-1]) / (a.requests - 1)
+    near = sum(abs(x - y) <= gap_ns for x, y in zip(a.offsets_ns, b.offsets_ns, strict=True))
+    return near >= _NEAR_SHARE * len(a.offsets_ns)
+
+
+class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one of the things that are compared."""
+
+    label: str
+    sources: tuple[str, ...]
+    tool: str
+    runs: tuple[ComparedRun, ...]

@@ -1,0 +1,135 @@
+"""The comparison page's charts: figures for the lines that the script draws, and bars that need no script.
+
+A bar is drawn against the largest value of its row, from zero, with its interval as a whisker.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from withstand.compare.shape import Cell, Comparison, Group, Row
+from withstand.report import comparison_words as words
+from withstand.report.comparison_charts import kind_of
+from withstand.report.comparison_words import Listed
+from withstand.report.html_tables import scrollable
+from withstand.report.markup import Markup, joined, tag
+from withstand.report.numbers import decimals_of
+
+_BARS = ("ttft.mean", "tpot.mean", "itl.mean", "e2el.mean", "output_throughput")
+_BARS_MAX = 120
+"""Bars of all panels: with very many sides or loads the rest is in the tables."""
+_LINES = (
+    ("Time to first token", (("ttft.p50", "ttft.p90"), ("ttft.p50", "ttft.p99"), ("ttft.mean", "ttft.p99"))),
+    ("Output throughput", (("output_throughput",),)),
+    ("End-to-end latency", (("e2el.p50", "e2el.p90"), ("e2el.p50", "e2el.p99"), ("e2el.mean", "e2el.p99"))),
+    ("Success rate", (("success_rate",),)),
+    ("Time per output token", (("tpot.p50", "tpot.p90"), ("tpot.p50", "tpot.p99"), ("tpot.mean", "tpot.p99"))),
+    ("Request throughput", (("request_throughput",),)),
+)
+"""Of each the choice of which most is there, earlier ones first."""
+_TITLES = {"rate": "Against offered rate", "concurrency": "Against concurrency"}
+
+
+def lines(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
+    """A block for each way in which load was varied."""
+    known = {metric.metric: metric for metric in metrics}
+    blocks = [_block(kind, comparison.groups, known) for kind in _TITLES]
+    shown = [block for block in blocks if block]
+    return joined(*shown) if shown else tag("p", "Load was not varied: there is no course to draw.", class_="lead")
+
+
+def _block(kind: str, groups: Sequence[Group], known: dict[str, Listed]) -> Markup:
+    own = {id(group) for group in groups if kind_of(group) == kind}
+    there = {key for key, metric in known.items() if sum(id(group) in own for group, _ in metric.pairs) > 1}
+    figures = [*_line_figures(kind, there, known), *_curves(kind, there, known)]
+    if not figures:
+        return Markup()
+    return tag("div", tag("h3", _TITLES[kind]), tag("div", *figures, class_="grid"), class_="group")
+
+
+def _line_figures(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+    for title, choices in _LINES:
+        chosen = max(([key for key in choice if key in there] for choice in choices), key=len)
+        if chosen:
+            first = known[chosen[0]].first
+            styles = " solid, ".join(words_of(key) for key in chosen) + (" dashed" if len(chosen) > 1 else "")
+            told = f" {words.unit(first)}" + (f"; {styles}" if "." in chosen[0] else "")
+            plot = tag("div", class_="plot", data_chart="lines", data_kind=kind, data_metrics=" ".join(chosen))
+            yield tag("figure", tag("figcaption", title, tag("i", told)), plot)
+
+
+def words_of(metric: str) -> str:
+    """``ttft.p50`` → ``p50``."""
+    return metric.partition(".")[2]
+
+
+def _curves(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+    """Latency against throughput: who is further to the right and lower gives more for less."""
+    across = next((key for key in ("output_throughput", "request_throughput") if key in there), None)
+    for name in ("ttft", "e2el", "tpot"):
+        up = next((key for key in (f"{name}.p50", f"{name}.mean") if key in there), None)
+        if across and up:
+            told = f" {words.unit(known[up].first)}, across {known[across].first.title.lower()}"
+            plot = tag("div", class_="plot", data_chart="curve", data_kind=kind, data_metrics=f"{across} {up}")
+            yield tag("figure", tag("figcaption", f"{known[up].first.title} against throughput", tag("i", told)), plot)
+
+
+def loads(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
+    """A panel for each set of conditions: what was measured under it, side by side."""
+    chosen = [key for key in _BARS if any(metric.metric == key for metric in metrics)]
+    chosen = chosen or [metric.metric for metric in metrics[: len(_BARS)]]
+    most = max(1, _BARS_MAX // max(1, len(chosen) * len(comparison.sides)))
+    panels = [_panel(comparison, group, chosen) for group in comparison.groups[:most]]
+    more = len(comparison.groups) - len(panels)
+    note = f"{more:,} more sets of conditions stand in the tables above." if more else ""
+    return joined(tag("div", *panels, class_="grid"), tag("p", note, class_="lead") if note else Markup())
+
+
+def _panel(comparison: Comparison, group: Group, chosen: Sequence[str]) -> Markup:
+    rows = [row for key in chosen for row in group.rows if row.metric == key]
+    work = words.work(group)
+    caption = tag("caption", tag("b", group.label), tag("span", f" {work}", class_="note") if work else Markup())
+    headings = [
+        tag("th", text, scope="col", class_=f"of-{text.lower()}") for text in ("Metric", "Side", "Bar", "Value")
+    ]
+    head = tag("thead", tag("tr", *headings))
+    bodies = [tag("tbody", *_bars(comparison, row)) for row in rows]
+    return scrollable(tag("table", caption, head, *bodies, class_="bars"), group.label)
+
+
+def _bars(comparison: Comparison, row: Row) -> Iterator[Markup]:
+    most = max((end for cell in row.cells for end in _ends(cell)), default=0.0)
+    decimals = decimals_of(cell.value for cell in row.cells)
+    for place, cell in enumerate(row.cells):
+        title = tag(
+            "th",
+            row.title,
+            tag("span", f" {words.unit(row)}", class_="unit"),
+            scope="rowgroup",
+            rowspan=str(len(row.cells)),
+        )
+        name = tag("th", comparison.sides[place].label, scope="row", class_="who")
+        value = tag("td", words.value(row, cell.value, decimals), class_="best" if row.fastest == place else "")
+        yield tag(
+            "tr",
+            title if place == 0 else Markup(),
+            name,
+            tag("td", tag("span", _bar(place, cell, most), class_="track")),
+            value,
+        )
+
+
+def _ends(cell: Cell) -> list[float]:
+    ends = [cell.value, cell.interval.high if cell.interval else None]
+    return [end for end in ends if end is not None]
+
+
+def _bar(place: int, cell: Cell, most: float) -> Markup:
+    if cell.value is None or most <= 0:
+        return Markup()
+    length = tag("i", class_="length", style=f"--c: var(--side-{place % 8}); width: {100 * cell.value / most:.1f}%")
+    ends = cell.interval
+    if ends is None or ends.low is None or ends.high is None:
+        return length
+    left, width = 100 * max(ends.low, 0.0) / most, 100 * (ends.high - max(ends.low, 0.0)) / most
+    return joined(
+        length, tag("i", class_="whisker", style=f"left: {left:.1f}%; width: {width:.1f}%", aria_hidden="true")
+    )

@@ -1,0 +1,210 @@
+"""The words and figures of a comparison: one list of them, so that page, Markdown and terminal say the same.
+
+A value is rounded here and nowhere else; what cannot be known is a dash.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.metrics.doubts import Doubt
+from withstand.metrics.summary import Interval
+from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, number, percent, signed_percent
+from withstand.report.standing import Heard, gathered
+
+FIRST = ("ttft.mean", "tpot.mean", "itl.mean", "output_throughput")
+"""What is shown without being asked for."""
+HEADLINE = (
+    *FIRST,
+    "request_throughput",
+    "e2el.mean",
+    "success_rate",
+    "ttft.p50",
+    "ttft.p90",
+    "ttft.p99",
+    "tpot.p50",
+    "e2el.p50",
+    "e2el.p99",
+)
+"""What a reader looks for, in this order."""
+
+FORCED = "Forced: conditions differ, and the user insisted. What differs may explain every difference below."
+_NAMED_MAX = 3
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One metric over all groups that have it, in the groups' order."""
+
+    metric: str
+    pairs: tuple[tuple[Group, Row], ...]
+
+    @property
+    def first(self) -> Row:
+        """For what all rows share: title, unit, direction."""
+        return self.pairs[0][1]
+
+    @property
+    def decimals(self) -> int:
+        """Enough for the smallest value."""
+        return decimals_of(cell.value for _, row in self.pairs for cell in row.cells)
+
+
+class Notes:
+    """Numbers sentences as they are first referred to; the same sentence keeps its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def refer(self, sentences: Iterable[str]) -> list[int]:
+        """The sentences' numbers, each once, from low to high."""
+        return sorted({self._numbers.setdefault(sentence, len(self._numbers) + 1) for sentence in sentences})
+
+    def listed(self) -> list[tuple[int, str]]:
+        """All of them, in order."""
+        return [(number, sentence) for sentence, number in self._numbers.items()]
+
+
+def title(comparison: Comparison) -> str:
+    """``vllm vs. sgl``; with more sides than one can read, the first and how many others."""
+    first, *others = [side.label for side in comparison.sides]
+    if len(others) > _NAMED_MAX:
+        return f"{first} vs. {counted(len(others), 'other')}"
+    return " vs. ".join([first, *others])
+
+
+def opened(metrics: Sequence[Listed]) -> list[Listed]:
+    """Those that are shown without being asked for, never none."""
+    return [one for one in metrics if one.metric in FIRST] or list(metrics[: len(FIRST)])
+
+
+def listed(comparison: Comparison) -> list[Listed]:
+    """Every metric, those of ``HEADLINE`` first, else as they came."""
+    rows: dict[str, list[tuple[Group, Row]]] = {}
+    for group in comparison.groups:
+        for row in group.rows:
+            rows.setdefault(row.metric, []).append((group, row))
+    order = sorted(rows, key=_rank)
+    return [Listed(metric, tuple(rows[metric])) for metric in order]
+
+
+def _rank(metric: str) -> int:
+    return HEADLINE.index(metric) if metric in HEADLINE else len(HEADLINE)
+
+
+def unit(row: Row) -> str:
+    """As it stands in a heading; a share is told in percent."""
+    return "%" if row.unit == "share" else row.unit
+
+
+def value(row: Row, amount: float | None, decimals: int) -> str:
+    """Without its unit."""
+    return percent(amount).removesuffix(" %") if row.unit == "share" else fixed(amount, decimals)
+
+
+def interval(row: Row, ends: Interval | None, decimals: int) -> str | None:
+    """``41.20 to 48.10``; ``?`` is an end that so few values cannot bound."""
+    if ends is None:
+        return None
+    low, high = ("?" if end is None else value(row, end, decimals) for end in (ends.low, ends.high))
+    return f"{low} to {high}"
+
+
+def difference_interval(difference: Difference) -> str | None:
+    """``+12.0 to +60.1 %``."""
+    ends = difference.interval
+    if ends is None:
+        return None
+    low, high = ("?" if end is None else signed_percent(end).removesuffix(" %") for end in (ends.low, ends.high))
+    return f"{low} to {high} %"
+
+
+def verdict(row: Row, difference: Difference) -> str:
+    """In words that fit the metric: times and rates are faster, all else is better."""
+    if difference.verdict is Verdict.NO_DIFFERENCE:
+        return "no difference shown"
+    if difference.verdict is Verdict.UNKNOWN:
+        return "cannot be concluded"
+    fast = row.unit in {"ms", "s"} or row.unit.endswith("/s")
+    if difference.verdict is Verdict.BETTER:
+        return "faster" if fast else "better"
+    return "slower" if fast else "worse"
+
+
+def fastest(comparison: Comparison, row: Row) -> str:
+    """A side's label."""
+    return UNKNOWN if row.fastest is None else comparison.sides[row.fastest].label
+
+
+def faster_by(row: Row) -> str:
+    """``30.58 %``, with two decimals as such tables have it."""
+    return UNKNOWN if row.faster_by_percent is None else f"{row.faster_by_percent:,.2f} %"
+
+
+def reservations(row: Row) -> list[str]:
+    """Why less can be concluded from a row than stands there."""
+    against = [difference for difference in row.differences if difference is not None]
+    return [sentence for sentence in (row.remark, *map(_shows_from, against), *(d.enough for d in against)) if sentence]
+
+
+def _shows_from(difference: Difference) -> str | None:
+    """Where nothing was shown: what would have been."""
+    least = difference.shows_from_percent
+    if least is None or difference.verdict is not Verdict.NO_DIFFERENCE:
+        return None
+    return f"So much data shows a difference of {number(least)} % in nine cases of ten."
+
+
+def cell_doubts(row: Row, side: int) -> list[str]:
+    """What stands beside one side's value."""
+    return [doubt.sentence for doubt in row.cells[side].doubts]
+
+
+def work(group: Group) -> str:
+    """``2,000 requests``, ``1,015 of 2,000 answered``, and where sides differ ``94 to 100 of 100 answered``."""
+    known = [(v.completed, v.attempted) for v in group.volumes if v.completed is not None and v.attempted is not None]
+    if not known:
+        return ""
+    completed, attempted = (_span([pair[which] for pair in known]) for which in (0, 1))
+    if all(done == asked for done, asked in known):
+        return f"{attempted} {'request' if attempted == '1' else 'requests'}"
+    return f"{completed} of {attempted} answered"
+
+
+def _span(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
+
+
+def doubts(comparison: Comparison) -> tuple[Heard, ...]:
+    """Of the whole, of the sides and of single values: each kind once, the loudest first."""
+    of_cells = list(_doubts_of_cells(comparison))
+    placed = {(doubt.sentence, label) for doubt, label, _ in of_cells}
+    of_sides = [(doubt, side.label) for side in comparison.sides for doubt in side.doubts]
+    elsewhere = [(doubt, label) for doubt, label in of_sides if (doubt.sentence, label) not in placed]
+    where = [(doubt, f"{label} at {group}") for doubt, label, group in of_cells]
+    return gathered([*((doubt, None) for doubt in comparison.doubts), *elsewhere, *where])
+
+
+def _doubts_of_cells(comparison: Comparison) -> Iterator[tuple[Doubt, str, str]]:
+    """Each with the labels of its side and its group."""
+    for group in comparison.groups:
+        for row in group.rows:
+            for side, cell in zip(comparison.sides, row.cells, strict=True):
+                yield from ((doubt, side.label, group.label) for doubt in cell.doubts)
+
+
+def remarks(comparison: Comparison) -> dict[str, list[str]]:
+    """What was remarked on groups, and is no doubt already → the groups' labels."""
+    doubted = {case.sentence for doubt in doubts(comparison) for case in doubt.cases}
+    said: dict[str, list[str]] = {}
+    for group in comparison.groups:
+        for remark in group.remarks:
+            said.setdefault(remark, []).append(group.label)
+    return {remark: labels for remark, labels in said.items() if remark not in doubted}
+
+
+def shared_conditions(groups: Sequence[Group]) -> dict[str, str]:
+    """What is the same in all groups."""
+    first, *others = groups or [Group(label="", rows=())]
+    return {k: v for k, v in first.conditions.items() if all(group.conditions.get(k) == v for group in others)}

@@ -1,0 +1,144 @@
+"""The judgement: which claims a doubt takes, what a run and a file are worth, and what one sentence says of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from withstand.audit.judge import judge, judge_all, judge_file, unreadable
+from withstand.audit.reach import falls, unknown
+from withstand.audit.shape import Case, Claim, Standing, Subject, Value
+from withstand.metrics.doubts import Doubt, DoubtKind
+
+
+def doubt(kind: DoubtKind, *, blocking: bool = False) -> Doubt:
+    return Doubt(kind, f"{kind} is the case.", "Do something.", blocking=blocking)
+
+
+def subject(*doubts: Doubt, n: int | None = 1000, capped: bool = False, name: str = "a") -> Subject:
+    units = dict.fromkeys(Claim, "ms") | {Claim.REQUESTS: "req/s", Claim.TOKENS: "tok/s", Claim.SUCCESS: "%"}
+    values = {claim: Value(10.0, "", unit) for claim, unit in units.items()}
+    return Subject(name=name, n=n, capped=capped, values=values, doubts=doubts)
+
+
+def standings(case: Case) -> dict[Claim, Standing]:
+    return {finding.claim: finding.standing for finding in case.findings}
+
+
+def of(standing: Standing, case: Case) -> set[Claim]:
+    return {claim for claim, found in standings(case).items() if found is standing}
+
+
+def test_without_a_doubt_everything_stands() -> None:
+    case = judge(subject())
+    assert case.standing is Standing.STANDS
+    assert of(Standing.STANDS, case) == set(Claim)
+
+
+def test_missing_requests_take_every_number_of_the_survivors_and_leave_the_share_that_succeeded() -> None:
+    case = judge(subject(doubt(DoubtKind.FEWER_THAN_ASKED, blocking=True)))
+    assert case.standing is Standing.FALLS
+    assert of(Standing.STANDS, case) == {Claim.SUCCESS}
+
+
+def test_a_few_missing_ones_are_the_tail_s() -> None:
+    case = judge(subject(doubt(DoubtKind.FEWER_THAN_ASKED)))
+    assert case.standing is Standing.STANDS
+    assert of(Standing.UNKNOWN, case) == {Claim.TTFT_P99}
+
+
+def test_past_saturation_the_throughput_stands_and_the_waiting_time_does_not() -> None:
+    case = judge(subject(doubt(DoubtKind.RATE_NOT_ACHIEVED)))
+    assert case.standing is Standing.PARTLY
+    assert of(Standing.FALLS, case) == {Claim.TTFT, Claim.TTFT_P99, Claim.E2EL}
+
+
+def test_a_cap_keeps_the_queue_out_of_the_times() -> None:
+    assert judge(subject(doubt(DoubtKind.RATE_NOT_ACHIEVED), capped=True)).standing is Standing.STANDS
+
+
+def test_tokens_that_were_claimed_and_not_counted_leave_the_times_of_arrivals() -> None:
+    case = judge(subject(doubt(DoubtKind.CLAIMED_NOT_COUNTED, blocking=True)))
+    assert case.standing is Standing.FALLS
+    assert of(Standing.FALLS, case) == {Claim.TPOT, Claim.TOKENS}
+
+
+@pytest.mark.parametrize(("tpot_ms", "fallen"), [(0.02, {Claim.TTFT, Claim.TTFT_P99, Claim.TPOT}), (12.0, set())])
+def test_a_hop_that_holds_all_of_an_answer_takes_more_than_one_that_holds_parts(
+    tpot_ms: float, fallen: set[Claim]
+) -> None:
+    whole = subject(doubt(DoubtKind.HOP_BUFFERS))
+    whole.values[Claim.TPOT] = Value(tpot_ms, "p50", "ms")
+    assert of(Standing.FALLS, judge(whole)) == fallen | {Claim.ITL}
+
+
+def test_a_speed_in_the_place_of_a_throughput_is_a_headline_that_falls() -> None:
+    assert judge(subject(doubt(DoubtKind.SPEED_NO_THROUGHPUT))).standing is Standing.FALLS
+
+
+@pytest.mark.parametrize(("n", "known"), [(5, False), (6, True)])
+def test_a_handful_of_answers_has_no_median(n: int, known: bool) -> None:
+    case = judge(subject(n=n))
+    assert (standings(case)[Claim.TTFT] is Standing.STANDS) == known
+    assert standings(case)[Claim.TOKENS] is Standing.STANDS
+
+
+def test_a_p99_of_nobody_knows_how_many() -> None:
+    assert of(Standing.UNKNOWN, judge(subject(n=None))) == {Claim.TTFT_P99}
+
+
+def test_a_blocking_doubt_without_a_line_takes_everything() -> None:
+    assert falls(doubt(DoubtKind.WARMUP_MISSING, blocking=True), subject()) == set(Claim)
+
+
+@pytest.mark.parametrize("kind", list(DoubtKind))
+def test_no_doubt_makes_a_claim_fall_and_unknown_at_once(kind: DoubtKind) -> None:
+    mild = doubt(kind)
+    assert not falls(mild, subject()) & unknown(mild)
+
+
+def test_a_file_falls_with_one_run_and_names_it() -> None:
+    sick = subject(doubt(DoubtKind.REQUESTS_FAILED, blocking=True), name="rate-inf")
+    file = judge_file("f", "form", [subject(), subject(name="b"), sick], ())
+    assert file.standing is Standing.FALLS
+    assert file.headline == "1 of 3 runs does not stand (rate-inf)."
+
+
+def test_a_file_falls_with_what_only_all_of_its_runs_show() -> None:
+    file = judge_file("f", "form", [subject(), subject()], (doubt(DoubtKind.LENGTHS_DIFFER, blocking=True),))
+    assert file.standing is Standing.FALLS
+    assert [case.standing for case in file.cases] == [Standing.STANDS, Standing.STANDS]
+    assert "together does not hold" in file.headline
+
+
+def test_what_all_runs_show_alike_is_true_of_each() -> None:
+    file = judge_file("f", "form", [subject(), subject()], (doubt(DoubtKind.NOT_STREAMED, blocking=True),))
+    assert all(Claim.TTFT in of(Standing.FALLS, case) for case in file.cases)
+
+
+def test_one_run_is_told_claim_by_claim() -> None:
+    file = judge_file("f", "form", [subject(doubt(DoubtKind.RATE_NOT_ACHIEVED))], ())
+    assert file.headline == ("TTFT, TTFT p99, E2EL do not stand; TPOT, ITL, req/s, tok/s, success can be quoted.")
+
+
+def test_of_a_run_that_nobody_can_judge_nothing_is_claimed() -> None:
+    few = subject(doubt(DoubtKind.TOO_SHORT_TO_TELL), n=3)
+    assert judge_file("f", "form", [few], ()).standing is Standing.UNKNOWN
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_one_that_falls() -> None:
+    sick = judge_file("f", "form", [subject(doubt(DoubtKind.IMPOSSIBLE, blocking=True))], ())
+    assert judge_all([unreadable("g", "it is a picture."), sick], ()).standing is Standing.FALLS
+    assert judge_all([unreadable("g", "it is a picture.")], ()).standing is Standing.UNKNOWN
+
+
+def test_what_files_show_together_takes_no_file_s_own_numbers() -> None:
+    good = judge_file("f", "form", [subject()], ())
+    assert judge_all([good, good], (doubt(DoubtKind.LENGTHS_DIFFER, blocking=True),)).standing is Standing.STANDS
+
+
+@given(st.lists(st.builds(doubt, st.sampled_from(DoubtKind), blocking=st.booleans()), max_size=6), st.booleans())
+def test_a_run_with_a_blocking_doubt_never_stands_and_a_doubt_never_helps(doubts: list[Doubt], capped: bool) -> None:
+    case, clean = judge(subject(*doubts, capped=capped)), judge(subject(capped=capped))
+    if any(doubt.blocking for doubt in doubts):
+        assert case.standing is Standing.FALLS
+    assert of(Standing.STANDS, case) <= of(Standing.STANDS, clean)

@@ -1,0 +1,151 @@
+import pytest
+from msgspec.structs import replace
+
+from compared import queue, records_of, run_of, side_of
+from withstand.compare.build import Options, compare
+from withstand.compare.run import ComparedRun
+from withstand.compare.shape import Comparison, Method, Row, Verdict
+from withstand.metrics.doubts import Doubt, DoubtKind
+
+
+def _latencies(name: str, factor: float = 1.0, n: int = 1500) -> list[float]:
+    return [20 * factor * value for value in queue(n, 0.3, name, schedule="one")]
+
+
+def _two(factor: float, *, facts: bool = True) -> Comparison:
+    runs = [run_of(records_of(_latencies(name, by)), facts=facts) for name, by in (("a", 1.0), ("b", factor))]
+    return compare([side_of("A", runs[0]), side_of("B", runs[1])])
+
+
+def _row(comparison: Comparison, metric: str) -> Row:
+    return next(row for row in comparison.groups[0].rows if row.metric == metric)
+
+
+def test_a_slower_server_is_worse_with_an_interval_around_the_truth() -> None:
+    comparison = _two(1.5)
+    row = _row(comparison, "ttft.mean")
+    difference = row.differences[1]
+    assert difference is not None
+    assert difference.verdict is Verdict.WORSE
+    assert difference.interval is not None
+    assert difference.interval.low is not None
+    assert difference.interval.high is not None
+    assert difference.interval.low < 50 < difference.interval.high
+    assert difference.method is Method.BLOCKS
+    assert row.fastest == 0
+    assert row.faster_by_percent == pytest.approx(100 / 3, rel=0.2)
+    assert comparison.headline.startswith("B is worse than A")
+
+
+def test_the_same_server_is_not_told_apart() -> None:
+    comparison = _two(1.0)
+    verdicts = {d.verdict for row in comparison.groups[0].rows for d in row.differences if d}
+    assert verdicts <= {Verdict.NO_DIFFERENCE, Verdict.UNKNOWN}
+    assert comparison.headline.startswith("No difference is shown")
+
+
+def test_identical_runs_have_no_difference() -> None:
+    run = run_of(records_of(_latencies("a")))
+    comparison = compare([side_of("A", run), side_of("B", run)])
+    row = _row(comparison, "ttft.mean")
+    assert row.fastest is None
+    assert row.differences[1] is not None
+    assert row.differences[1].verdict is Verdict.NO_DIFFERENCE
+
+
+def test_aggregates_have_no_verdict_however_large_the_difference() -> None:
+    comparison = _two(3.0, facts=False)
+    verdicts = {d.verdict for row in comparison.groups[0].rows for d in row.differences if d}
+    assert verdicts == {Verdict.UNKNOWN}
+    assert comparison.headline.startswith("Nothing can be concluded")
+    row = _row(comparison, "ttft.mean")
+    assert row.remark is not None
+    assert "aggregates only" in row.remark.casefold()
+
+
+def test_repeated_aggregates_have_one() -> None:
+    sides = [
+        side_of(name, *(run_of(records_of(_latencies(f"{name}{i}", by)), facts=False) for i in range(4)))
+        for name, by in (("A", 1.0), ("B", 2.0))
+    ]
+    difference = _row(compare(sides), "ttft.mean").differences[1]
+    assert difference is not None
+    assert (difference.verdict, difference.method) == (Verdict.WORSE, Method.REPEATS)
+
+
+def _with_doubt(run: ComparedRun, kind: DoubtKind, *, blocking: bool = False) -> ComparedRun:
+    doubt = Doubt(kind, "Something is wrong.", "Mend it.", blocking)
+    return replace(run, summary=replace(run.summary, doubts=(doubt,)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocking", "ttft", "tpot"),
+    [
+        (DoubtKind.RATE_NOT_ACHIEVED, False, Verdict.UNKNOWN, Verdict.WORSE),
+        (DoubtKind.REQUESTS_FAILED, False, Verdict.WORSE, Verdict.WORSE),
+        (DoubtKind.REQUESTS_FAILED, True, Verdict.UNKNOWN, Verdict.UNKNOWN),
+        (DoubtKind.SHARED_READS, False, Verdict.WORSE, Verdict.WORSE),
+    ],
+)
+def test_a_doubt_forbids_what_it_is_about(kind: DoubtKind, blocking: bool, ttft: Verdict, tpot: Verdict) -> None:
+    fast, slow = (run_of(records_of(_latencies("a", by))) for by in (1.0, 2.0))
+    estimates = dict(slow.estimates) | {"tpot.mean": replace(slow.estimates["ttft.mean"])}
+    fast = replace(fast, estimates=dict(fast.estimates) | {"tpot.mean": fast.estimates["ttft.mean"]})
+    slow = _with_doubt(replace(slow, estimates=estimates), kind, blocking=blocking)
+    comparison = compare([side_of("A", fast), side_of("B", slow)])
+    for metric, expected in (("ttft.mean", ttft), ("tpot.mean", tpot)):
+        difference = _row(comparison, metric).differences[1]
+        assert difference is not None
+        assert difference.verdict is expected
+    if ttft is Verdict.UNKNOWN:
+        assert "B: Something is wrong." in (_row(comparison, "ttft.mean").remark or "")
+
+
+def test_answers_of_other_length_are_other_work() -> None:
+    runs = [run_of(records_of(_latencies("a"), tokens=tokens)) for tokens in (4, 8)]
+    comparison = compare([side_of("A", runs[0]), side_of("B", runs[1])])
+    for metric, expected in (("e2el.mean", Verdict.UNKNOWN), ("output_throughput", Verdict.UNKNOWN)):
+        difference = _row(comparison, metric).differences[1]
+        assert difference is not None
+        assert difference.verdict is expected
+        assert difference.percent is None
+        assert _row(comparison, metric).faster_by_percent is None
+    ttft = _row(comparison, "ttft.mean").differences[1]
+    assert ttft is not None
+    assert ttft.verdict is Verdict.NO_DIFFERENCE
+    assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)
+
+
+def test_tools_that_mean_other_things_by_a_name_are_not_compared_by_it() -> None:
+    one, other = (run_of(records_of(_latencies(name))) for name in "ab")
+    noted = replace(other, notes={"e2el": "ends with the stream's last line."})
+    row = _row(compare([side_of("A", one), side_of("B", noted)]), "e2el.mean")
+    assert row.remark is not None
+    assert "not defined alike" in row.remark
+    assert row.differences[1] is not None
+    assert row.differences[1].verdict is Verdict.UNKNOWN
+
+
+def test_a_side_that_lacks_a_metric_has_no_value_there() -> None:
+    one, other = (run_of(records_of(_latencies(name))) for name in "ab")
+    less = replace(other, estimates={k: v for k, v in other.estimates.items() if k != "ttft.p99"})
+    row = _row(compare([side_of("A", one), side_of("B", less)]), "ttft.p99")
+    assert row.cells[1].value is None
+    assert row.fastest is None
+    assert "B does not tell it" in (row.remark or "")
+
+
+def test_chosen_metrics_come_with_all_their_statistics_and_alone() -> None:
+    run = run_of(records_of(_latencies("a")))
+    comparison = compare([side_of("A", run), side_of("B", run)], Options(metrics=("tpot",)))
+    metrics = {row.metric for row in comparison.groups[0].rows}
+    assert {"tpot.mean", "tpot.p50", "tpot.p99"} <= metrics
+    assert all(metric.startswith("tpot.") for metric in metrics)
+
+
+def test_three_sides_are_each_compared_with_the_first() -> None:
+    runs = [run_of(records_of(_latencies("a", by))) for by in (1.0, 1.5, 0.6)]
+    row = _row(compare([side_of(name, run) for name, run in zip("ABC", runs, strict=True)]), "ttft.mean")
+    assert row.differences[0] is None
+    assert [d.verdict for d in row.differences if d] == [Verdict.WORSE, Verdict.BETTER]
+    assert row.fastest == 2

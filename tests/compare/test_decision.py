@@ -1,0 +1,134 @@
+"""The table of decisions: who wins what, and that a number that is only larger wins nothing."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from withstand.compare.decision import decide
+from withstand.compare.shape import Cell, Comparison, Decision, Difference, Group, Method, Row, Side, Verdict
+from withstand.metrics.summary import Interval
+
+LABELS = ("a", "b", "c")
+
+
+def row(
+    metric: str,
+    values: Sequence[float | None],
+    verdicts: Sequence[Verdict],
+    intervals: Sequence[Interval | None] | None = None,
+    remark: str | None = None,
+) -> Row:
+    lower = not metric.startswith(("output", "request", "success"))
+    known = [value for value in values if value is not None]
+    best = (min if lower else max)(known) if len(known) == len(values) and len(set(known)) > 1 else None
+    differences = [Difference(percent=None, method=Method.BLOCKS, verdict=verdict) for verdict in verdicts]
+    spans = intervals or [None] * len(values)
+    return Row(
+        metric=metric,
+        title=metric,
+        unit="share" if metric == "success_rate" else "ms" if lower else "tok/s",
+        lower_is_better=lower,
+        cells=tuple(Cell(value=value, interval=span) for value, span in zip(values, spans, strict=True)),
+        fastest=None if best is None else list(values).index(best),
+        faster_by_percent=None if best is None else 100 * (max(known) - min(known)) / max(known),
+        differences=(None, *differences),
+        remark=remark,
+    )
+
+
+def comparison(*groups: tuple[str, Sequence[Row]], forced: bool = False) -> Comparison:
+    count = len(groups[0][1][0].cells)
+    return Comparison(
+        sides=tuple(Side(label=label, sources=(label,), tool="t", facts=True) for label in LABELS[:count]),
+        groups=tuple(Group(label=label, rows=tuple(rows)) for label, rows in groups),
+        headline="",
+        method="",
+        forced=forced,
+    )
+
+
+def only(told: Comparison, prices: dict[str, float] | None = None) -> Decision:
+    (decision,) = decide(told, prices)
+    return decision
+
+
+def test_a_side_that_is_shown_to_be_better_wins() -> None:
+    decision = only(comparison(("5 req/s", [row("ttft.p50", [50.0, 40.0], [Verdict.BETTER])])))
+    assert (decision.wins_for, decision.winner) == ("lowest TTFT", "b")
+    assert "a 50 ms, b 40 ms" in decision.evidence
+
+
+def test_the_baseline_wins_when_all_others_are_shown_to_be_worse() -> None:
+    rows = [row("output_throughput", [200.0, 100.0, 90.0], [Verdict.WORSE, Verdict.WORSE])]
+    assert only(comparison(("inf", rows))).winner == "a"
+    rows = [row("output_throughput", [200.0, 100.0, 199.0], [Verdict.WORSE, Verdict.NO_DIFFERENCE])]
+    assert only(comparison(("inf", rows))).winner is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NO_DIFFERENCE, Verdict.UNKNOWN])
+def test_a_number_that_is_only_smaller_wins_nothing(verdict: Verdict) -> None:
+    decision = only(comparison(("5 req/s", [row("ttft.p50", [50.0, 40.0], [verdict], remark="Single runs.")])))
+    assert decision.winner is None
+    assert "b has the better number at 1 of 1 loads, not shown to be more" in decision.evidence
+    assert decision.doubt == "Single runs."
+
+
+def test_two_that_beat_the_baseline_are_told_apart_by_their_intervals() -> None:
+    better = [Verdict.BETTER, Verdict.BETTER]
+    apart = [Interval(98, 102), Interval(49, 51), Interval(39, 41)]
+    touching = [Interval(98, 102), Interval(40, 60), Interval(30, 50)]
+    assert only(comparison(("x", [row("ttft.p50", [100, 50, 40], better, apart)]))).winner == "c"
+    assert only(comparison(("x", [row("ttft.p50", [100, 50, 40], better, touching)]))).winner is None
+
+
+def test_whoever_wins_at_one_load_and_loses_at_another_does_not_win() -> None:
+    low = ("1 req/s", [row("ttft.p50", [50.0, 40.0], [Verdict.BETTER])])
+    high = ("9 req/s", [row("ttft.p50", [50.0, 80.0], [Verdict.WORSE])])
+    decision = only(comparison(low, high))
+    assert decision.winner is None
+    assert "a is ahead: ttft.p50 at 9 req/s" in decision.evidence
+    assert "b is ahead: ttft.p50 at 1 req/s" in decision.evidence
+
+
+def test_every_purpose_that_is_told_has_its_line() -> None:
+    names = ("ttft.p50", "output_throughput", "ttft.p99", "success_rate")
+    rows = [row(name, [1.0, 0.5], [Verdict.UNKNOWN]) for name in names]
+    told = decide(comparison(("x", rows)))
+    assert [decision.wins_for for decision in told] == ["lowest TTFT", "throughput", "tail", "success"]
+    assert "a 100 %, b 50 %" in told[-1].evidence
+
+
+def test_a_forced_comparison_says_so_at_each_line() -> None:
+    rows = [row("ttft.p50", [50.0, 40.0], [Verdict.BETTER])]
+    assert "forced" in (only(comparison(("x", rows), forced=True)).doubt or "")
+
+
+def cost_of(told: Comparison, **prices: float) -> Decision:
+    return next(decision for decision in decide(told, prices) if decision.wins_for == "cost")
+
+
+def test_the_cheapest_is_the_one_whose_interval_lies_below() -> None:
+    sure = [Interval(990, 1010), Interval(1980, 2020)]
+    rows = [row("output_throughput", [1000.0, 2000.0], [Verdict.BETTER], sure)]
+    decision = cost_of(comparison(("inf", rows)), a=3.6, b=3.6)
+    assert decision.winner == "b"
+    assert "b 0.5 (0.495 to 0.505) at inf, a 1 (0.99 to 1.01) at inf" in decision.evidence
+
+
+def test_a_price_can_turn_the_order() -> None:
+    sure = [Interval(990, 1010), Interval(1980, 2020)]
+    rows = [row("output_throughput", [1000.0, 2000.0], [Verdict.BETTER], sure)]
+    assert cost_of(comparison(("inf", rows)), a=3.6, b=36.0).winner == "a"
+
+
+def test_aggregates_of_single_runs_decide_no_price() -> None:
+    rows = [row("output_throughput", [1000.0, 2000.0], [Verdict.UNKNOWN])]
+    decision = cost_of(comparison(("inf", rows)), a=3.6, b=3.6)
+    assert decision.winner is None
+    assert "chance" in (decision.doubt or "")
+
+
+def test_each_side_is_priced_at_its_own_best_load() -> None:
+    low = ("1 req/s", [row("output_throughput", [100.0, 100.0], [Verdict.NO_DIFFERENCE])])
+    high = ("9 req/s", [row("output_throughput", [900.0, 50.0], [Verdict.WORSE])])
+    assert "a 1.11 at 9 req/s, b 10 at 1 req/s" in cost_of(comparison(low, high), a=3.6, b=3.6).evidence

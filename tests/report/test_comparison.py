@@ -1,0 +1,216 @@
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, row_of
+from shared import shared
+from withstand.compare.shape import Comparison
+from withstand.report.comparison import EXPORTERS, render
+from withstand.report.comparison_words import faster_by, value
+from withstand.report.numbers import decimals_of, fixed, signed_percent
+
+
+def rendered(form: str, comparison: Comparison | None = None) -> str:
+    return render(comparison or comparison_of(), form, decisions=DECISIONS, now=NOW)
+
+
+@pytest.mark.parametrize("form", EXPORTERS)
+def test_every_form_takes_every_comparison(form: str) -> None:
+    for comparison in (comparison_of(), comparison_of(["a"] * 3, facts=False), evil_comparison()):
+        text = render(comparison, form, decisions=EVIL_DECISIONS, now=NOW)
+        assert text.endswith("\n")
+    empty = msgspec.structs.replace(comparison_of(), groups=(), unmatched=())
+    assert isinstance(render(empty, form, now=NOW), str)
+
+
+def test_faster_by_is_what_the_published_tables_show() -> None:
+    expected = json.loads(shared("seeds/seed000_expected.json").read_text("utf-8"))
+    rows = [row for table in expected["summary"] for row in table["rows"]]
+    for row in rows:
+        values = [row["vllm_ms"], row["sgl_ms"]]
+        made = row_of(("ttft.mean", "Mean TTFT", "ms", True), values, facts=False)
+        assert faster_by(made).replace(" ", "") == row["display"]["Faster by (%)"]
+        assert ("vllm", "sgl")[made.fastest or 0] == row["display"]["Fastest"]
+        shown = [value(made, amount, 2).replace(",", "") for amount in values]
+        assert shown == [row["display"]["vllm (ms)"], row["display"]["sgl (ms)"]]
+    assert len(rows) == 18
+
+
+def test_csv_has_a_row_for_each_metric_condition_and_side() -> None:
+    comparison = comparison_of()
+    rows = list(csv.DictReader(io.StringIO(rendered("csv", comparison))))
+    assert len(rows) == sum(len(row.cells) for group in comparison.groups for row in group.rows)
+    first, second = rows[:2]
+    assert (first["side"], first["baseline"], first["verdict"]) == ("old", "yes", "")
+    assert (second["side"], second["metric"], second["verdict"]) == ("new", "ttft.mean", "better")
+    assert float(second["difference_percent"]) == pytest.approx(21)
+    assert second["request_rate_rps"] == "1"
+
+
+def test_csv_holds_no_formula_of_a_stranger() -> None:
+    comparison = comparison_of(["=cmd|' /C calc'!A0", "+1"])
+    rows = list(csv.DictReader(io.StringIO(rendered("csv", comparison))))
+    assert {row["side"][0] for row in rows} == {"'"}
+
+
+def test_json_is_the_comparison_itself() -> None:
+    document = json.loads(rendered("json"))
+    assert (document["schema"], document["kind"], document["created_utc"]) == (1, "comparison", NOW)
+    assert document["groups"][0]["rows"][0]["differences"][1]["verdict"] == "better"
+    assert document["decisions"][1]["winner"] is None
+    assert msgspec.convert({k: document[k] for k in Comparison.__struct_fields__}, Comparison) == comparison_of()
+
+
+def test_json_has_no_number_that_json_has_not() -> None:
+    comparison = comparison_of()
+    row = row_of(("ttft.mean", "Mean TTFT", "ms", True), [float("inf"), float("nan")])
+    group = msgspec.structs.replace(comparison.groups[0], rows=(row,))
+    text = rendered("json", msgspec.structs.replace(comparison, groups=(group,)))
+    assert json.loads(text, parse_constant=pytest.fail)
+
+
+def test_markdown_reads_from_the_headline_down() -> None:
+    text = rendered("markdown")
+    assert text.startswith("### old vs. new\n\n**The new one is slower to the first token.**")
+    assert text.count("<details>") == text.count("</details>")
+    assert "| Mean TTFT, ms | old (baseline) | new | Fastest | Faster by (%) | new against old |" in text
+    assert "old | 17.36 % | **faster** +21.0 % (+17.0 to +26.0 %) |" in text
+    assert text.index("3 of 100 requests failed.") < text.index("| Mean TTFT")
+    assert "Not compared: new, 20 req/s: the other side has no such rate." in text
+    assert "[!WARNING]" not in text
+    assert "[!WARNING]" in rendered("markdown", comparison_of(forced=True))
+
+
+def test_every_table_of_the_markdown_is_rectangular() -> None:
+    for comparison in (comparison_of(("a", "b", "c")), evil_comparison()):
+        text = render(comparison, "markdown", decisions=EVIL_DECISIONS, now=NOW)
+        for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1, table
+
+
+def test_markdown_has_no_markup_of_a_stranger() -> None:
+    text = render(evil_comparison(), "markdown", decisions=EVIL_DECISIONS, now=NOW)
+    assert re.search(r"(?<!\\)<(?!/?(details|summary|sup|sub)>)", text) is None
+
+
+# The llm-d Benchmark Report 0.2, as far as these reports go: fields by their parents, what each must have, its units.
+ALLOWED: dict[str, set[str]] = {
+    "": {"version", "run", "scenario", "results"},
+    "run": {"uid", "eid", "cid", "pid", "time", "user", "description", "keywords"},
+    "run.time": {"start", "end", "duration"},
+    "scenario": {"stack", "load"},
+    "scenario.load": {"metadata", "standardized", "native"},
+    "scenario.load.metadata": {"schema_version", "cfg_id", "description"},
+    "scenario.load.native": {"args", "envars", "config"},
+    "scenario.load.standardized": {
+        *("tool", "tool_version", "parallelism", "source", "stage", "input_seq_len", "output_seq_len"),
+        *("prefix", "multi_turn", "rate_qps", "concurrency"),
+    },
+    "results": {"request_performance", "session_performance", "observability", "profiling", "component_health"},
+    "results.request_performance": {"aggregate", "time_series"},
+    "results.request_performance.aggregate": {"requests", "latency", "throughput"},
+    "results.request_performance.aggregate.requests": {
+        *("total", "failures", "incomplete", "input_length", "output_length"),
+    },
+}
+REQUIRED = {
+    "": {"version", "run", "results"},
+    "run": {"uid"},
+    "scenario.load": {"metadata", "standardized", "native"},
+    "scenario.load.standardized": {"tool", "tool_version", "source", "input_seq_len"},
+    "results.request_performance.aggregate.requests": {"total"},
+}
+UNITS = {
+    "time_to_first_token": {"ms", "s"},
+    "normalized_time_per_output_token": {"ms/token", "s/token"},
+    "time_per_output_token": {"ms/token", "s/token"},
+    "inter_token_latency": {"ms/token", "s/token"},
+    "request_latency": {"ms", "s"},
+    "input_token_rate": {"tokens/s"},
+    "output_token_rate": {"tokens/s"},
+    "total_token_rate": {"tokens/s"},
+    "request_rate": {"queries/s"},
+}
+STATISTICS = {
+    *("units", "mean", "mode", "stddev", "min", "p0p1", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"),
+    *("p99p9", "max"),
+}
+
+
+def reports(text: str) -> list[dict[str, Any]]:
+    """The documents of the stream; each is one line of JSON."""
+    return [json.loads(part) for part in text.split("---\n")[1:]]
+
+
+def at(report: Any, path: str) -> Any:
+    for name in path.split(".") if path else ():
+        report = (report or {}).get(name)
+    return report
+
+
+def check(report: dict[str, Any]) -> None:
+    assert report["version"] == "0.2"
+    for path, allowed in ALLOWED.items():
+        given = set(at(report, path) or {})
+        assert given <= allowed, path
+        assert not given or REQUIRED.get(path, set()) <= given, path
+    for section in ("latency", "throughput"):
+        for name, statistics in at(report, f"results.request_performance.aggregate.{section}").items():
+            assert statistics["units"] in UNITS[name]
+            assert {"units", "mean"} <= set(statistics) <= STATISTICS
+            assert all(isinstance(number, float | int) for key, number in statistics.items() if key != "units")
+    for component in report["scenario"]["stack"]:
+        assert {"label", "cfg_id"} <= set(component["metadata"])
+        assert {"kind", "tool", "tool_version"} <= set(component["standardized"])
+
+
+def test_llmd_reports_keep_to_the_format() -> None:
+    found = reports(rendered("llmd"))
+    assert len(found) == 14
+    assert len({report["run"]["uid"] for report in found}) == 14
+    assert len({report["run"]["eid"] for report in found}) == 1
+    for report in found:
+        check(report)
+    second = at(found[1], "results.request_performance.aggregate")
+    assert second["requests"] == {"total": 100, "incomplete": 3}
+    assert second["latency"]["time_to_first_token"]["units"] == "ms"
+    assert second["latency"]["time_to_first_token"]["mean"] == pytest.approx(12.5 * 1.21)
+    assert at(found[1], "scenario.load.standardized.rate_qps") == 1
+
+
+def test_llmd_reports_leave_out_what_is_not_known() -> None:
+    comparison = comparison_of()
+    groups = tuple(msgspec.structs.replace(group, volumes=()) for group in comparison.groups)
+    for report in reports(rendered("llmd", msgspec.structs.replace(comparison, groups=groups))):
+        check(report)
+        assert "load" not in report["scenario"]
+        assert "requests" not in at(report, "results.request_performance.aggregate")
+        assert "time" not in report["run"]
+
+
+def test_llmd_reports_carry_doubts_as_keywords() -> None:
+    for report in reports(render(evil_comparison(), "llmd", now=NOW)):
+        assert report["run"]["keywords"] == [EVIL, EVIL, "doubt:impossible"]
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
+def test_the_points_of_a_column_stand_below_each_other(values: list[float]) -> None:
+    decimals = decimals_of(values)
+    assert len({len(fixed(amount, decimals).partition(".")[2]) for amount in values}) == 1
+
+
+def test_a_sign_is_always_there() -> None:
+    assert [signed_percent(p) for p in (12.34, -12.34, 0.0, 5034.2, None)] == [
+        "+12.3 %",
+        "\N{MINUS SIGN}12.3 %",
+        "+0.0 %",
+        "+5,034 %",
+        "\N{EN DASH}",
+    ]

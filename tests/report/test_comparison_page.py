@@ -1,0 +1,141 @@
+import json
+import re
+
+import msgspec
+import pytest
+
+from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, group_of
+from pages import parsed
+from withstand.compare.shape import Comparison, Row
+from withstand.report.comparison import render
+
+DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
+TEXT = re.compile(r"<[^>]+>")
+
+
+def page_of(comparison: Comparison) -> str:
+    return render(comparison, "html", decisions=DECISIONS, now=NOW)
+
+
+def data_of(page: str) -> dict[str, object]:
+    found = DATA.search(page)
+    assert found
+    document: dict[str, object] = json.loads(found[1])
+    return document
+
+
+def text_of(page: str) -> str:
+    return TEXT.sub(" ", page)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return page_of(comparison_of())
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(page: str) -> None:
+    tags = parsed(page)
+    assert not tags.open
+    assert not [value for name, value in tags.attributes if name in {"src", "href"} and not str(value).startswith("#")]
+    assert not {"link", "img", "iframe"} & set(tags.seen)
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 1_500_000
+
+
+def test_the_headline_and_the_doubts_come_first(page: str) -> None:
+    sections = ("masthead", "doubts", "decisions", "glance", "metrics", "lines", "loads", "conditions", "method")
+    places = [page.index(f'id="{name}"') for name in sections[1:]]
+    assert places == sorted(places)
+    assert page.index("The new one is slower to the first token.") < places[0]
+    assert "3 of 100 requests failed." in page
+
+
+def test_every_number_of_the_tables_is_there_without_a_script(page: str) -> None:
+    without = text_of(page[: page.index('<script type="application/json"')])
+    for said in ("Fastest", "Faster by", "17.36 %", "no difference shown", "cannot be concluded", "+17.0 to +26.0 %"):
+        assert said in without
+
+
+def test_what_was_done_is_told_once(page: str) -> None:
+    assert "97 to 100 of 100 answered" in page
+
+
+def test_what_could_not_be_compared_is_said(page: str) -> None:
+    assert "1 measurement without an equal on the other side." in page
+    assert "20 req/s: the other side has no such rate." in text_of(page)
+
+
+def test_a_forced_comparison_says_so(page: str) -> None:
+    forced = page_of(comparison_of(forced=True))
+    assert "Forced: conditions differ" in forced
+    assert "Forced: conditions differ" not in page
+
+
+def test_decisions_may_conclude_nothing(page: str) -> None:
+    assert "lowest TTFT" in page
+    assert "nothing can be concluded" in page
+    assert 'id="decisions"' not in render(comparison_of(), "html", now=NOW)
+
+
+def test_all_that_a_table_needs_for_a_screen_reader_is_there(page: str) -> None:
+    head, tables = page.split("</style>", 1)
+    assert '<html lang="en">' in head
+    body = tables[: tables.index('<script type="application/json"')]
+    assert body.count("<th") - body.count("<thead") == body.count(' scope="')
+    assert body.count('role="region"') == body.count("<table")
+    assert body.index('class="skip"') < body.index("<main>")
+
+
+def test_each_way_of_varying_load_has_its_charts(page: str) -> None:
+    assert "Against offered rate" in page
+    assert "Against concurrency" in page
+    assert 'data-kind="rate" data-metrics="ttft.p50 ttft.p99"' in page
+    assert 'data-kind="concurrency" data-metrics="success_rate"' in page
+    groups = data_of(page)["groups"]
+    assert isinstance(groups, list)
+    assert [group["at"] for group in groups] == [1, 5, 10, None, 1, 4, 16]
+
+
+def test_one_set_of_conditions_has_no_course() -> None:
+    comparison = comparison_of()
+    single = msgspec.structs.replace(comparison, groups=comparison.groups[:1])
+    assert "there is no course to draw" in page_of(single)
+
+
+def test_an_empty_comparison_has_a_page() -> None:
+    empty = msgspec.structs.replace(comparison_of(), groups=(), unmatched=())
+    assert "There is nothing to compare." in page_of(empty)
+
+
+def test_more_sides_than_colours_have_a_page() -> None:
+    page = page_of(comparison_of([f"side {i}" for i in range(11)]))
+    assert "side 0 vs. 10 others" in page
+    assert "side 10 against side 0" in page
+
+
+def test_foreign_text_is_never_markup(page: str) -> None:
+    spoilt = parsed(render(evil_comparison(), "html", decisions=EVIL_DECISIONS, now=NOW))
+    assert not spoilt.open
+    assert "img" not in spoilt.seen
+    assert spoilt.seen.count("script") == parsed(page).seen.count("script") == 4
+
+
+def test_foreign_text_arrives_whole_in_the_charts() -> None:
+    page = render(evil_comparison(), "html", now=NOW)
+    assert data_of(page)["sides"] == [EVIL, EVIL]
+    assert "\u2028" not in page[page.index('id="data"') :]
+
+
+@pytest.mark.parametrize(("sides", "loads", "metrics"), [(5, 40, 32), (2, 300, 8), (12, 12, 24)])
+def test_a_large_comparison_is_still_a_page_to_send(sides: int, loads: int, metrics: int) -> None:
+    groups = [group_of(f"{rate} req/s", rate, sides, rate=rate) for rate in range(1, loads + 1)]
+    grown = [msgspec.structs.replace(group, rows=_many(group.rows, metrics // len(group.rows))) for group in groups]
+    large = msgspec.structs.replace(comparison_of([f"engine-{i}" for i in range(sides)]), groups=tuple(grown))
+    page = page_of(large)
+    assert len(page.encode()) < 1_500_000
+    assert "in the CSV and the JSON" in page
+
+
+def _many(rows: tuple[Row, ...], times: int) -> tuple[Row, ...]:
+    names = [row.metric + ("" if time == 0 else f"-{time}") for time in range(times) for row in rows]
+    return tuple(msgspec.structs.replace(row, metric=name) for row, name in zip(rows * times, names, strict=True))
