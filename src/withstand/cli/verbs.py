@@ -12,7 +12,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
     "audit": ("withstand.cli.audit", "Say what may be concluded from results, and what may not."),
-    "compare": ("withstand.cli.compare", "Compare measurements, and say what can be concluded."),
+    "compare": (
+        "withstand.cli.compare",
+        "Compare measurements at equal conditions: differences, how sure they are, and a verdict.",
+    ),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
