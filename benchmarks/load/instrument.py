@@ -1,0 +1,298 @@
+"""The instruments of the load benchmarks: a truth server of known times, the C reference client, and how to compare.
+
+The Go truth server and the C client are not shipped. ``WITHSTAND_TRUTH_BINARY`` and ``WITHSTAND_REFCLIENT`` name built
+ones; without them the sources under ``WITHSTAND_SHARED`` (by default ``shared`` beside the checkout) are built once.
+Where there is no Go server, withstand's own stands in; its ``name`` says so.
+
+All times are ns on CLOCK_MONOTONIC, which all processes of a host share. It knows nothing of withstand's run folder.
+"""
+
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from withstand.stack.cache import cache_folder
+from withstand.testing import Schedule, TruthServer
+
+_STOP_S = 5.0
+_DUMP_S = 120.0
+
+
+class AbsentError(Exception):
+    """An instrument is not here; one sentence."""
+
+
+class Cores(NamedTuple):
+    """Who runs where."""
+
+    server: int
+    client: int
+
+    @classmethod
+    def of_this_machine(cls) -> "Cores":
+        """The first core that we may use for the server, the last for the client."""
+        usable = sorted(os.sched_getaffinity(0))
+        if len(usable) < 2:
+            raise AbsentError("Client and server need a core each, and this machine lends only one.")
+        return cls(usable[0], usable[-1])
+
+
+def on_core(core: int, command: list[str]) -> list[str]:
+    """The same command, kept on one core with all that it starts."""
+    return ["taskset", "--cpu-list", str(core), *command]
+
+
+# Where they come from.
+
+
+def go_truth_server() -> Path:
+    """The Go truth server's binary."""
+    return _found("WITHSTAND_TRUTH_BINARY", "truthserver/main.go", ["go", "build", "-o"], [])
+
+
+def reference_client() -> Path:
+    """The C reference client's binary."""
+    return _found("WITHSTAND_REFCLIENT", "refclient/refclient.c", ["gcc", "-O2", "-o"], ["-lm"])
+
+
+def _found(variable: str, source_name: str, compiler: list[str], libraries: list[str]) -> Path:
+    """The binary that the variable names, or one built from the source."""
+    if named := os.environ.get(variable):
+        if not os.access(named, os.X_OK):
+            raise AbsentError(f"{variable} names {named}, which is no program.")
+        return Path(named)
+    shared = Path(os.environ.get("WITHSTAND_SHARED") or Path(__file__).parents[2].parent / "shared")
+    source = shared / "instruments" / source_name
+    if not source.exists() or not shutil.which(compiler[0]):
+        raise AbsentError(f"{variable} names no binary, and {source_name} cannot be built: no source or no compiler.")
+    return _built(source, compiler, libraries)
+
+
+def _built(source: Path, compiler: list[str], libraries: list[str]) -> Path:
+    """Built into the cache, unless it is there and not older than its source."""
+    binary = cache_folder() / "instruments" / source.parent.name
+    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+        binary.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*compiler, str(binary), str(source), *libraries], check=True)
+    return binary
+
+
+# The truth.
+
+
+class Truth(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as the server answered it."""
+
+    id: str
+    """The answer's id, as the client could see it."""
+    mark: str
+    """What the client wrote into the request to know it again: see ``marked``."""
+    ok: bool
+    arrival_ns: int
+    token_ns: list[int]
+    """For each token, just before its write: no client can have seen it earlier."""
+    late_ns_max: int
+    """How late the server itself was, at worst, against its schedule."""
+
+
+class Server(Protocol):
+    """A truth server that runs."""
+
+    name: str
+    base_url: str
+    pid: int
+
+    def reset(self) -> None:
+        """Forget what was served."""
+
+    def truth(self) -> list[Truth]:
+        """What was served, in order of arrival."""
+
+
+def marked(number: int, ttft_ms: float = 50.0) -> str:
+    """The body's field ``truth``: the TTFT wanted, and in its last digits, the ns, the request's number.
+
+    The Go server's log tells the TTFT that was asked for, so the number stands in it, whatever the client.
+    """
+    return f"ttft={ttft_ms + number / 1e6:.6f}"
+
+
+class _GoRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the Go server's log."""
+
+    id: str
+    outcome: str
+    arrival_ns: int
+    sched_ttft_ms: float
+    late_max_us: float
+    w_ns: list[int] = []
+
+    def truth(self) -> Truth:
+        return Truth(
+            id=self.id,
+            mark=f"ttft={self.sched_ttft_ms:.6f}",
+            ok=self.outcome == "ok",
+            arrival_ns=self.arrival_ns,
+            token_ns=self.w_ns,
+            late_ns_max=round(self.late_max_us * 1e3),
+        )
+
+
+class _GoServer:
+    """The Go truth server, running."""
+
+    name = "the Go truth server"
+
+    def __init__(self, base_url: str, pid: int) -> None:
+        self.base_url = base_url
+        self.pid = pid
+        self._decode = msgspec.json.Decoder(_GoRow).decode
+
+    def reset(self) -> None:
+        self._ask("/truth/reset", b"")
+
+    def truth(self) -> list[Truth]:
+        return [self._decode(line).truth() for line in self._ask("/truth?full=1").splitlines()]
+
+    def _ask(self, path: str, body: bytes | None = None) -> bytes:
+        with urllib.request.urlopen(self.base_url + path, body, timeout=_DUMP_S) as answer:
+            return bytes(answer.read())
+
+
+class _OwnServer:
+    """withstand's own truth server: it takes some three times the CPU, so its core bears a third of the load."""
+
+    name = "withstand's own truth server (the Go one is not here)"
+
+    def __init__(self, server: TruthServer) -> None:
+        self._server = server
+        self.base_url = server.base_url
+        self.pid = server.pid or 0
+
+    def reset(self) -> None:
+        self._server.reset()
+
+    def truth(self) -> list[Truth]:
+        return [
+            Truth(
+                id=str(s.number),
+                mark=str((s.body or {}).get("truth")),
+                ok=s.done_ns is not None,
+                arrival_ns=s.arrival_ns,
+                token_ns=s.token_ns,
+                late_ns_max=s.late_ns_max,
+            )
+            for s in self._server.truth()
+        ]
+
+
+@contextmanager
+def truth_server(core: int, *, jitter: str = "none", ttft_ms: float = 50, itl_ms: float = 20) -> Iterator[Server]:
+    """A truth server on its core: the Go one, else ours."""
+    try:
+        binary = go_truth_server()
+    except AbsentError as e:
+        print(e, file=sys.stderr)
+        schedule = Schedule(ttft_ms=ttft_ms, itl_ms=itl_ms, jitter=jitter)
+        with TruthServer(schedule, keep_bodies=True) as own:
+            _settle(own.pid or 0, core)
+            yield _OwnServer(own)
+        return
+    default = f"ttft={ttft_ms:g},itl={itl_ms:g},jitter={jitter}"
+    with _go_process(binary, core, default) as server:
+        yield server
+
+
+@contextmanager
+def _go_process(binary: Path, core: int, default: str) -> Iterator[_GoServer]:
+    command = [str(binary), "-port", str(free_port()), "-cpu", str(core), "-default", default]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        words = process.stdout.readline().split()
+        if words[:2] != ["truthserver", "ready"]:
+            raise AbsentError(f"{binary} did not start; it says why above.")
+        _settle(process.pid, core)
+        yield _GoServer(words[2], process.pid)
+    finally:
+        process.terminate()
+        process.wait(_STOP_S)
+
+
+def _settle(pid: int, core: int) -> None:
+    """On its core, before all others where we may say so: the truth must not wait for a neighbour."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {core})
+        with suppress(PermissionError):
+            os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(1))
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody has at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+# A client's rows against the truth.
+
+
+class Seen(NamedTuple):
+    """One request as a client saw it. ``key`` is the mark that it wrote, or the answer's id."""
+
+    key: str
+    sent_ns: int
+    token_ns: list[int]
+
+
+class Errors(NamedTuple):
+    """What a client got wrong, in ns; each list in rising order, but ``delay_ns``."""
+
+    matched: int
+    unmatched: int
+    """Requests of the client that the server does not know, or with another number of tokens."""
+    ttft_ns: list[int]
+    """For each request: its TTFT, seen - true, without a sign."""
+    itl_ns: list[int]
+    """For each gap between two tokens, seen - true, without a sign."""
+    delay_ns: list[int]
+    """For each token, in order of requests: its stamp - the instant just before its write."""
+
+
+def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
+    """Token by token."""
+    known = {key: truth for truth in truths for key in (truth.id, truth.mark)}
+    errors = Errors(0, 0, [], [], [])
+    matched = unmatched = 0
+    for row in seen:
+        truth = known.get(row.key)
+        if truth is None or len(truth.token_ns) != len(row.token_ns) or not row.token_ns:
+            unmatched += 1
+            continue
+        matched += 1
+        delays_ns = [ours - true for ours, true in zip(row.token_ns, truth.token_ns, strict=True)]
+        errors.delay_ns.extend(delays_ns)
+        errors.itl_ns.extend(abs(b - a) for a, b in itertools.pairwise(delays_ns))
+        errors.ttft_ns.append(abs(delays_ns[0] + truth.arrival_ns - row.sent_ns))
+    errors.itl_ns.sort()
+    errors.ttft_ns.sort()
+    return errors._replace(matched=matched, unmatched=unmatched)
+
+
+def at_share(ordered: list[int], share: float) -> float:
+    """The quantile of an ordered list, linear between neighbours; nan where there is nothing."""
+    if not ordered:
+        return float("nan")
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
