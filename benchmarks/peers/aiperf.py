@@ -1,13 +1,13 @@
 """AIPerf.
 
-Its "inter token latency" is our TPOT, and its "inter chunk latency" our ITL. A count of errors stands in its report only
-where there were some. It takes a tokenizer from a hub cache only.
+Its "inter token latency" is our TPOT, and its "inter chunk latency" our ITL. A count of errors stands in its report
+only where there were some. It takes a tokenizer from a hub cache only.
 """
 
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.peers.client import Case, Command, Said, Spread, count, number, result_json, spread
+from benchmarks.peers.client import Case, Command, Said, Spread, count, number, options, result_json, spread
 from benchmarks.peers.home import program
 from benchmarks.peers.tokenizer import hub_cache
 
@@ -20,20 +20,38 @@ class Aiperf:
     name = "aiperf"
     version = "0.13.0"
     keeps_rate = True
+    keeps_count = True
 
     def command(self, case: Case) -> Command:
         """Its own processes go offline, and then look for the tokenizer in the cache."""
-        load = ("--concurrency", str(case.concurrency))
+        load: dict[str, object] = {"--concurrency": case.concurrency}
         if case.rate_rps is not None:
-            load = ("--request-rate", str(case.rate_rps), "--arrival-pattern", "constant")
+            load = {"--request-rate": case.rate_rps, "--arrival-pattern": "constant"}
         cache, tokenizer = hub_cache(case.tokenizer)
-        argv = (program("aiperf", "aiperf"), "profile", "-m", case.model, "--url", case.base_url)
-        argv += ("--endpoint-type", "chat", "--streaming", "--tokenizer", tokenizer, "--request-count", str(case.requests))
-        argv += (*load, "--prompt-input-tokens-mean", str(case.input_tokens), "--prompt-input-tokens-stddev", "0")
-        argv += ("--prompt-output-tokens-mean", str(case.output_tokens), "--prompt-output-tokens-stddev", "0")
-        argv += ("--num-dataset-entries", "100", "--random-seed", "1", "--output-artifact-dir", str(case.folder / "aiperf"))
-        argv += ("--no-gpu-telemetry", "--no-server-metrics", "--ui-type", "none", "--export-level", "summary")
-        return Command(argv, {"HF_HOME": cache})
+        argv = options(
+            {
+                "--model": case.model,
+                "--url": case.base_url,
+                "--endpoint-type": "chat",
+                "--streaming": True,
+                "--tokenizer": tokenizer,
+                "--request-count": case.requests,
+                "--request-timeout-seconds": case.timeout_s,
+                "--prompt-input-tokens-mean": case.input_tokens,
+                "--prompt-input-tokens-stddev": 0,
+                "--prompt-output-tokens-mean": case.output_tokens,
+                "--prompt-output-tokens-stddev": 0,
+                "--num-dataset-entries": 100,
+                "--random-seed": 1,
+                "--output-artifact-dir": case.folder / "aiperf",
+                "--export-level": "summary",
+                "--no-gpu-telemetry": True,
+                "--no-server-metrics": True,
+                "--ui-type": "none",
+                **load,
+            }
+        )
+        return Command((program(self.name, "aiperf"), "profile", *argv), {"HF_HOME": cache})
 
     def parse(self, folder: Path) -> Said:
         """Its summary."""

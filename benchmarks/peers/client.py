@@ -25,6 +25,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     rate_rps: float | None = None
     """None: as many at once as ``concurrency``, each begun when one has ended."""
     concurrency: int = 1
+    timeout_s: float = 60.0
+    """Of a request, for the clients that know such a thing."""
     model: str = "truth"
     tokenizer: Path
 
@@ -73,7 +75,11 @@ class Client(Protocol):
 
     @property
     def keeps_rate(self) -> bool:
-        """Whether it can send at a constant rate; False: at random intervals only."""
+        """Whether it can send at a constant rate."""
+
+    @property
+    def keeps_count(self) -> bool:
+        """Whether it sends exactly as many requests as it is told."""
 
     def command(self, case: Case) -> Command:
         """How it is called."""
@@ -84,6 +90,12 @@ class Client(Protocol):
         Raises:
             ReportError: it left nothing that can be read.
         """
+
+
+def options(values: Mapping[str, object]) -> tuple[str, ...]:
+    """Options of a command line; True = the option alone."""
+    pairs = ((name,) if value is True else (name, str(value)) for name, value in values.items())
+    return tuple(word for pair in pairs for word in pair)
 
 
 class ReportError(Exception):

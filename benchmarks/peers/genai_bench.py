@@ -5,7 +5,7 @@ Closed loop only, and whatever is in flight at the end is broken off. It reports
 
 from pathlib import Path
 
-from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, result_json, spread
+from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, options, result_json, spread
 from benchmarks.peers.home import program
 
 
@@ -15,18 +15,32 @@ class GenaiBench:
     name = "genai-bench"
     version = "0.0.5"
     keeps_rate = False
+    keeps_count = False
 
     def command(self, case: Case) -> Command:
         """As many users as requests may be open at once."""
-        scenario = f"D({case.input_tokens},{case.output_tokens})"
-        tokenizer = str(case.tokenizer)
-        argv = (program("genai-bench", "genai-bench"), "benchmark", "--api-backend", "vllm", "--api-base", case.base_url)
-        argv += ("--api-key", "none", "--api-model-name", case.model, "--model", case.model, "--model-tokenizer", tokenizer)
-        argv += ("--task", "text-to-text", "--iteration-type", "num_concurrency", "--num-concurrency", str(case.concurrency))
-        argv += ("--traffic-scenario", scenario, "--max-requests-per-run", str(case.requests), "--max-time-per-run", "2")
-        argv += ("--experiment-base-dir", str(case.folder), "--experiment-folder-name", "genai", "--num-workers", "0")
-        argv += ("--spawn-rate", str(max(100, case.concurrency)), "--metrics-time-unit", "ms")
-        return Command(argv)
+        argv = options(
+            {
+                "--api-backend": "vllm",
+                "--api-base": case.base_url,
+                "--api-key": "none",
+                "--api-model-name": case.model,
+                "--model": case.model,
+                "--model-tokenizer": case.tokenizer,
+                "--task": "text-to-text",
+                "--iteration-type": "num_concurrency",
+                "--num-concurrency": case.concurrency,
+                "--traffic-scenario": f"D({case.input_tokens},{case.output_tokens})",
+                "--max-requests-per-run": case.requests,
+                "--max-time-per-run": 2,
+                "--experiment-base-dir": case.folder,
+                "--experiment-folder-name": "genai",
+                "--num-workers": 0,
+                "--spawn-rate": max(100, case.concurrency),
+                "--metrics-time-unit": "ms",
+            }
+        )
+        return Command((program(self.name, "genai-bench"), "benchmark", *argv))
 
     def parse(self, folder: Path) -> Said:
         """The file of its only run."""

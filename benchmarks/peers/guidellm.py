@@ -1,13 +1,13 @@
 """GuideLLM.
 
-Its ITL is a mean of each request, so a tail of gaps cannot be seen; its "time per output token" is latency / tokens, TTFT
-included, and therefore not our TPOT: it is left out.
+Its ITL is a mean of each request, so a tail of gaps cannot be seen; its "time per output token" is latency / tokens,
+TTFT included, and therefore not our TPOT: it is left out.
 """
 
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.client import Case, Command, ReportError, Said, Spread, count, number, result_json
+from benchmarks.peers.client import Case, Command, ReportError, Said, Spread, count, number, options, result_json
 from benchmarks.peers.home import program
 
 
@@ -17,19 +17,28 @@ class Guidellm:
     name = "guidellm"
     version = "0.8.1"
     keeps_rate = True
+    keeps_count = True
 
     def command(self, case: Case) -> Command:
         """A profile of a constant rate, or of streams."""
         profile = f"kind=concurrent,streams={case.concurrency}"
         if case.rate_rps is not None:
             profile = f"kind=constant,rate={case.rate_rps}"
-        backend = f"kind=openai_http,target={case.base_url},model={case.model},request_format=/v1/chat/completions"
+        backend = f"kind=openai_http,target={case.base_url},model={case.model},timeout={case.timeout_s}"
+        backend += ",request_format=/v1/chat/completions"
         data = f"kind=synthetic_text,prompt_tokens={case.input_tokens},output_tokens={case.output_tokens}"
-        argv = (program("guidellm", "guidellm"), "run", "--backend", backend, "--profile", profile)
-        argv += ("--constraint", f"kind=max_requests,count={case.requests}", "--data", data)
-        argv += ("--tokenizer", f"kind=hf_auto,model={case.tokenizer}")
-        argv += ("--output", f"kind=json,path={case.folder / 'guidellm.json'}", "--disable-console")
-        return Command(argv)
+        argv = options(
+            {
+                "--backend": backend,
+                "--profile": profile,
+                "--constraint": f"kind=max_requests,count={case.requests}",
+                "--data": data,
+                "--tokenizer": f"kind=hf_auto,model={case.tokenizer}",
+                "--output": f"kind=json,path={case.folder / 'guidellm.json'}",
+                "--disable-console": True,
+            }
+        )
+        return Command((program(self.name, "guidellm"), "run", *argv))
 
     def parse(self, folder: Path) -> Said:
         """The successful requests of its first benchmark."""

@@ -1,7 +1,7 @@
 """inference-perf.
 
-Its constant rate is drawn at random and normalised. For chat it has no prompts of a given length: they are a few words, and
-the model's name tells the truth server how long the answer shall be.
+Its constant rate is drawn at random and normalised. For chat it has no prompts of a given length: they are a few words,
+and the model's name tells the truth server how long the answer shall be.
 """
 
 import json
@@ -18,6 +18,7 @@ class InferencePerf:
     name = "inference-perf"
     version = "0.7.0"
     keeps_rate = False
+    keeps_count = True
 
     def command(self, case: Case) -> Command:
         """A configuration file says it all; JSON is YAML too."""
@@ -43,11 +44,12 @@ class InferencePerf:
 
 def _configuration(case: Case) -> dict[str, Any]:
     model = case.model if ":" in case.model else f"{case.model}:n={case.output_tokens}"
-    kind, stage = "concurrent", {"num_requests": case.requests, "concurrency_level": case.concurrency}
+    kind, stage = "concurrent", dict[str, float](num_requests=case.requests, concurrency_level=case.concurrency)
     if case.rate_rps is not None:
         kind = "constant"
-        stage = {"rate": case.rate_rps, "duration": max(1, round(case.requests / case.rate_rps))}
+        stage = dict[str, float](rate=case.rate_rps, duration=max(1, round(case.requests / case.rate_rps)))
     load = {"type": kind, "num_workers": 1, "worker_max_concurrency": 5000, "interval": 1, "stages": [stage]}
+    load["request_timeout"] = case.timeout_s
     return {
         "api": {"type": "chat", "streaming": True},
         "data": {"type": "mock"},

@@ -2,8 +2,8 @@
 
     python -m benchmarks.peers.install [NAME …]
 
-They go under ``WITHSTAND_PEERS``. Knows which packages make a client run without an accelerator; knows nothing of how it
-is called. A client that is installed already is left alone.
+They go under ``WITHSTAND_PEERS``. Knows which packages make a client run without an accelerator; knows nothing of how
+it is called. A client that is installed already is left alone.
 """
 
 import os
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-
 from benchmarks.peers.home import environment_of
 
 Version = tuple[int, int]

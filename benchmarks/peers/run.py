@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-
 from benchmarks.peers.client import Case, Client, ReportError, Said
 
 # No client may look for models elsewhere, colour its output, or see packages of ours.
@@ -66,7 +65,7 @@ def started(client: Client, case: Case, prefix: tuple[str, ...] = ()) -> Iterato
             stdout=out,
             stderr=err,
             cwd=case.folder,
-            env=environment | command.environment,
+            env={**environment, **command.environment},
             start_new_session=True,
         )
     try:
@@ -91,4 +90,5 @@ def _last_words(folder: Path) -> str | None:
     texts = [(folder / name).read_text("utf-8", "replace").strip() for name in ("stdout", "stderr")]
     lines = [line.strip(" │╰─╯") for text in texts for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if _EXCEPTION.match(line)]
-    return (errors or lines or [None])[-1]
+    found = errors or lines
+    return found[-1] if found else None

@@ -5,15 +5,15 @@ failed: the report knows those that completed.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, result_file, spread
+from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, options, result_file, spread
 from benchmarks.peers.home import environment_of, program
 
-
-# In the place of the package's own __init__, which imports the engine. Beside a torch for the CPU no torchvision loads, and
-# the modules ask for one at import: they get an empty one, after those that would use it have found none.
+# In the place of the package's own __init__, which imports the engine. Beside a torch for the CPU no torchvision loads,
+# and the modules ask for one at import: they get an empty one, after those that would use it have found none.
 _WITHOUT_ENGINE: Final = """\
 import sys
 import types
@@ -42,22 +42,37 @@ class Sglang:
     name = "sglang"
     version = "0.5.23"
     keeps_rate = False
+    keeps_count = True
     module = "sglang.benchmark.serving"
-    options: tuple[str, ...] = ()
+    options: Mapping[str, object] = {}
 
     def command(self, case: Case) -> Command:
         """Called as a module of a package whose __init__ is left out."""
-        load = ("--max-concurrency", str(case.concurrency))
+        load: dict[str, object] = {"--max-concurrency": case.concurrency}
         if case.rate_rps is not None:
-            load = ("--request-rate", str(case.rate_rps))
-        argv = (program("sglang", "python"), "-m", self.module, "--backend", "vllm-chat", "--base-url", case.base_url)
-        argv += ("--model", str(case.tokenizer), "--served-model-name", case.model, "--tokenizer", str(case.tokenizer))
-        argv += ("--dataset-name", "random-ids", "--random-input-len", str(case.input_tokens), "--random-output-len")
-        argv += (str(case.output_tokens), "--random-range-ratio", "1.0", "--num-prompts", str(case.requests), *load)
-        argv += ("--warmup-requests", "0", "--disable-tqdm", "--output-file", str(case.folder / "sglang.jsonl"))
+            load = {"--request-rate": case.rate_rps}
+        argv = options(
+            {
+                "--backend": "vllm-chat",
+                "--base-url": case.base_url,
+                "--model": case.tokenizer,
+                "--served-model-name": case.model,
+                "--tokenizer": case.tokenizer,
+                "--dataset-name": "random-ids",
+                "--random-input-len": case.input_tokens,
+                "--random-output-len": case.output_tokens,
+                "--random-range-ratio": 1.0,
+                "--num-prompts": case.requests,
+                "--warmup-requests": 0,
+                "--disable-tqdm": True,
+                "--output-file": case.folder / "sglang.jsonl",
+                **load,
+                **self.options,
+            }
+        )
         environment = {"PYTHONPATH": str(case.folder / "without-engine"), "SGLANG_LOG_LEVEL": "WARNING"}
-        stub = {"without-engine/sglang/__init__.py": _WITHOUT_ENGINE.format(package=_package())}
-        return Command((*argv, *self.options), environment, stub)
+        files = {"without-engine/sglang/__init__.py": _WITHOUT_ENGINE.format(package=_package())}
+        return Command((program("sglang", "python"), "-m", self.module, *argv), environment, files)
 
     def parse(self, folder: Path) -> Said:
         """The last line of its result file."""
@@ -85,7 +100,7 @@ class SglangRust(Sglang):
 
     name = "sglang-rust"
     module = "sglang.benchmark.rust_client"
-    options = ("--worker-threads", "1")
+    options: Mapping[str, object] = {"--worker-threads": 1}
 
 
 def _package() -> str:

@@ -65,7 +65,11 @@ def _model() -> dict[str, Any]:
     """Bytes, and the merges that make words of them."""
     merges = list(dict.fromkeys(_merges()))
     tokens = dict.fromkeys([*_SPECIAL, *_letters(), *(a + b for a, b in merges)])
-    return {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": [f"{a} {b}" for a, b in merges]}
+    return {
+        "type": "BPE",
+        "vocab": {token: i for i, token in enumerate(tokens)},
+        "merges": [f"{a} {b}" for a, b in merges],
+    }
 
 
 def _merges() -> Iterator[tuple[str, str]]:

@@ -1,13 +1,13 @@
 """``vllm bench serve``.
 
-TTFT ends with the first chunk of any kind, so a role chunk ends it; the step from that chunk to the first token is one of
-the ITLs. TPOT is (E2EL - TTFT) / (tokens - 1).
+TTFT ends with the first chunk of any kind, so a role chunk ends it; the step from that chunk to the first token is one
+of the ITLs. TPOT is (E2EL - TTFT) / (tokens - 1).
 """
 
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.client import Case, Command, Said, count, number, result_json, spread
+from benchmarks.peers.client import Case, Command, Said, count, number, options, result_json, spread
 from benchmarks.peers.home import program
 
 # The package of the build for the CPU has no ``vllm`` program that starts: its metadata bear another name.
@@ -23,19 +23,37 @@ class Vllm:
     name = "vllm"
     version = "0.32.0"
     keeps_rate = True
+    keeps_count = True
 
     def command(self, case: Case) -> Command:
         """Called as a module; a high burstiness makes the rate constant."""
-        load = ("--max-concurrency", str(case.concurrency))
+        load: dict[str, object] = {"--max-concurrency": case.concurrency}
         if case.rate_rps is not None:
-            load = ("--request-rate", str(case.rate_rps), "--burstiness", "100000")
-        argv = (program("vllm", "python"), "-c", _MAIN, "--backend", "openai-chat", "--endpoint", "/v1/chat/completions")
-        argv += ("--base-url", case.base_url, "--model", str(case.tokenizer), "--served-model-name", case.model)
-        argv += ("--tokenizer", str(case.tokenizer), "--dataset-name", "random", "--random-input-len", str(case.input_tokens))
-        argv += ("--random-output-len", str(case.output_tokens), "--num-prompts", str(case.requests), *load)
-        argv += ("--ignore-eos", "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,99")
-        argv += ("--save-result", "--result-dir", str(case.folder), "--result-filename", "vllm.json", "--disable-tqdm")
-        return Command((*argv, "--seed", "1"), {"VLLM_LOGGING_LEVEL": "WARNING"})
+            load = {"--request-rate": case.rate_rps, "--burstiness": 100_000}
+        argv = options(
+            {
+                "--backend": "openai-chat",
+                "--base-url": case.base_url,
+                "--endpoint": "/v1/chat/completions",
+                "--model": case.tokenizer,
+                "--served-model-name": case.model,
+                "--tokenizer": case.tokenizer,
+                "--dataset-name": "random",
+                "--random-input-len": case.input_tokens,
+                "--random-output-len": case.output_tokens,
+                "--num-prompts": case.requests,
+                "--seed": 1,
+                "--ignore-eos": True,
+                "--percentile-metrics": "ttft,tpot,itl,e2el",
+                "--metric-percentiles": "50,99",
+                "--save-result": True,
+                "--result-dir": case.folder,
+                "--result-filename": "vllm.json",
+                "--disable-tqdm": True,
+                **load,
+            }
+        )
+        return Command((program("vllm", "python"), "-c", _MAIN, *argv), {"VLLM_LOGGING_LEVEL": "WARNING"})
 
     def parse(self, folder: Path) -> Said:
         """Its result file; without a completed request it writes zeros for times that it has not."""

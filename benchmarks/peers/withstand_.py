@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, options, result_json, spread
+
 import withstand
-from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, result_json, spread
 
 
 class Withstand:
@@ -13,17 +14,30 @@ class Withstand:
     name = "withstand"
     version = withstand.__version__
     keeps_rate = True
+    keeps_count = True
 
     def command(self, case: Case) -> Command:
         """One worker, as the others have one process that sends."""
-        load = ("--max-concurrency", str(case.concurrency))
+        load: dict[str, object] = {"--max-concurrency": case.concurrency}
         if case.rate_rps is not None:
-            load = ("--set", f'stages=[{{"arrivals":{{"kind":"constant","rate":{case.rate_rps}}}}}]')
-        argv = (sys.executable, "-m", "withstand", "run", "--base-url", case.base_url, "--model", case.model, *load)
-        argv += ("--num-prompts", str(case.requests), "--input-len", str(case.input_tokens), "--workers", "1")
-        argv += ("--output-len", str(case.output_tokens), "--tokenizer", str(case.tokenizer / "tokenizer.json"))
-        argv += ("--num-warmups", "0", "--quiet", "--output-dir", str(case.folder / "withstand"))
-        return Command(argv, {"PYTHONPATH": str(Path(withstand.__file__).parents[1])})
+            load = {"--set": f'stages=[{{"arrivals":{{"kind":"constant","rate":{case.rate_rps}}}}}]'}
+        argv = options(
+            {
+                "--base-url": case.base_url,
+                "--model": case.model,
+                "--tokenizer": case.tokenizer / "tokenizer.json",
+                "--input-len": case.input_tokens,
+                "--output-len": case.output_tokens,
+                "--num-prompts": case.requests,
+                "--num-warmups": 0,
+                "--workers": 1,
+                "--output-dir": case.folder / "withstand",
+                "--quiet": True,
+                **load,
+            }
+        )
+        environment = {"PYTHONPATH": str(Path(withstand.__file__).parents[1])}
+        return Command((sys.executable, "-m", "withstand", "run", *argv), environment)
 
     def parse(self, folder: Path) -> Said:
         """The only stage of its summary."""
