@@ -93,9 +93,12 @@ class Client(Protocol):
 
 
 def options(values: Mapping[str, object]) -> tuple[str, ...]:
-    """Options of a command line; True = the option alone."""
-    pairs = ((name,) if value is True else (name, str(value)) for name, value in values.items())
-    return tuple(word for pair in pairs for word in pair)
+    """Options of a command line; True = the option alone, a tuple = the option again for each."""
+    words: list[str] = []
+    for name, value in values.items():
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [name] if each is True else [name, str(each)]
+    return tuple(words)
 
 
 class ReportError(Exception):

@@ -18,9 +18,11 @@ class Withstand:
 
     def command(self, case: Case) -> Command:
         """One worker, as the others have one process that sends."""
-        load: dict[str, object] = {"--max-concurrency": case.concurrency}
+        timeout = f"target.timeouts.total_s={case.timeout_s}"
+        load: dict[str, object] = {"--max-concurrency": case.concurrency, "--set": timeout}
         if case.rate_rps is not None:
-            load = {"--set": f'stages=[{{"arrivals":{{"kind":"constant","rate":{case.rate_rps}}}}}]'}
+            constant = f'stages=[{{"arrivals":{{"kind":"constant","rate":{case.rate_rps}}}}}]'
+            load = {"--set": (timeout, constant)}
         argv = options(
             {
                 "--base-url": case.base_url,

@@ -1,0 +1,30 @@
+"""The table of cells as Markdown: a row a trial, a column a client. Pure."""
+
+from collections.abc import Mapping
+
+from benchmarks.conformance.cell import Cell
+from benchmarks.conformance.trials import Trial
+from benchmarks.peers.client import Client
+
+Cells = Mapping[tuple[str, str], Cell]
+"""By trial and client."""
+
+
+def table(trials: list[Trial], clients: list[Client], cells: Cells) -> str:
+    """What each client made of each trial, and how often it was right."""
+    heads = [f"{client.name} {client.version}" for client in clients]
+    rows = [[f"`{t.name}`" if "_" in t.name or t.name.islower() else t.name] for t in trials]
+    for row, trial in zip(rows, trials, strict=True):
+        row += [_text(cells.get((trial.name, client.name))) for client in clients]
+    score = ["**right**", *(_score(trials, client, cells) for client in clients)]
+    lines = [["behaviour", *heads], ["---"] * (len(clients) + 1), *rows, score]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(cell: Cell | None) -> str:
+    return "not run" if cell is None else str(cell)
+
+
+def _score(trials: list[Trial], client: Client, cells: Cells) -> str:
+    played = [cell for trial in trials if (cell := cells.get((trial.name, client.name)))]
+    return f"**{sum(cell.is_right for cell in played)} of {len(played)}**"
