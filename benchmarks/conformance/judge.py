@@ -17,6 +17,7 @@ from withstand.record import Status
 from withstand.testing.truth.behaviours import BEHAVIOURS
 from withstand.testing.truth.served import Served
 
+COUNTS: Final = ("completed", "failed", "tokens")
 OFF_SHARE: Final = 0.2
 OFF_MS: Final = 5.0
 
@@ -76,7 +77,7 @@ def _median(values: Iterable[float | None]) -> tuple[float, ...]:
 
 
 def _gaps(streamed: list[Served], *, tail: bool) -> dict[str, tuple[float, ...]]:
-    """ITL and TPOT by the definitions in use: by event, by event that came alone, by token, by token after the first."""
+    """ITL and TPOT by the definitions in use: by event, without those that came together, by token."""
     gaps = [(b - a) / 1e6 for served in streamed for a, b in pairwise(served.event_ns)]
     if not gaps:
         return {}
@@ -102,12 +103,8 @@ def findings(said: Said, right: Right) -> list[Finding]:
 
 
 def _counts(said: Said, right: Right) -> Iterator[Finding]:
-    pairs = (
-        ("completed", said.completed, right.completed),
-        ("failed", said.failed, right.failed),
-        ("tokens", said.output_tokens, right.output_tokens),
-    )
-    for what, value, expected in pairs:
+    values = (said.completed, said.failed, said.output_tokens)
+    for what, value, expected in zip(COUNTS, values, (right.completed, right.failed, right.output_tokens), strict=True):
         if value is not None and value != expected:
             yield Finding(what, value, (expected,))
 
