@@ -5,7 +5,7 @@ import pytest
 from driving import Drive, asked
 from withstand.record import Status
 from withstand.testing import Schedule, TruthServer
-from withstand.testing.truth.behaviours import BEHAVIOURS, expected, style_of
+from withstand.testing.truth.behaviours import BEHAVIOURS, style_of, tally
 
 SCHEDULE = Schedule(ttft_ms=5, itl_ms=1, tokens=6)
 
@@ -32,7 +32,7 @@ def test_failures_by_kind_are_exact(drive: Drive) -> None:
     mix = {"plain": 0.6, "http_500": 0.1, "limited": 0.1, "error_midstream": 0.1, "cut_short": 0.1}
     with TruthServer(SCHEDULE, behaviour=mix, seed=3) as server:
         driven = drive(server.base_url, asked(50), cap=5)
-    kinds = expected(mix, 3, 50)
+    kinds = tally(mix, 3, 50)
     found = {status: sum(r.status is status for r in driven.records) for status in Status}
     assert {s: n for s, n in found.items() if n} == {
         style_status: sum(n for name, n in kinds.items() if BEHAVIOURS[name].status is style_status)

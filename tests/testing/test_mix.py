@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.errors import UsageError
-from withstand.testing.truth import expected
+from withstand.testing.truth import tally
 from withstand.testing.truth.behaviours import check_mix, chosen, style_of
 from withstand.testing.truth.config import Config
 from withstand.testing.truth.framed import gzipped
@@ -18,11 +18,11 @@ MIX = {"plain": 0.9, "http_500": 0.05, "limited": 0.05}
 
 @given(st.integers(0, 2**32))
 def test_shares_are_exact_whatever_the_seed(seed: int) -> None:
-    assert expected(MIX, seed, 400) == {"plain": 360, "http_500": 20, "limited": 20}
+    assert tally(MIX, seed, 400) == {"plain": 360, "http_500": 20, "limited": 20}
 
 
 def test_counts_of_any_number_of_requests_are_known_beforehand() -> None:
-    assert expected(MIX, 3, 37) == Counter(chosen(MIX, 3, number) for number in range(37))
+    assert tally(MIX, 3, 37) == Counter(chosen(MIX, 3, number) for number in range(37))
 
 
 def test_the_order_is_shuffled_by_seed() -> None:
@@ -31,7 +31,7 @@ def test_the_order_is_shuffled_by_seed() -> None:
 
 
 def test_small_shares_are_exact_too() -> None:
-    assert expected({"plain": 0.9999, "hang": 0.0001}, 0, 10_000)["hang"] == 1
+    assert tally({"plain": 0.9999, "hang": 0.0001}, 0, 10_000)["hang"] == 1
 
 
 @pytest.mark.parametrize("mix", [{"plain": 0.5}, {"plain": 1.5, "hang": -0.5}, {"plain": 0.99999, "hang": 0.00001}, {}])

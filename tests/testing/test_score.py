@@ -12,7 +12,7 @@ from withstand.testing.truth.asked import Body as Asking
 from withstand.testing.truth.behaviours import BEHAVIOURS, style_of
 from withstand.testing.truth.manners import MANNERS
 from withstand.testing.truth.score import Mark, Write, cut_at, united, wrapped
-from withstand.testing.truth.told import planned, score
+from withstand.testing.truth.told import promised, score
 
 TOKENS = 7
 
@@ -91,10 +91,10 @@ def test_the_same_request_gets_the_same_bytes() -> None:
 
 
 def test_an_answer_that_is_no_models_plans_no_tokens() -> None:
-    assert planned(asked(), style_of("http_500")) is None
-    assert planned(asked(), style_of("hang")) is None
-    assert planned(asked(), style_of("empty_200")) == 0
-    assert planned(asked(), style_of("plain")) == TOKENS
+    assert promised(asked(), style_of("http_500")).tokens is None
+    assert promised(asked(), style_of("hang")).tokens is None
+    assert promised(asked(), style_of("empty_200")).tokens == 0
+    assert promised(asked(), style_of("plain")).tokens == TOKENS
 
 
 @pytest.mark.parametrize(

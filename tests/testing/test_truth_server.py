@@ -17,7 +17,7 @@ import pytest
 from withstand.errors import ClientLimitError, MeasureError, UsageError
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
-from withstand.testing.truth import expected
+from withstand.testing.truth import tally
 
 GENEROUS_NS = 150_000_000
 
@@ -264,7 +264,7 @@ def test_a_mixture_meets_exactly_the_counts_that_were_foretold(client_of: Callab
         client = client_of(server)
         statuses = Counter(client.post("/v1/completions", {"prompt": "x"}).message.status for _ in range(25))
         met = Counter(served.behaviour for served in server.truth())
-    wanted = expected(mix, 4, 25)
+    wanted = tally(mix, 4, 25)
     assert met == wanted
     assert statuses == {200: wanted["plain"], 500: wanted["http_500"], 429: wanted["limited"]}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from withstand.metrics.doubts import DoubtKind
 from withstand.record import Status
 from withstand.testing.truth.score import Pass
 from withstand.testing.truth.style import Style
@@ -24,6 +25,15 @@ class Behaviour(msgspec.Struct, frozen=True):
     number: str = ""
     """What its number is; empty = it takes none."""
     default: float | None = None
+    doubt: DoubtKind | None = None
+    """What a careful client says against its own numbers, although the answer is a success."""
+    either: bool = False
+    """Whether a client may also count it as a success."""
+
+    @property
+    def success(self) -> bool | None:
+        """Whether it counts as a success; None = both can be defended."""
+        return None if self.either else self.status is Status.OK
 
 
 def fixed(**fields: Any) -> Change:

@@ -30,13 +30,27 @@ def style_of(text: str) -> Style:
         UsageError: an unknown behaviour, or a number that is none.
     """
     style = Style()
-    for part in text.split("+"):
-        name, _, number = part.partition(":")
-        behaviour = BEHAVIOURS.get(name)
-        if behaviour is None:
-            raise UsageError(f"behaviour: {name!r} is unknown; choose one of {', '.join(BEHAVIOURS)}.")
-        style = behaviour.change(style, _number(name, behaviour, number))
+    for behaviour, number in parts_of(text):
+        style = behaviour.change(style, number)
     return style
+
+
+@cache
+def parts_of(text: str) -> list[tuple[Behaviour, float | None]]:
+    """Each behaviour of ``reasoning:8+crlf`` with its number.
+
+    Raises:
+        UsageError: an unknown behaviour, or a number that is none.
+    """
+    return [_part(part) for part in text.split("+")]
+
+
+def _part(text: str) -> tuple[Behaviour, float | None]:
+    name, _, number = text.partition(":")
+    behaviour = BEHAVIOURS.get(name)
+    if behaviour is None:
+        raise UsageError(f"behaviour: {name!r} is unknown; choose one of {', '.join(BEHAVIOURS)}.")
+    return behaviour, _number(name, behaviour, number)
 
 
 def _number(name: str, behaviour: Behaviour, text: str) -> float | None:
@@ -70,7 +84,7 @@ def chosen(mix: Mix, seed: int, number: int) -> str:
     return names[number % len(names)]
 
 
-def expected(mix: Mix, seed: int, requests: int) -> Counter[str]:
+def tally(mix: Mix, seed: int, requests: int) -> Counter[str]:
     """How often each behaviour meets the first ``requests``, known beforehand."""
     return Counter(chosen(mix, seed, number) for number in range(requests))
 

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from withstand.metrics.doubts import DoubtKind
 from withstand.record import Status
 from withstand.testing.truth import laid
 from withstand.testing.truth.behaviour import Behaviour, fixed, whole_number
@@ -115,6 +116,7 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
         fixed(sentence=tuple(f" {word}" if i else word for i, word in enumerate(_SENTENCE.split()))),
         "an error sentence played word by word with HTTP 200, `stop` and `[DONE]`",
         "a success by form; whoever judges must see the text and doubt",
+        doubt=DoubtKind.ERROR_TEXT,
     ),
     "html_error": Behaviour(
         fixed(refusal=_refused(502, _HTML, "text/html")), "HTTP 502 with a page", "the status", Status.HTTP_ERROR
@@ -155,5 +157,6 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
         "HTTP 307 to another path, where the answer is `plain`",
         "says so, or follows",
         Status.BAD_ANSWER,
+        either=True,
     ),
 }

@@ -31,8 +31,10 @@ class _Rest:
             return
         if entry.first_write_ns is None:
             entry.first_write_ns = before_ns
-        while self.marks and self.marks[0].end <= self.out:
-            entry.told(self.marks.popleft().tokens, before_ns)
+        if self.marks and self.marks[0].end <= self.out:
+            out_ns = clock.now_ns()
+            while self.marks and self.marks[0].end <= self.out:
+                entry.told(self.marks.popleft().tokens, before_ns, out_ns)
 
 
 class Outbox:

@@ -24,6 +24,12 @@ class Entry(msgspec.Struct, kw_only=True):
     prompt_chars: int = 0
     prompt_tokens: int = 0
     tokens_planned: int | None = None
+    usage_planned: int | None = None
+    """The output tokens that usage claims at the answer's end; None = it is never told."""
+    finish_planned: str | None = None
+    """The finish reason, if the answer comes that far."""
+    streamed: bool = False
+    """Answered event by event; asked for is ``stream``."""
     body: Any = None
     """The parsed body, if the server keeps bodies."""
     connection: int
@@ -43,6 +49,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """For each token, just before the write that made it known: no client can have seen it earlier."""
     event_ns: list[int] = []
     """The same for each event that carried output."""
+    event_out_ns: list[int] = []
+    """Just after that write: on one host the bytes have arrived between the two, if the kernel stamps them."""
     done_ns: int | None = None
     """Just after the last byte was handed over."""
     aborted_ns: int | None = None
@@ -52,9 +60,10 @@ class Entry(msgspec.Struct, kw_only=True):
     blocked_ns: int = 0
     """How long the client did not read."""
 
-    def told(self, tokens: int, at_ns: int) -> None:
-        """An output event is out."""
+    def told(self, tokens: int, at_ns: int, out_ns: int) -> None:
+        """An output event is out, by a write that began and returned at these instants."""
         self.event_ns.append(at_ns)
+        self.event_out_ns.append(out_ns)
         if tokens == 1:
             self.token_ns.append(at_ns)
         else:

@@ -18,10 +18,11 @@ from withstand.testing.truth.config import MODEL, Config
 from withstand.testing.truth.connection import Connection
 from withstand.testing.truth.incoming import HttpRequest
 from withstand.testing.truth.player import Player, Slots
+from withstand.testing.truth.right import right_log
 from withstand.testing.truth.score import Score
-from withstand.testing.truth.served import Entry, encode_log
+from withstand.testing.truth.served import Entry, decode_log, encode_log
 from withstand.testing.truth.style import Refusal, Style
-from withstand.testing.truth.told import planned, score
+from withstand.testing.truth.told import promised, score
 
 _BACKLOG = 4096
 _decode_body = msgspec.json.Decoder(Body).decode
@@ -69,6 +70,10 @@ class Server:
     def truth(self) -> bytes:
         """The log as JSON, the unfinished too."""
         return encode_log(self._log)
+
+    def right(self) -> bytes:
+        """What a right client reports, as JSON."""
+        return msgspec.json.encode(right_log(decode_log(self.truth())))
 
     def reset(self) -> None:
         """An empty log; numbers begin at 0 again."""
@@ -124,6 +129,8 @@ class Server:
     def _other(self, request: HttpRequest) -> Score:
         if request.path == "/truth":
             return self._refused(request, Refusal(200, "application/json", self.truth()))
+        if request.path == "/truth/right":
+            return self._refused(request, Refusal(200, "application/json", self.right()))
         if request.path == "/truth/reset" and request.method == "POST":
             self.reset()
             return self._refused(request, Refusal(200, "application/json", b"{}"))
@@ -171,7 +178,9 @@ class Server:
             keep_alive=request.keep_alive,
         )
         style = style_of(entry.behaviour)
-        entry.tokens_planned = planned(asked, style)
+        promise = promised(asked, style)
+        entry.tokens_planned, entry.usage_planned = promise.tokens, promise.usage_tokens
+        entry.finish_planned, entry.streamed = promise.finish_reason, promise.streamed
         return score(asked, style)
 
     def _behaviour(self, request: HttpRequest, play: Play, number: int) -> str:

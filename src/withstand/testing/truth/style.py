@@ -70,6 +70,8 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     per_event: int = 1
     finish_apart: bool = False
     usage: Usage = Usage.ASKED
+    claim_factor: float = 1.0
+    """Usage claims so many times the tokens that are said."""
     broken: Break | None = None
     done: bool = True
     stall_ms: float = 0.0

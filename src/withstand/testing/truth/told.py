@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import msgspec
+
 from withstand.testing.truth import framed
 from withstand.testing.truth.asked import Asked
 from withstand.testing.truth.framed import Head
@@ -27,11 +29,23 @@ def score(asked: Asked, style: Style) -> Score:
     return Score(head.status, writes, end, style.idle_ms)
 
 
-def planned(asked: Asked, style: Style) -> int | None:
-    """Tokens of the answer, were it not broken off; None = it is no model's."""
+class Promise(msgspec.Struct, frozen=True):
+    """What an answer comes to if it is not broken off."""
+
+    tokens: int | None = None
+    """None = it is no model's answer."""
+    usage_tokens: int | None = None
+    """What usage claims at the end; None = it is not told."""
+    finish_reason: str | None = None
+    streamed: bool = False
+
+
+def promised(asked: Asked, style: Style) -> Promise:
+    """What will have been said by the answer's end."""
     if style.silent or style.refusal:
-        return None
-    return asked.tokens if style.sentence is None else len(style.sentence)
+        return Promise()
+    voice = Voice(asked, style)
+    return Promise(voice.tokens, voice.claim, voice.finish_reason, asked.stream and not style.whole)
 
 
 def _message(asked: Asked, style: Style) -> tuple[Head, Iterator[Write], framed.Frame]:

@@ -31,12 +31,12 @@ class Voice:
     def said(self, start: int, count: int) -> bytes:
         """The tokens from ``start``; the last ones bring the finish reason, unless that stands apart."""
         last = start + count >= self.tokens and not self._style.finish_apart
-        choice = self._choice(self._delta(start, count), self._finish_reason() if last else None)
+        choice = self._choice(self._delta(start, count), self.finish_reason if last else None)
         return self._chunk([choice], start + count)
 
     def finish(self) -> bytes:
         """The chunk that only says why the answer ended."""
-        return self._chunk([self._choice({}, self._finish_reason())], self.tokens)
+        return self._chunk([self._choice({}, self.finish_reason)], self.tokens)
 
     def usage(self) -> bytes | None:
         """The chunk with the counts, if they are wanted and told."""
@@ -45,7 +45,7 @@ class Voice:
     def whole(self) -> bytes:
         """The answer as one body."""
         said = merged(self._delta(i, 1) for i in range(self.tokens))
-        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self._finish_reason()}
+        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self.finish_reason}
         if self._asked.chat:
             choice["message"] = {"role": "assistant", "content": None} | said
         else:
@@ -99,17 +99,31 @@ class Voice:
         per_event = self._style.per_event
         return min(self.tokens, -(-until // per_event) * per_event)
 
-    def _finish_reason(self) -> str:
+    @property
+    def claim(self) -> int | None:
+        """The output tokens that usage tells at the end; None = nothing is told."""
+        streamed = self._asked.stream and not self._style.whole
+        told = self._usage_at_end if streamed else self._style.usage is not Usage.NEVER
+        return self._claimed(self.tokens) if told else None
+
+    @property
+    def finish_reason(self) -> str:
+        """Why the answer ends, if it is not broken off."""
         if self._asked.chat and self._style.tool_chars is not None:
             return "tool_calls"
         return self._asked.finish_reason if self._style.sentence is None else "stop"
 
     def _counts(self, tokens: int) -> dict[str, Any]:
         prompt = self._asked.prompt_tokens
-        counts: dict[str, Any] = {"prompt_tokens": prompt, "total_tokens": prompt + tokens, "completion_tokens": tokens}
+        claimed = self._claimed(tokens)
+        counts: dict[str, Any] = {"prompt_tokens": prompt, "total_tokens": prompt + claimed}
+        counts["completion_tokens"] = claimed
         if self._asked.chat and self._style.thinking:
             counts["completion_tokens_details"] = {"reasoning_tokens": min(tokens, self._thought())}
         return counts
+
+    def _claimed(self, tokens: int) -> int:
+        return round(tokens * self._style.claim_factor)
 
 
 def merged(deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
