@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import msgspec
-from benchmarks.conformance.judge import COUNTS, Finding, Right, findings, right_of, says_something
+from benchmarks.conformance.judge import COUNTS, Finding, Right, findings, gravest, right_of, says_something
 from benchmarks.conformance.trials import TOKENS, Trial
 from benchmarks.peers.client import Case, Client
 from benchmarks.peers.run import Outcome, run
@@ -34,7 +34,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         if self.outcome.said is None:
             return "hangs" if self.outcome.exit_code is None else "crashes"
         if self.findings:
-            return "✗ " + "; ".join(map(str, self.findings))
+            return "✗ " + "; ".join(map(str, gravest(self.findings)))
         return "✓" if says_something(self.outcome.said) else "–"  # noqa: RUF001  the dash of a table
 
 

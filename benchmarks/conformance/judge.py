@@ -1,8 +1,8 @@
 """What a client said, held against what the truth server wrote. Pure: a log and a report in, findings out.
 
 Generous, so that only a client's idea of things can be wrong, not this machine's mood: a time may be off by a fifth or
-by ``OFF_MS``, medians stand for latencies, and where several definitions of a gap are in use each of them is right.
-Counts are exact.
+by ``OFF_MS``, medians stand for latencies, and where several definitions are in use each of them is right. Counts are
+exact.
 """
 
 import statistics
@@ -13,27 +13,31 @@ from typing import Final
 import msgspec
 from benchmarks.peers.client import Said
 
-from withstand.record import Status
-from withstand.testing.truth.behaviours import BEHAVIOURS
-from withstand.testing.truth.served import Served
+from withstand.testing import Right as RightAnswer
+from withstand.testing import Served, expected
 
 COUNTS: Final = ("completed", "failed", "tokens")
 OFF_SHARE: Final = 0.2
 OFF_MS: Final = 5.0
+_TOGETHER_MS: Final = 0.1
+"""Events so close are one arrival to most clients."""
+
+Values = tuple[float, ...]
+"""Several = each is right by some definition; none = there is nothing to be said."""
 
 
 class Right(msgspec.Struct, frozen=True, kw_only=True):
-    """The right values. An empty tuple = there is nothing to be said; several = each is right by some definition."""
+    """The right values of one run."""
 
-    completed: int
-    failed: int
-    output_tokens: int
-    ttft_ms: tuple[float, ...] = ()
-    itl_mean_ms: tuple[float, ...] = ()
-    itl_p99_ms: tuple[float, ...] = ()
+    completed: Values
+    failed: Values
+    output_tokens: Values
+    ttft_ms: Values = ()
+    itl_mean_ms: Values = ()
+    itl_p99_ms: Values = ()
     """Only of a trial with a tail: elsewhere it would be this machine's."""
-    tpot_ms: tuple[float, ...] = ()
-    e2el_ms: tuple[float, ...] = ()
+    tpot_ms: Values = ()
+    e2el_ms: Values = ()
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -41,7 +45,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     what: str
     said: float
-    right: tuple[float, ...]
+    right: Values
 
     def __str__(self) -> str:
         right = " or ".join(dict.fromkeys(f"{value:.0f}" for value in self.right)) or "none"
@@ -49,39 +53,46 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def right_of(log: list[Served], requests: int | None, *, tail: bool = False) -> Right:
-    """The right values of what was served; ``requests`` None = the client sends as many as it likes."""
-    good = [served for served in log if _is_good(served)]
-    sent = requests if requests is not None else sum(served.aborted_ns is None for served in log)
-    streamed = [served for served in good if served.behaviour != "no_stream"]
+    """The right values of what was served.
+
+    ``requests`` None = the client sends as many as it likes, and breaks off what is open at its end. Elsewhere an
+    answer that the client broke off was one to complete.
+    """
+    rows = [served for served in log if requests is not None or served.aborted_ns is None]
+    pairs = [(served, expected(served.behaviour or "plain", served)) for served in rows]
+    good = [(served, right) for served, right in pairs if right.success]
+    either = sum(right.success is None for _, right in pairs)
+    completed = (len(good), min(len(good) + either, requests or len(rows)))
+    whole = [served for served, _ in good if served.done_ns is not None and served.aborted_ns is None]
+    streamed = [served for served in whole if served.streamed]
     return Right(
-        completed=len(good),
-        failed=sent - len(good),
-        output_tokens=sum(served.tokens for served in good),
+        completed=completed,
+        failed=tuple((requests or len(rows)) - count for count in completed),
+        output_tokens=_tokens(good),
         ttft_ms=_median(served.ttft_ms for served in streamed),
-        e2el_ms=_median(served.e2el_ms for served in good),
+        e2el_ms=_median(served.e2el_ms for served in whole),
         **_gaps(streamed, tail=tail),
     )
 
 
-def _is_good(served: Served) -> bool:
-    """A whole answer that a right client takes for a success."""
-    behaviour = BEHAVIOURS.get(served.behaviour or "")
-    followed = served.path.endswith("moved")
-    as_it_should = behaviour is not None and (behaviour.status is Status.OK or followed)
-    return as_it_should and served.done_ns is not None and served.aborted_ns is None
+def _tokens(good: list[tuple[Served, RightAnswer]]) -> Values:
+    """As the server claims them, and as it wrote them."""
+    claimed = sum(right.output_tokens or 0 for _, right in good)
+    written = sum(served.tokens_planned or 0 for served, _ in good)
+    return (written,) if claimed == written else (claimed, written)
 
 
-def _median(values: Iterable[float | None]) -> tuple[float, ...]:
+def _median(values: Iterable[float | None]) -> Values:
     known = [value for value in values if value is not None]
     return (statistics.median(known),) if known else ()
 
 
-def _gaps(streamed: list[Served], *, tail: bool) -> dict[str, tuple[float, ...]]:
+def _gaps(streamed: list[Served], *, tail: bool) -> dict[str, Values]:
     """ITL and TPOT by the definitions in use: by event, without those that came together, by token."""
     gaps = [(b - a) / 1e6 for served in streamed for a, b in pairwise(served.event_ns)]
     if not gaps:
         return {}
-    apart = [gap for gap in gaps if gap > 0.1] or gaps
+    apart = [gap for gap in gaps if gap > _TOGETHER_MS] or gaps
     by_token = [(served.token_ns[-1] - served.token_ns[0]) / 1e6 for served in streamed]
     after_first = sum(sum(at_ns > served.token_ns[0] for at_ns in served.token_ns) for served in streamed)
     tokens = sum(served.tokens - 1 for served in streamed)
@@ -104,9 +115,9 @@ def findings(said: Said, right: Right) -> list[Finding]:
 
 def _counts(said: Said, right: Right) -> Iterator[Finding]:
     values = (said.completed, said.failed, said.output_tokens)
-    for what, value, expected in zip(COUNTS, values, (right.completed, right.failed, right.output_tokens), strict=True):
-        if value is not None and value != expected:
-            yield Finding(what, value, (expected,))
+    for what, value, wanted in zip(COUNTS, values, (right.completed, right.failed, right.output_tokens), strict=True):
+        if value is not None and value not in wanted:
+            yield Finding(what, value, wanted)
 
 
 def _times(said: Said, right: Right) -> Iterator[Finding]:
@@ -117,13 +128,19 @@ def _times(said: Said, right: Right) -> Iterator[Finding]:
         ("TPOT", said.tpot_ms.mean, right.tpot_ms),
         ("E2EL", said.e2el_ms.p50, right.e2el_ms),
     )
-    for what, value, expected in triples:
-        if value is not None and not any(_near(value, each) for each in expected):
-            yield Finding(what, value, expected)
+    for what, value, wanted in triples:
+        if value is not None and not any(_near(value, each) for each in wanted):
+            yield Finding(what, value, wanted)
 
 
 def _near(value: float, right: float) -> bool:
     return abs(value - right) <= max(OFF_MS, OFF_SHARE * right)
+
+
+def gravest(found: Iterable[Finding]) -> list[Finding]:
+    """Without what only follows: who takes the wrong answers for good has wrong tokens and times as well."""
+    ordered = list(found)
+    return [finding for finding in ordered if finding.what == "completed"] or ordered
 
 
 def says_something(said: Said) -> bool:
