@@ -11,7 +11,7 @@ from benchmarks.peers.run import Outcome, run
 
 from withstand.testing import TruthServer
 
-TRIAL_TIMEOUT_S = 75.0
+TRIAL_TIMEOUT_S = 150.0
 _REQUEST_TIMEOUT_S = 2.0
 
 

@@ -71,7 +71,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def cells(self) -> tuple[str, ...]:
         """As the columns of ``HEADS`` have it."""
         if self.got_rps is None:
-            return (self.client, f"{self.level:,}", f"{self.want_rps:.1f}/–", self.trouble or "no answer")  # noqa: RUF001
+            known = (self.client, f"{self.level:,}", f"{self.want_rps:.1f}/-", self.trouble or "no report")
+            return known + ("",) * (len(HEADS) - len(known))
         return (
             self.client,
             f"{self.level:,}",
