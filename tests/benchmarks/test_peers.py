@@ -25,13 +25,9 @@ _FLAT = {
 _E2EL = (("mean", 350.0), ("median", 351.0), ("p99", 360.0))
 
 
-def _statistics(mean: float, p50: float, p99: float, names: tuple[str, str, str]) -> dict[str, float]:
-    return dict(zip(names, (mean, p50, p99), strict=True))
-
-
 def _latencies(names: tuple[str, str, str], factor: float = 1) -> list[dict[str, float]]:
     values = ((51.0, 50.5, 55.0), (20.0, 20.1, 20.9), (19.0, 19.9, 80.0), (350.0, 351.0, 360.0))
-    return [_statistics(*(value * factor for value in row), names=names) for row in values]
+    return [dict(zip(names, (value * factor for value in row), strict=True)) for row in values]
 
 
 def _guidellm() -> dict[str, Any]:
