@@ -3,8 +3,8 @@
 import pytest
 
 from driving import Drive, asked
-from withstand.record import Status
-from withstand.testing import Schedule, TruthServer
+from withstand.record import Record, Status
+from withstand.testing import Right, Schedule, TruthServer, expected
 from withstand.testing.truth.behaviours import BEHAVIOURS, style_of, tally
 
 SCHEDULE = Schedule(ttft_ms=5, itl_ms=1, tokens=6)
@@ -21,11 +21,18 @@ def test_status_and_tokens(drive: Drive, name: str) -> None:
     if behaviour.status is not Status.OK:
         assert all(r.error for r in driven.records)
         return
-    served = sorted(s.tokens for s in truth if s.done_ns is not None)
-    assert sorted(r.output_tokens for r in driven.records if r.output_tokens is not None) == served
+    rights = [expected(name, served) for served in truth if served.done_ns is not None]
+    assert counts(driven.records) == sorted(counts_of(right) for right in rights)
     if name != "no_stream":
-        events = sorted(len(s.event_ns) for s in truth if s.done_ns is not None)
-        assert sorted(len(r.chunk_ns) for r in driven.records) == events
+        assert sorted(len(r.chunk_ns) for r in driven.records) == sorted(r.output_events or 0 for r in rights)
+
+
+def counts(records: list[Record]) -> list[tuple[int | None, str | None, str | None]]:
+    return sorted((r.output_tokens, r.tokens_from, r.finish_reason) for r in records)
+
+
+def counts_of(right: Right) -> tuple[int | None, str | None, str | None]:
+    return right.output_tokens, right.tokens_from, right.finish_reason
 
 
 def test_failures_by_kind_are_exact(drive: Drive) -> None:

@@ -12,15 +12,23 @@ from withstand.testing.truth.faults import FAULTS
 from withstand.testing.truth.manners import MANNERS
 
 PLAIN_TEXT = "t0 t1 t2 t3 t4 t5"
-OTHER_TEXT = {"tool_calls", "multibyte"}
+OTHER_TEXT = {"tool_calls", "huge_tool_calls", "multibyte", "no_usage_early_stop"}
+OTHER_TOKENS = {"no_usage_early_stop": 3}
+OTHER_REASONS = {"tool_calls": ["tool_calls"], "huge_tool_calls": ["tool_calls"], "two_choices": ["stop", "stop"]}
+CLAIMS = {"no_usage": None, "no_usage_early_stop": None, "usage_inflated": 30}
 NOT_STREAMED = {"no_stream"}
 GENEROUS_NS = 200_000_000
-QUICK = {"stall": "stall:20", "slow_headers": "slow_headers:20", "close_idle": "close_idle:5"}
+QUICK = {
+    "stall": "stall:20",
+    "slow_headers": "slow_headers:20",
+    "close_idle": "close_idle:5",
+    "huge_tool_calls": "huge_tool_calls:300",
+}
 
 
 @pytest.mark.parametrize("also", ["", "+split:0", "+bytewise"])
 @pytest.mark.parametrize("name", sorted(set(MANNERS) - NOT_STREAMED))
-def test_every_manner_says_the_same_six_tokens(client: Any, tools: Any, name: str, also: str) -> None:
+def test_every_manner_says_the_same_tokens(client: Any, tools: Any, name: str, also: str) -> None:
     heard = client.chat(QUICK.get(name, name) + also)
     message, events = heard.message, heard.events
     assert message.complete
@@ -31,9 +39,9 @@ def test_every_manner_says_the_same_six_tokens(client: Any, tools: Any, name: st
         assert heard.text == PLAIN_TEXT
     chunks = tools.chunks_of(events)
     reasons = [c["finish_reason"] for chunk in chunks for c in chunk["choices"] if c["finish_reason"]]
-    assert reasons == ["tool_calls" if name == "tool_calls" else "stop"]
+    assert reasons == OTHER_REASONS.get(name, ["stop"])
     counts = [chunk["usage"]["completion_tokens"] for chunk in chunks if "usage" in chunk]
-    assert (counts[-1:] or [None])[0] == (None if name == "no_usage" else 6)
+    assert (counts[-1:] or [None])[0] == CLAIMS.get(name, 6)
 
 
 @pytest.mark.parametrize("name", sorted(set(MANNERS) - NOT_STREAMED))
@@ -51,11 +59,11 @@ def test_whoever_asks_for_no_stream_gets_one_body(client: Any, tools: Any, name:
     heard = client.chat(QUICK.get(name, name), stream=False)
     answer = json.loads(heard.message.body)
     assert answer["object"] == "chat.completion"
-    if name not in OTHER_TEXT:
+    if name not in OTHER_TEXT | {"two_choices"}:
         assert tools.text_of(answer) == PLAIN_TEXT
-    assert ("usage" in answer) == (name != "no_usage")
+    assert answer.get("usage", {}).get("completion_tokens") == CLAIMS.get(name, 6)
     (served,) = client.server.truth()
-    assert (served.tokens, len(served.event_ns), served.stream) == (6, 1, False)
+    assert (served.tokens, len(served.event_ns), served.stream) == (OTHER_TOKENS.get(name, 6), 1, False)
 
 
 def first_known_ns(heard: Any, tools: Any) -> list[int]:
@@ -82,7 +90,7 @@ def test_no_client_can_know_an_event_before_the_log_says_so(client: Any, tools: 
     heard = client.chat(QUICK.get(name, name) + also)
     (served,) = client.server.truth()
     known_ns = first_known_ns(heard, tools)
-    assert served.tokens == 6
+    assert served.tokens == OTHER_TOKENS.get(name, 6)
     assert len(known_ns) == len(served.event_ns)
     assert all(0 <= known - told < GENEROUS_NS for known, told in zip(known_ns, served.event_ns, strict=True))
 
@@ -175,6 +183,44 @@ def test_tool_calls_are_json_in_pieces_however_large(client: Any, tools: Any) ->
     assert message["content"] is None
 
 
+def test_two_choices_take_turns(client: Any, tools: Any) -> None:
+    chunks = tools.chunks_of(client.chat("two_choices").events)
+    said = [(choice["index"], choice["delta"]["content"]) for c in chunks[1:] for choice in c["choices"]]
+    assert [index for index, _ in said] == [0, 1] * 3
+    assert "".join(word for _, word in said) == PLAIN_TEXT
+    ends = [choice["index"] for c in chunks for choice in c["choices"] if choice["finish_reason"]]
+    assert ends == [0, 1]
+    choices = json.loads(client.chat("two_choices", stream=False).message.body)["choices"]
+    assert [choice["message"]["content"] for choice in choices] == ["t0 t2 t4", " t1 t3 t5"]
+
+
+def test_logprobs_are_heavy_in_both_dialects(client: Any, tools: Any) -> None:
+    *_, chat, _ = tools.chunks_of(client.chat("logprobs").events)
+    (entry,) = chat["choices"][0]["logprobs"]["content"]
+    assert (entry["token"], len(entry["top_logprobs"])) == (" t5", 20)
+    *_, text, _ = tools.chunks_of(client.complete("logprobs:3").events)
+    logprobs = text["choices"][0]["logprobs"]
+    assert (logprobs["tokens"], len(logprobs["top_logprobs"][0])) == ([" t5"], 3)
+
+
+def test_a_chunk_without_choices_comes_first(client: Any, tools: Any) -> None:
+    first, second, *_ = tools.chunks_of(client.chat("empty_choices").events)
+    assert first["choices"] == []
+    assert second["choices"][0]["delta"]["role"] == "assistant"
+
+
+def test_a_wrong_claim_is_wrong_by_the_factor(client: Any, tools: Any) -> None:
+    usage = tools.chunks_of(client.chat("usage_inflated:3").events)[-1]["usage"]
+    assert (usage["completion_tokens"], usage["total_tokens"] - usage["prompt_tokens"]) == (18, 18)
+    assert client.server.truth()[0].tokens == 6
+
+
+def test_an_early_stop_is_half_of_what_was_asked(client: Any, tools: Any) -> None:
+    heard = client.chat("no_usage_early_stop", max_tokens=40)
+    assert len(heard.text.split()) == 20
+    assert tools.chunks_of(heard.events)[-1]["choices"][0]["finish_reason"] == "stop"
+
+
 def test_multibyte_cuts_characters(client: Any) -> None:
     heard = client.chat("multibyte")
     assert heard.text == " ".join(f"é漢\u2028🙂{i}" for i in range(6))
@@ -186,6 +232,7 @@ def test_multibyte_cuts_characters(client: Any) -> None:
     ("name", "there", "absent"),
     [
         ("crlf", rb"data: \{[^\n]*\}\r\n\r\n\r\n", rb"[^\r]\n"),
+        ("more_fields", rb"event: message\nid: 7\nretry: 3000\nmood: good\ndata: \{", rb"!"),
         ("no_space", rb"data:\{", rb"data: "),
         ("multi_line_data", rb'data: \{"id":"[^"]*",\ndata: "object"', rb"data: \{[^\n]*object"),
         ("comments", rb": keep-alive\n\n", rb"!"),
@@ -304,6 +351,18 @@ def test_connections_that_end_within_a_chunk(client: Any, name: str, end: str) -
     assert heard.raw.endswith(b'"content":"') or not heard.raw.endswith(b"\r\n")
     assert heard.text == "t0 t1"
     assert client.server.truth()[0].tokens == 2
+
+
+def test_a_close_behind_the_last_token_leaves_the_message_open(client: Any, tools: Any) -> None:
+    heard = client.chat("close_before_done")
+    assert (heard.end, heard.message.complete, heard.text) == ("closed", False, PLAIN_TEXT)
+    assert "[DONE]" not in heard.events
+    assert not any(choice["finish_reason"] for c in tools.chunks_of(heard.events) for choice in c["choices"])
+
+
+def test_an_engine_that_gave_up_says_so_in_the_finish_reason(client: Any, tools: Any) -> None:
+    chunks = tools.chunks_of(client.chat("finish_abort").events)
+    assert [choice["finish_reason"] for c in chunks for choice in c["choices"]][-1] == "abort"
 
 
 def test_premature_close_of_a_body_with_a_length(client: Any) -> None:

@@ -95,6 +95,18 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
     "premature_close": Behaviour(
         premature_close, "the connection is closed within a chunk", "not a success", Status.TRUNCATED, _HALF
     ),
+    "close_before_done": Behaviour(
+        fixed(finish_apart=True, wire=(laid.until_last_token,), end=End.CLOSE),
+        "the connection is closed after the last token: no finish reason, no `[DONE]`, no last chunk",
+        "not a success",
+        Status.TRUNCATED,
+    ),
+    "finish_abort": Behaviour(
+        fixed(finish="abort"),
+        "all tokens, then `finish_reason: abort`, as an engine that gave up says it",
+        "not a success",
+        Status.STREAM_ERROR,
+    ),
     "reset": Behaviour(reset, "the connection is reset within a chunk", "not a success", Status.TRUNCATED, _HALF),
     "close_before_answer": Behaviour(
         fixed(silent=True, end=End.CLOSE),

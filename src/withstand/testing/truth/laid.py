@@ -74,6 +74,16 @@ def broken_off(after: int | None) -> Pass:
     return lay
 
 
+def until_last_token(writes: Iterator[Write], asked: Asked) -> Iterator[Write]:
+    """The write that tells the last token, then nothing."""
+    left = asked.tokens
+    for write in writes:
+        yield write
+        left -= sum(mark.tokens for mark in write.marks)
+        if left <= 0:
+            return
+
+
 def _in_order(lay: Pass) -> Pass:
     """A write that was put off puts off those behind it."""
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from withstand.metrics.doubts import DoubtKind
 from withstand.testing.truth import framed, laid, spelled
 from withstand.testing.truth.behaviour import Behaviour, body, fixed, whole_number, wire
 from withstand.testing.truth.score import End
@@ -48,6 +49,21 @@ def tool_calls(style: Style, number: float | None) -> Style:
     return replace(style, tool_chars=whole_number(number))
 
 
+def logprobs(style: Style, number: float | None) -> Style:
+    """Every token with its probability, and with others."""
+    return replace(style, logprobs=int(number or 0))
+
+
+def usage_inflated(style: Style, number: float | None) -> Style:
+    """The counts are told, and are wrong."""
+    return replace(style, claim_factor=number or 0.0)
+
+
+def two_choices(style: Style, number: float | None) -> Style:
+    """Several answers to one request."""
+    return replace(style, choices=max(1, int(number or 1)))
+
+
 def slow_headers(style: Style, number: float | None) -> Style:
     """The head comes late, and what was due before comes with it."""
     return replace(style, head_ms=number or 0.0)
@@ -82,7 +98,24 @@ MANNERS: Final[Mapping[str, Behaviour]] = {
         fixed(finish_apart=True), "the finish reason has a chunk of its own", "that chunk is no token"
     ),
     "no_usage": Behaviour(
-        fixed(usage=Usage.NEVER), "the counts are never told", "tokens counted otherwise, and labelled as such"
+        fixed(usage=Usage.NEVER),
+        "the counts are never told",
+        "tokens counted otherwise, and labelled as such",
+        doubt=DoubtKind.TOKENS_ESTIMATED,
+    ),
+    "no_usage_early_stop": Behaviour(
+        fixed(usage=Usage.NEVER, early_stop=True),
+        "half of the tokens asked for, then `stop`; the counts are never told",
+        "the tokens that came, not the length asked for",
+        doubt=DoubtKind.TOKENS_ESTIMATED,
+    ),
+    "usage_inflated": Behaviour(
+        usage_inflated,
+        "usage claims several times the tokens that are said",
+        "the claim, and that it does not fit what came",
+        number="times as many",
+        default=5,
+        doubt=DoubtKind.CLAIMED_NOT_COUNTED,
     ),
     "usage_in_every_chunk": Behaviour(
         fixed(usage=Usage.ALWAYS),
@@ -95,6 +128,7 @@ MANNERS: Final[Mapping[str, Behaviour]] = {
         "tokens, not events, counted",
         number="tokens in an event",
         default=4,
+        doubt=DoubtKind.CLAIMED_NOT_COUNTED,
     ),
     "joined": Behaviour(
         joined,
@@ -102,6 +136,7 @@ MANNERS: Final[Mapping[str, Behaviour]] = {
         "as many events, with shared stamps",
         number="events in a write",
         default=4,
+        doubt=DoubtKind.SHARED_READS,
     ),
     "split": Behaviour(
         split,
@@ -116,6 +151,9 @@ MANNERS: Final[Mapping[str, Behaviour]] = {
         body(laid.comments), "a comment (`: keep-alive`) half-way before every event", "a comment is no first token"
     ),
     "no_space": Behaviour(fixed(spell=spelled.no_space), "`data:{…}` without the space", _SAME),
+    "more_fields": Behaviour(
+        fixed(spell=spelled.more_fields), "`event`, `id`, `retry` and an unknown field beside `data`", _SAME
+    ),
     "multi_line_data": Behaviour(fixed(spell=spelled.multi_line), "the JSON over two `data:` lines", _SAME),
     "reasoning": Behaviour(
         reasoning,
@@ -135,6 +173,30 @@ MANNERS: Final[Mapping[str, Behaviour]] = {
         "its pieces are tokens; finish reason `tool_calls`",
         number="characters to a token",
         default=8,
+    ),
+    "huge_tool_calls": Behaviour(
+        tool_calls,
+        "as `tool_calls`, with pieces larger than any read",
+        "the same",
+        number="characters to a token",
+        default=100_000,
+    ),
+    "two_choices": Behaviour(
+        two_choices,
+        "the tokens alternate between two choices (`n` = 2)",
+        "the tokens of both",
+        number="choices",
+        default=2,
+    ),
+    "logprobs": Behaviour(
+        logprobs,
+        "every token brings its probability and those of others",
+        _SAME,
+        number="others",
+        default=20,
+    ),
+    "empty_choices": Behaviour(
+        fixed(empty_first=True), "a chunk with an empty list of choices comes with the headers", "it is no first token"
     ),
     "multibyte": Behaviour(
         multibyte,

@@ -24,6 +24,12 @@ def no_space(payload: bytes) -> tuple[bytes, int]:
     return b"data:%b\n\n" % payload, len(payload) + 6
 
 
+def more_fields(payload: bytes) -> tuple[bytes, int]:
+    """``event``, ``id`` and ``retry`` beside ``data``, and a field that nobody knows."""
+    before = b"event: message\nid: 7\nretry: 3000\nmood: good\n"
+    return b"%bdata: %b\n\n" % (before, payload), len(before) + len(payload) + 7
+
+
 def multi_line(payload: bytes) -> tuple[bytes, int]:
     """The JSON over two ``data`` lines, cut after its first comma, where a line break is white space."""
     first, comma, rest = payload.partition(b",")

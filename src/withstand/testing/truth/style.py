@@ -68,6 +68,16 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     tool_chars: int | None = None
     """The answer is the arguments of a tool call, with so many characters to a token."""
     per_event: int = 1
+    choices: int = 1
+    """The events alternate between so many answers to the one request."""
+    early_stop: bool = False
+    """Half of the tokens are all there is to say."""
+    finish: str | None = None
+    """The finish reason, whatever the length says."""
+    logprobs: int = 0
+    """Each token comes with so many others that it might have been."""
+    empty_first: bool = False
+    """A chunk without choices comes with the headers."""
     finish_apart: bool = False
     usage: Usage = Usage.ASKED
     claim_factor: float = 1.0

@@ -84,6 +84,8 @@ def stream(asked: Asked, style: Style) -> Iterator[Write]:
     """The events, one a write."""
     voice = Voice(asked, style)
     at_ns = next(_times(asked, style, voice.tokens), _ttft_ns(asked))
+    if style.empty_first:
+        yield _event(0, voice.empty(), style)
     if asked.chat and style.role is not Role.NONE:
         yield _event(0 if style.role is Role.EARLY else at_ns, voice.role(), style)
     limit = _tokens_told(style, voice.tokens)

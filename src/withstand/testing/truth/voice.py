@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from withstand.testing.truth.asked import Asked
+from withstand.testing.truth.likely import chat_logprobs, text_logprobs
 from withstand.testing.truth.style import Style, Usage
 
 CREATED_S = 1_700_000_000
@@ -16,7 +17,7 @@ class Voice:
     """Speaks for one request. The law: it keeps no state, so that the same words come out each time."""
 
     def __init__(self, asked: Asked, style: Style) -> None:
-        self.tokens = asked.tokens if style.sentence is None else len(style.sentence)
+        self.tokens = _tokens(asked, style)
         self._asked = asked
         self._style = style
         self._usage_always = asked.usage_always or style.usage is Usage.ALWAYS
@@ -24,19 +25,29 @@ class Voice:
         kind = "chatcmpl" if asked.chat else "cmpl"
         self._id = f"{kind}-truth-{asked.number}"
 
+    def empty(self) -> bytes:
+        """A chunk without choices: what a content filter thinks of the prompt, as Azure says it first."""
+        return self._chunk([], 0)
+
     def role(self) -> bytes:
         """The chunk without a word in it."""
-        return self._chunk([self._choice({"role": "assistant", "content": ""}, None)], 0)
+        return self._chunk([self._choice(i, {"role": "assistant", "content": ""}) for i in self._choices()], 0)
 
     def said(self, start: int, count: int) -> bytes:
-        """The tokens from ``start``; the last ones bring the finish reason, unless that stands apart."""
-        last = start + count >= self.tokens and not self._style.finish_apart
-        choice = self._choice(self._delta(start, count), self.finish_reason if last else None)
+        """The tokens from ``start``; a choice's last ones bring its finish reason, unless that stands apart."""
+        style = self._style
+        last = start + style.choices * style.per_event >= self.tokens and not style.finish_apart
+        choice = self._choice(
+            start // style.per_event % style.choices,
+            self._delta(start, count),
+            self.finish_reason if last else None,
+            self._logprobs(range(start, start + count)),
+        )
         return self._chunk([choice], start + count)
 
     def finish(self) -> bytes:
         """The chunk that only says why the answer ended."""
-        return self._chunk([self._choice({}, self.finish_reason)], self.tokens)
+        return self._chunk([self._choice(i, {}, self.finish_reason) for i in self._choices()], self.tokens)
 
     def usage(self) -> bytes | None:
         """The chunk with the counts, if they are wanted and told."""
@@ -44,14 +55,18 @@ class Voice:
 
     def whole(self) -> bytes:
         """The answer as one body."""
-        said = merged(self._delta(i, 1) for i in range(self.tokens))
-        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self.finish_reason}
-        if self._asked.chat:
-            choice["message"] = {"role": "assistant", "content": None} | said
-        else:
-            choice["text"] = said.get("content", "")
         counts = None if self._style.usage is Usage.NEVER else self._counts(self.tokens)
-        return self._encoded("whole", [choice], counts)
+        return self._encoded("whole", [self._whole_choice(i) for i in self._choices()], counts)
+
+    def _whole_choice(self, index: int) -> dict[str, Any]:
+        said = merged(self._delta(i, 1) for i in range(index, self.tokens, self._style.choices))
+        choice = {"index": index, "logprobs": None, "finish_reason": self.finish_reason}
+        if self._asked.chat:
+            return choice | {"message": {"role": "assistant", "content": None} | said}
+        return choice | {"text": said.get("content", "")}
+
+    def _choices(self) -> range:
+        return range(self._style.choices)
 
     def _chunk(self, choices: list[dict[str, Any]], tokens: int) -> bytes:
         return self._encoded("chunk", choices, self._counts(tokens) if self._usage_always else None)
@@ -63,9 +78,19 @@ class Voice:
         answer = {"id": self._id, "object": kind, "created": CREATED_S, "model": self._asked.model, "choices": choices}
         return msgspec.json.encode(answer if usage is None else answer | {"usage": usage})
 
-    def _choice(self, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+    def _choice(
+        self, index: int, delta: dict[str, Any], finish_reason: str | None = None, logprobs: object = None
+    ) -> dict[str, Any]:
         said = {"delta": delta} if self._asked.chat else {"text": delta.get("content", "")}
-        return {"index": 0, **said, "logprobs": None, "finish_reason": finish_reason}
+        return {"index": index, **said, "logprobs": logprobs, "finish_reason": finish_reason}
+
+    def _logprobs(self, words: range) -> dict[str, Any] | None:
+        """In the dialect's own shape; the others that a token might have been are made up."""
+        count = self._style.logprobs
+        if not count:
+            return None
+        tokens = [(self._word(i), [f"{self._word(i)}~{other}" for other in range(count)]) for i in words]
+        return chat_logprobs(tokens) if self._asked.chat else text_logprobs(tokens)
 
     def _delta(self, start: int, count: int) -> dict[str, Any]:
         words = range(start, start + count)
@@ -111,7 +136,10 @@ class Voice:
         """Why the answer ends, if it is not broken off."""
         if self._asked.chat and self._style.tool_chars is not None:
             return "tool_calls"
-        return self._asked.finish_reason if self._style.sentence is None else "stop"
+        if self._style.finish is not None:
+            return self._style.finish
+        natural = self._style.sentence is not None or self._style.early_stop
+        return "stop" if natural else self._asked.finish_reason
 
     def _counts(self, tokens: int) -> dict[str, Any]:
         prompt = self._asked.prompt_tokens
@@ -124,6 +152,12 @@ class Voice:
 
     def _claimed(self, tokens: int) -> int:
         return round(tokens * self._style.claim_factor)
+
+
+def _tokens(asked: Asked, style: Style) -> int:
+    if style.sentence is not None:
+        return len(style.sentence)
+    return max(1, asked.tokens // 2) if style.early_stop else asked.tokens
 
 
 def merged(deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
