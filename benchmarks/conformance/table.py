@@ -6,6 +6,8 @@ from benchmarks.conformance.cell import Cell
 from benchmarks.conformance.trials import Trial
 from benchmarks.peers.client import Client
 
+from withstand.testing import BEHAVIOURS
+
 Cells = Mapping[tuple[str, str], Cell]
 """By trial and client."""
 
@@ -13,7 +15,7 @@ Cells = Mapping[tuple[str, str], Cell]
 def table(trials: list[Trial], clients: list[Client], cells: Cells) -> str:
     """What each client made of each trial, and how often it was right."""
     heads = [f"{client.name} {client.version}" for client in clients]
-    rows = [[f"`{t.name}`" if "_" in t.name or t.name.islower() else t.name] for t in trials]
+    rows = [[f"`{trial.name}`" if trial.name in BEHAVIOURS else trial.name] for trial in trials]
     for row, trial in zip(rows, trials, strict=True):
         row += [_text(cells.get((trial.name, client.name))) for client in clients]
     score = ["**right**", *(_score(trials, client, cells) for client in clients)]

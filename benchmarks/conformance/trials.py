@@ -49,12 +49,6 @@ def _trial(name: str) -> Trial:
 _FURTHER: Final = (
     Trial(name="early stop", does="fewer tokens than were asked for", behaviour="plain", model="truth:n=10"),
     Trial(
-        name="early stop, no usage",
-        does="fewer tokens than were asked for, and the counts are never told",
-        behaviour="no_usage",
-        model="truth:n=10",
-    ),
-    Trial(
         name="uneven gaps",
         does="gaps drawn from an exponential distribution with the same mean",
         behaviour="plain",
