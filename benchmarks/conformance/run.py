@@ -1,9 +1,9 @@
 """Benchmark clients against a server of known answers: which behaviours each understands, which it takes amiss.
 
-    python -m benchmarks.conformance.run [--client NAME]… [--only TRIAL]… [--again] [--folder DIR] [--jobs N]
+    python -m benchmarks.conformance.run [--client NAME]… [--only TRIAL]… [--jobs N] [--write docs/conformance.md]
 
-Every cell is kept in the folder as soon as it is known; what is there is not played again, unless ``--again``. Ends
-with the table in Markdown, of all that the folder holds. Clients come from ``python -m benchmarks.peers.install``.
+Every cell is kept in a folder as soon as it is known; what is there is not played again, unless ``--again``. Ends with
+the table in Markdown, of what the folder holds. Clients come from ``python -m benchmarks.peers.install``.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.conformance.cell import Cell, keep, kept, played
-from benchmarks.conformance.table import table
+from benchmarks.conformance.table import put_into, table
 from benchmarks.conformance.trials import Trial, trials
 from benchmarks.peers.client import Client
 from benchmarks.peers.clients import chosen
@@ -34,7 +34,10 @@ def main() -> None:
         for client, trial in missing:
             pool.submit(_play, client, trial, folder, tokenizer)
     cells = {(trial.name, client.name): cell for client, trial in pairs if (cell := kept(folder, client, trial))}
-    print(table(wanted, clients, cells))
+    text = table(wanted, clients, cells)
+    if options.write:
+        options.write.write_text(put_into(options.write.read_text("utf-8"), text), "utf-8")
+    print(text)
 
 
 def _play(client: Client, trial: Trial, folder: Path, tokenizer: Path) -> Cell:
@@ -53,6 +56,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="Play also what the folder holds.")
     parser.add_argument("--folder", metavar="DIR", help="Where cells are kept; beside the clients by default.")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="Cells at the same time; 1 by default.")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="Put the table between the marks of this file.")
     return parser.parse_args()
 
 

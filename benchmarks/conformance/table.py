@@ -1,6 +1,7 @@
-"""The table of cells as Markdown: a row a trial, a column a client. Pure."""
+"""The table of cells as Markdown: a row a trial, a column a client; and its place in a document."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from benchmarks.conformance.cell import Cell
 from benchmarks.conformance.trials import Trial
@@ -10,6 +11,9 @@ from withstand.testing import BEHAVIOURS
 
 Cells = Mapping[tuple[str, str], Cell]
 """By trial and client."""
+
+BEGIN: Final = "<!-- the table of benchmarks/conformance begins -->"
+END: Final = "<!-- the table of benchmarks/conformance ends -->"
 
 
 def table(trials: list[Trial], clients: list[Client], cells: Cells) -> str:
@@ -30,3 +34,16 @@ def _text(cell: Cell | None) -> str:
 def _score(trials: list[Trial], client: Client, cells: Cells) -> str:
     played = [cell for trial in trials if (cell := cells.get((trial.name, client.name)))]
     return f"**{sum(cell.is_right for cell in played)} of {len(played)}**"
+
+
+def put_into(document: str, table_text: str) -> str:
+    """The document with this table between its marks.
+
+    Raises:
+        SystemExit: it has no marks.
+    """
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"--write: the file must hold {BEGIN} and {END}; the table goes between them.")
+    return f"{before}{BEGIN}\n\n{table_text}\n\n{END}{after}"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from benchmarks.conformance.cell import Cell
 from benchmarks.conformance.judge import Right, findings, right_of
-from benchmarks.conformance.table import table
+from benchmarks.conformance.table import BEGIN, END, put_into, table
 from benchmarks.conformance.trials import Trial, trials
 from benchmarks.peers.client import Said, Spread
 from benchmarks.peers.clients import chosen
@@ -132,3 +132,12 @@ def test_the_table_shows_what_came_of_each_cell() -> None:
     lines = text.splitlines()
     assert lines[2] == "| `plain` | ✓ | ✗ TTFT 1 (50) | ✗ completed 1 (5) | crashes | hangs |"
     assert lines[3].startswith("| **right** | **1 of 1** | **0 of 1** |")
+
+
+def test_the_table_takes_its_place_in_a_document_and_only_that() -> None:
+    document = f"# Title\n\n{BEGIN}\n| old |\n{END}\n\nAfterwards."
+    written = put_into(document, "| new |")
+    assert written == f"# Title\n\n{BEGIN}\n\n| new |\n\n{END}\n\nAfterwards."
+    assert put_into(written, "| new |") == written
+    with pytest.raises(SystemExit, match="between them"):
+        put_into("# Title", "| new |")
