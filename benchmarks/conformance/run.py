@@ -16,7 +16,7 @@ from benchmarks.conformance.cell import Cell, keep, kept, played
 from benchmarks.conformance.table import put_into, table
 from benchmarks.conformance.trials import Trial, trials
 from benchmarks.peers.client import Client
-from benchmarks.peers.clients import chosen
+from benchmarks.peers.clients import chosen, installed
 from benchmarks.peers.home import home
 from benchmarks.peers.tokenizer import write_tokenizer
 
@@ -25,14 +25,17 @@ def main() -> None:
     """Play what is missing, and print the table."""
     options = _options()
     folder = Path(options.folder or home() / "conformance")
-    clients = chosen(options.client)
+    clients = installed(chosen(options.client))
     wanted = [trial for trial in trials() if not options.only or trial.name in options.only]
     tokenizer = write_tokenizer(home())
     pairs = [(client, trial) for client in clients for trial in wanted]
     missing = [pair for pair in pairs if options.again or kept(folder, *pair) is None]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for client, trial in missing:
-            pool.submit(_play, client, trial, folder, tokenizer)
+    pool = ThreadPoolExecutor(options.jobs)
+    try:
+        for cell in [pool.submit(_play, client, trial, folder, tokenizer) for client, trial in missing]:
+            cell.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
     cells = {(trial.name, client.name): cell for client, trial in pairs if (cell := kept(folder, client, trial))}
     text = table(wanted, clients, cells)
     if options.write:

@@ -19,7 +19,7 @@ import msgspec
 from benchmarks.load.instrument import AbsentError, Cores, Truth, at_share, on_core, truth_server
 from benchmarks.load.meter import Meter
 from benchmarks.peers.client import Case, Client, Said, Spread
-from benchmarks.peers.clients import chosen
+from benchmarks.peers.clients import chosen, installed
 from benchmarks.peers.home import home
 from benchmarks.peers.run import Outcome, outcome, started
 from benchmarks.peers.tokenizer import write_tokenizer
@@ -209,7 +209,7 @@ def main() -> None:
         raise SystemExit(str(e)) from None
     os.sched_setaffinity(0, os.sched_getaffinity(0) - {cores.client})  # the meter must not disturb the client
     compare(
-        chosen(asked.client),
+        installed(chosen(asked.client)),
         sorted(asked.level or LEVELS),
         lambda client, level: [measure(client, level, asked.seconds, cores) for _ in range(asked.rounds)],
     )

@@ -18,6 +18,7 @@ class Aiperf:
     """The adapter."""
 
     name = "aiperf"
+    environment = "aiperf"
     version = "0.13.0"
     keeps_rate = True
     keeps_count = True

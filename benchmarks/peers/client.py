@@ -67,7 +67,11 @@ class Client(Protocol):
 
     @property
     def name(self) -> str:
-        """Also of its environment's recipe, where no other is named."""
+        """As tables and options have it."""
+
+    @property
+    def environment(self) -> str | None:
+        """The recipe of its environment; None = it is here already."""
 
     @property
     def version(self) -> str:

@@ -13,6 +13,7 @@ class GenaiBench:
     """The adapter."""
 
     name = "genai-bench"
+    environment = "genai-bench"
     version = "0.0.5"
     keeps_rate = False
     keeps_count = False

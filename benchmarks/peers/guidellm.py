@@ -15,6 +15,7 @@ class Guidellm:
     """The adapter."""
 
     name = "guidellm"
+    environment = "guidellm"
     version = "0.8.1"
     keeps_rate = True
     keeps_count = True

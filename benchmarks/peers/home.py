@@ -14,6 +14,16 @@ def environment_of(client: str) -> Path:
     return home() / client
 
 
+def receipt(client: str) -> Path:
+    """Tells, when its environment is complete, what was installed."""
+    return environment_of(client) / "installed"
+
+
+def is_installed(client: str) -> bool:
+    """Whether its environment is complete."""
+    return receipt(client).exists()
+
+
 def program(client: str, name: str) -> str:
     """A program of the client's environment."""
     return str(environment_of(client) / "bin" / name)

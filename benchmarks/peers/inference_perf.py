@@ -16,6 +16,7 @@ class InferencePerf:
     """The adapter."""
 
     name = "inference-perf"
+    environment = "inference-perf"
     version = "0.7.0"
     keeps_rate = False
     keeps_count = True

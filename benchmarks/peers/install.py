@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from benchmarks.peers.home import environment_of
+from benchmarks.peers.home import environment_of, receipt
 
 Version = tuple[int, int]
 
@@ -51,8 +51,7 @@ RECIPES: Final = {
 
 def install(name: str) -> None:
     """Make the environment of one client, unless it is there."""
-    recipe, folder = RECIPES[name], environment_of(name)
-    done = folder / "installed"
+    recipe, folder, done = RECIPES[name], environment_of(name), receipt(name)
     wanted = " ".join((*recipe.packages, *recipe.bare))
     if done.exists() and done.read_text("utf-8") == wanted:
         print(f"{name}: already in {folder}")

@@ -4,12 +4,11 @@ Both send at exponential intervals only, and close the loop by ``--max-concurren
 failed: the report knows those that completed.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, options, result_file, spread
+from benchmarks.peers.client import Case, Command, Said, count, number, options, result_json, spread
 from benchmarks.peers.home import environment_of, program
 
 # In the place of the package's own __init__, which imports the engine. Beside a torch for the CPU no torchvision loads,
@@ -40,6 +39,7 @@ class Sglang:
     """The client in Python."""
 
     name = "sglang"
+    environment = "sglang"
     version = "0.5.23"
     keeps_rate = False
     keeps_count = True
@@ -75,11 +75,8 @@ class Sglang:
         return Command((program("sglang", "python"), "-m", self.module, *argv), environment, files)
 
     def parse(self, folder: Path) -> Said:
-        """The last line of its result file."""
-        lines = result_file(folder, "sglang.jsonl").read_text("utf-8").splitlines()
-        if not lines:
-            raise ReportError("an empty report")
-        report = json.loads(lines[-1])
+        """The only line of its result file."""
+        report = result_json(folder, "sglang.jsonl")
         ttft, tpot, itl, e2el = (
             spread(report, f"mean_{m}_ms", f"median_{m}_ms", f"p99_{m}_ms")
             for m in ("ttft", "tpot", "itl", "e2e_latency")

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from withstand.files import write_atomically
+
 _WORDS: Final = (*(f" t{i}" for i in range(1000)), *(f"t{i}" for i in range(1000)), " tok", "tok")
 _SPECIAL: Final = ("<s>", "</s>", "<pad>")
 _REPOSITORY: Final = "peers/words"
@@ -22,9 +24,9 @@ def write_tokenizer(home: Path) -> Path:
     for folder in (home / "tokenizer", cache / "snapshots" / _REVISION):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in _files().items():
-            (folder / name).write_text(json.dumps(content), "utf-8")
+            write_atomically(folder / name, json.dumps(content).encode())  # a client may be reading it
     (cache / "refs").mkdir(exist_ok=True)
-    (cache / "refs" / "main").write_text(_REVISION, "utf-8")
+    write_atomically(cache / "refs" / "main", _REVISION.encode())
     return home / "tokenizer"
 
 

@@ -21,6 +21,7 @@ class Vllm:
     """The adapter."""
 
     name = "vllm"
+    environment = "vllm"
     version = "0.32.0"
     keeps_rate = True
     keeps_count = True

@@ -12,6 +12,7 @@ class Withstand:
     """The adapter."""
 
     name = "withstand"
+    environment = None
     version = withstand.__version__
     keeps_rate = True
     keeps_count = True

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from benchmarks.peers.client import Case, Client, Command, ReportError, Said, Spread
-from benchmarks.peers.clients import CLIENTS, chosen
+from benchmarks.peers.clients import CLIENTS, chosen, installed
+from benchmarks.peers.home import receipt
 from benchmarks.peers.run import run
 from benchmarks.peers.tokenizer import hub_cache, write_tokenizer
 
@@ -168,7 +169,7 @@ def test_withstand_is_run_and_understood(tmp_path: Path) -> None:
 class _Script:
     """A client that is a line of Python."""
 
-    name, version, keeps_rate, keeps_count = "script", "0", False, True
+    name, environment, version, keeps_rate, keeps_count = "script", None, "0", False, True
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -192,10 +193,15 @@ def test_a_client_that_hangs_is_ended(tmp_path: Path) -> None:
     assert outcome.said is None
 
 
-def test_a_client_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_that_are_not_installed_are_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("WITHSTAND_PEERS", str(tmp_path))
-    with pytest.raises(SystemExit, match="aiperf is not installed"):
-        run(CLIENTS["aiperf"], _case(tmp_path), timeout_s=1)
+    (tmp_path / "sglang").mkdir()
+    receipt("sglang").write_text("sglang==0", "utf-8")
+    there = installed(chosen(["withstand", "sglang-rust", "aiperf"]))
+    assert [client.name for client in there] == ["withstand", "sglang-rust"]
+    assert "left out: aiperf" in capsys.readouterr().err
 
 
 def test_clients_are_chosen_by_name() -> None:
