@@ -32,8 +32,8 @@ def main() -> None:
     missing = [pair for pair in pairs if options.again or kept(folder, *pair) is None]
     pool = ThreadPoolExecutor(options.jobs)
     try:
-        for cell in [pool.submit(_play, client, trial, folder, tokenizer) for client, trial in missing]:
-            cell.result()
+        for playing in [pool.submit(_play, client, trial, folder, tokenizer) for client, trial in missing]:
+            playing.result()
     finally:
         pool.shutdown(cancel_futures=True)
     cells = {(trial.name, client.name): cell for client, trial in pairs if (cell := kept(folder, client, trial))}
