@@ -12,6 +12,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
+    "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""

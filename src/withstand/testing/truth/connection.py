@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from withstand import clock
 from withstand.load.poller import WRITE
+from withstand.testing.truth.arrival import ANCILLARY_BYTES, arrived_ns, ask_for_stamps
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.incoming import HttpRequest, Incoming, NotHttpError
 from withstand.testing.truth.outbox import BUSY, Outbox
@@ -44,6 +45,7 @@ class Connection:
         self._outbox = Outbox(sock)
         self._waiting: deque[HttpRequest] = deque()
         self._shaking = isinstance(sock, ssl.SSLSocket)
+        self._stamped = not self._shaking and ask_for_stamps(sock)
         self._writing = False
         self._open = True
         clockwork.watch(sock.fileno(), self._on_event)
@@ -73,19 +75,26 @@ class Connection:
     def _receive(self) -> None:
         while self._open:
             try:
-                data = self._socket.recv(READ_BYTES)
+                data, received_ns = self._read()
             except BUSY:
                 return
             except OSError:
-                data = b""
+                data, received_ns = b"", None
             if not data:
                 self._ended_by_client()
                 return
-            self._take(data, clock.now_ns())
+            self._take(data, clock.now_ns(), received_ns)
 
-    def _take(self, data: bytes, now_ns: int) -> None:
+    def _read(self) -> tuple[bytes, int | None]:
+        """(Bytes, when they arrived by the kernel)."""
+        if not self._stamped:
+            return self._socket.recv(READ_BYTES), None
+        data, ancillary, _, _ = self._socket.recvmsg(READ_BYTES, ANCILLARY_BYTES)
+        return data, arrived_ns(ancillary, clock.now_ns())
+
+    def _take(self, data: bytes, now_ns: int, received_ns: int | None) -> None:
         try:
-            self._waiting.extend(self._incoming.feed(data, now_ns))
+            self._waiting.extend(self._incoming.feed(data, now_ns, received_ns))
         except NotHttpError:
             self.put(Write(0, _NOT_HTTP), None)
             self._end(End.CLOSE)

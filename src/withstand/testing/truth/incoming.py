@@ -14,6 +14,8 @@ class HttpRequest(msgspec.Struct, frozen=True):
     keep_alive: bool
     arrival_ns: int
     complete_ns: int
+    received_ns: int | None = None
+    """By the kernel."""
 
 
 class NotHttpError(Exception):
@@ -28,16 +30,17 @@ class Incoming:
         self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
         self._whole: list[HttpRequest] = []
         self._now_ns = 0
+        self._received_ns: int | None = None
         self._begin()
 
-    def feed(self, data: bytes, now_ns: int) -> list[HttpRequest]:
-        """The requests that are whole now.
+    def feed(self, data: bytes, now_ns: int, received_ns: int | None = None) -> list[HttpRequest]:
+        """The requests that are whole now, by bytes that were read now and had arrived at ``received_ns``.
 
         Raises:
             NotHttpError: the bytes are no request.
         """
         assert self._parser is not None
-        self._now_ns = now_ns
+        self._now_ns, self._received_ns = now_ns, received_ns
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, UnicodeDecodeError) as e:
@@ -87,5 +90,6 @@ class Incoming:
                 keep_alive=self._parser.should_keep_alive(),
                 arrival_ns=self._arrival_ns,
                 complete_ns=self._now_ns,
+                received_ns=self._received_ns,
             )
         )

@@ -57,7 +57,7 @@ class Right(msgspec.Struct, frozen=True, kw_only=True):
     """(Last token - first token) / (written tokens - 1)."""
     e2el_ms: float | None = None
     slack_ms: float = 0.0
-    """The log's own uncertainty: the longest write of an event."""
+    """The log's own uncertainty: the longest writing of an event."""
 
 
 class RightRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,10 +122,10 @@ def _with_numbers(right: Right, served: Served) -> Right:
         tokens_from=source if usage is None else TokensFrom.SERVER,
         output_events=counted,
         ttft_ms=served.ttft_ms if served.streamed else None,
-        itl_ms=_times(_gaps_ms(served)),
+        itl_ms=times_of(_gaps_ms(served)),
         tpot_ms=served.tpot_ms if served.streamed else None,
         e2el_ms=served.e2el_ms,
-        slack_ms=max(map(_took_ms, served.event_ns, served.event_out_ns), default=0.0),
+        slack_ms=served.writing_ns_max / _NS_PER_MS,
     )
 
 
@@ -140,10 +140,10 @@ def expected_run(log: Iterable[Served]) -> RightRun:
         either=either,
         output_tokens=sum(right.output_tokens or 0 for _, right in good),
         written_tokens=sum(right.written_tokens for _, right in good),
-        ttft_ms=_times([right.ttft_ms for _, right in good if right.ttft_ms is not None]),
-        itl_ms=_times([gap_ms for served, _ in good for gap_ms in _gaps_ms(served)]),
-        tpot_ms=_times([right.tpot_ms for _, right in good if right.tpot_ms is not None]),
-        e2el_ms=_times([right.e2el_ms for _, right in good if right.e2el_ms is not None]),
+        ttft_ms=times_of([right.ttft_ms for _, right in good if right.ttft_ms is not None]),
+        itl_ms=times_of([gap_ms for served, _ in good for gap_ms in _gaps_ms(served)]),
+        tpot_ms=times_of([right.tpot_ms for _, right in good if right.tpot_ms is not None]),
+        e2el_ms=times_of([right.e2el_ms for _, right in good if right.e2el_ms is not None]),
     )
 
 
@@ -159,11 +159,8 @@ def _gaps_ms(served: Served) -> list[float]:
     return [(b - a) / _NS_PER_MS for a, b in pairwise(served.event_ns) if b > a]
 
 
-def _took_ms(begun_ns: int, out_ns: int) -> float:
-    return (out_ns - begun_ns) / _NS_PER_MS
-
-
-def _times(values_ms: list[float]) -> Times | None:
+def times_of(values_ms: list[float]) -> Times | None:
+    """Mean and percentiles; None of nothing."""
     if not values_ms:
         return None
     ordered = sorted(values_ms)

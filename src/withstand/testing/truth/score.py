@@ -13,7 +13,10 @@ from withstand.testing.truth.asked import Asked
 
 
 class Mark(NamedTuple):
-    """An output event within a write: known to a reader when ``end`` bytes of the write are out."""
+    """An output event within a write: known to a reader when ``end`` bytes of the write are out.
+
+    Without tokens it is the end of an output event that was known before: a reader may wait for it, or read on to it.
+    """
 
     end: int
     tokens: int
@@ -50,9 +53,12 @@ Pass = Callable[[Iterator[Write], Asked], Iterator[Write]]
 
 
 def wrapped(write: Write, before: bytes, after: bytes) -> Write:
-    """The same write with bytes around it."""
-    shift = len(before)
-    marks = tuple(Mark(mark.end + shift, mark.tokens) for mark in write.marks)
+    """The same write with bytes around it; an event that ends with the write now ends with those."""
+    shift, whole = len(before), len(write.data)
+    marks = tuple(
+        Mark(mark.end + shift + (len(after) if not mark.tokens and mark.end == whole else 0), mark.tokens)
+        for mark in write.marks
+    )
     return Write(write.at_ns, before + write.data + after, marks)
 
 

@@ -42,6 +42,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """When the first bytes of the request had been read."""
     complete_ns: int
     """When its last byte had been read."""
+    received_ns: int | None = None
+    """When its last bytes had arrived, by the kernel; None = it does not say (Unix sockets, TLS, macOS)."""
     started_ns: int | None = None
     """The schedule's zero: complete, or later when it waited for a slot."""
     first_write_ns: int | None = None
@@ -49,25 +51,28 @@ class Entry(msgspec.Struct, kw_only=True):
     """For each token, just before the write that made it known: no client can have seen it earlier."""
     event_ns: list[int] = []
     """The same for each event that carried output."""
-    event_out_ns: list[int] = []
-    """Just after that write: on one host the bytes have arrived between the two, if the kernel stamps them."""
     done_ns: int | None = None
     """Just after the last byte was handed over."""
     aborted_ns: int | None = None
     """When it was noticed that the client had gone before the end."""
+    writing_ns_max: int = 0
+    """The longest writing of an event, from its first byte to its last: so far is the log itself uncertain."""
     late_ns_max: int = 0
     """How late the server itself was, at worst, against its schedule."""
     blocked_ns: int = 0
     """How long the client did not read."""
 
-    def told(self, tokens: int, at_ns: int, out_ns: int) -> None:
-        """An output event is out, by a write that began and returned at these instants."""
+    def told(self, tokens: int, at_ns: int) -> None:
+        """An output event is known."""
         self.event_ns.append(at_ns)
-        self.event_out_ns.append(out_ns)
         if tokens == 1:
             self.token_ns.append(at_ns)
         else:
             self.token_ns += [at_ns] * tokens
+
+    def whole(self, begun_ns: int, out_ns: int) -> None:
+        """An output event is out to its last byte."""
+        self.writing_ns_max = max(self.writing_ns_max, out_ns - begun_ns)
 
 
 class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # dataclasses forbid it, structs do not
@@ -79,9 +84,14 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
         return len(self.token_ns)
 
     @property
+    def here_ns(self) -> int:
+        """When the whole request was here: by the kernel, else when it had been read."""
+        return self.complete_ns if self.received_ns is None else self.received_ns
+
+    @property
     def ttft_ms(self) -> float | None:
-        """First token - request complete."""
-        return (self.token_ns[0] - self.complete_ns) / 1e6 if self.token_ns else None
+        """First token - request here."""
+        return (self.token_ns[0] - self.here_ns) / 1e6 if self.token_ns else None
 
     @property
     def tpot_ms(self) -> float | None:
@@ -92,8 +102,8 @@ class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # datacla
 
     @property
     def e2el_ms(self) -> float | None:
-        """Last token - request complete."""
-        return (self.token_ns[-1] - self.complete_ns) / 1e6 if self.token_ns else None
+        """Last token - request here."""
+        return (self.token_ns[-1] - self.here_ns) / 1e6 if self.token_ns else None
 
 
 _decode = msgspec.json.Decoder(list[Served]).decode

@@ -11,6 +11,7 @@ import msgspec
 
 from withstand.errors import ClientLimitError, UsageError
 from withstand.testing.truth import routes
+from withstand.testing.truth.arrival import ask_for_stamps
 from withstand.testing.truth.asked import Asked, Body, Play, altered, length, prompt_tokens, texts
 from withstand.testing.truth.behaviours import chosen, style_of
 from withstand.testing.truth.clockwork import Clockwork
@@ -122,6 +123,7 @@ class Server:
             accepted_ns=connection.accepted_ns,
             arrival_ns=request.arrival_ns,
             complete_ns=request.complete_ns,
+            received_ns=request.received_ns,
         )
         self._log.append(entry)
         self._perform(connection, request, entry, self._completion(request, entry, chat=kind == "chat"))
@@ -225,6 +227,7 @@ def listen(config: Config) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
+        ask_for_stamps(listener)  # the kernel begins to stamp a moment after the first asks
     except OSError as e:
         listener.close()
         why = (e.strerror or str(e)).lower()

@@ -77,7 +77,7 @@ def whole(asked: Asked, style: Style) -> Iterator[Write]:
     voice = Voice(asked, style)
     at_ns = max(_times(asked, style, voice.tokens), default=_ttft_ns(asked))
     body = voice.whole()
-    yield Write(at_ns, body, (Mark(len(body), voice.tokens),) if voice.tokens else ())
+    yield Write(at_ns, body, (Mark(len(body), voice.tokens), Mark(len(body), 0)) if voice.tokens else ())
 
 
 def stream(asked: Asked, style: Style) -> Iterator[Write]:
@@ -120,7 +120,7 @@ def _tokens_told(style: Style, tokens: int) -> int:
 
 def _event(at_ns: int, payload: bytes, style: Style, tokens: int = 0) -> Write:
     data, known = style.spell(payload)
-    return Write(at_ns, data, (Mark(known, tokens),) if tokens else ())
+    return Write(at_ns, data, (Mark(known, tokens), Mark(len(data), 0)) if tokens else ())
 
 
 def _ttft_ns(asked: Asked) -> int:

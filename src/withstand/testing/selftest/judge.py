@@ -1,0 +1,163 @@
+"""Holds what we say of a case against what is right.
+
+Counts, names and doubts must be right in every answer. Of times, the error of each answer is taken and their median
+must be small: a machine that is busy for a moment puts off one answer, a wrong client is wrong in all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from withstand.metrics.context import StageContext
+from withstand.metrics.doubts import DoubtKind
+from withstand.metrics.summarize import summarize_stage
+from withstand.record import Clock, Record, Status
+from withstand.spec import Stage
+from withstand.testing.selftest.cases import Case
+from withstand.testing.selftest.play import Pair, Played
+from withstand.testing.selftest.timing import NAMES, Timing, timing
+from withstand.testing.truth.right import Right
+
+TOLERANCE_MS: Final = {Clock.KERNEL: 1.0, Clock.USER: 5.0}
+_EARLY_MS_MAX: Final = 0.1
+"""The kernel's stamps come from another clock; its distance is known to a few µs."""
+
+Value = str | int | float | bool | None
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One value."""
+
+    what: str
+    right: Value
+    ours: Value
+    ok: bool
+    error_ms: float | None = None
+    """Median over the answers; None = it is no time."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One case."""
+
+    case: Case
+    answers: int
+    checks: tuple[Check, ...]
+    timings: tuple[Timing, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is right."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def only_times_wrong(self) -> bool:
+        """Whether counts, names and doubts are right, and some time is not."""
+        return not self.ok and all(check.ok for check in self.checks if check.error_ms is None)
+
+    def check(self, what: str) -> Check | None:
+        """One of the checks."""
+        return next((check for check in self.checks if check.what == what), None)
+
+
+def judged(played: Played, tolerance_ms: float) -> Judged:
+    """One case, value by value."""
+    heard = [pair for pair in played.pairs if pair.right is not None]
+    exact = [_arrived(played, len(heard)), *_exact(heard), *_doubted(heard)]
+    timings = tuple(_timings(heard))
+    times = [check for name in NAMES for check in _timed(name, timings, tolerance_ms)]
+    checks = (*exact, *_not_early(timings), *times)
+    return Judged(case=played.case, answers=len(played.pairs), checks=checks, timings=timings)
+
+
+def _arrived(played: Played, arrived: int) -> Check:
+    planned = len(played.pairs)
+    return Check("answers", planned, arrived, ok=arrived == planned)
+
+
+# What must be right in every answer.
+
+
+def _exact(heard: Sequence[Pair]) -> Iterator[Check]:
+    """The first answer that is wrong is shown, else the first. Of a failure only the status is told."""
+    both = [(_values(pair.right), _ours(pair.record)) for pair in heard if pair.right is not None]
+    for what in both[0][0] if both else ():
+        values = [(right[what], ours.get(what)) for right, ours in both]
+        wrong = [value for value in values if value[0] != value[1]]
+        right, ours = (wrong or values)[0]
+        yield Check(what, right, ours, ok=not wrong)
+
+
+def _values(right: Right) -> dict[str, Value]:
+    values: dict[str, Value] = {"status": right.status, "http_status": right.http_status}
+    if right.status is not Status.OK:
+        return values
+    return values | {
+        "streamed": right.streamed,
+        "output_tokens": right.output_tokens,
+        "tokens_from": right.tokens_from,
+        "output_events": right.output_events,
+        "finish_reason": right.finish_reason,
+    }
+
+
+def _ours(record: Record) -> dict[str, Value]:
+    return {
+        "status": record.status,
+        "http_status": record.http_status,
+        "streamed": record.streamed,
+        "output_tokens": record.output_tokens,
+        "tokens_from": record.tokens_from,
+        "output_events": len(record.chunk_ns) if record.streamed else None,
+        "finish_reason": record.finish_reason,
+    }
+
+
+def _doubted(heard: Sequence[Pair]) -> Iterator[Check]:
+    """A number that must be doubted is, by the judge that reports use."""
+    wanted = next((pair.right.doubt for pair in heard if pair.right and pair.right.doubt), None)
+    if wanted is not None:
+        found = wanted in _doubts(pair.record for pair in heard)
+        yield Check("doubt", wanted, wanted if found else None, ok=found)
+
+
+def _doubts(records: Iterable[Record]) -> set[DoubtKind]:
+    ours = list(records)
+    summary = summarize_stage(ours, StageContext(stage=Stage(num_prompts=len(ours))))
+    return {doubt.kind for doubt in summary.doubts}
+
+
+# Times.
+
+
+def _timings(heard: Sequence[Pair]) -> Iterator[Timing]:
+    for pair in heard:
+        if _comparable(pair):
+            assert pair.served is not None
+            assert pair.right is not None
+            yield timing(pair.record, pair.served, pair.right.slack_ms, pair.epoch_ns)
+
+
+def _comparable(pair: Pair) -> bool:
+    """Both are a success with the same events; else another check has said so."""
+    right, record = pair.right, pair.record
+    if right is None or right.status is not Status.OK or record.status is not Status.OK:
+        return False
+    return not record.streamed or len(record.chunk_ns) == right.output_events
+
+
+def _not_early(timings: Sequence[Timing]) -> Iterator[Check]:
+    """Nobody can see an event before it is written."""
+    if timings:
+        early_ms = max(one.early_ms for one in timings)
+        yield Check("seen_early_ms", 0.0, max(0.0, early_ms), ok=early_ms <= _EARLY_MS_MAX)
+
+
+def _timed(name: str, timings: Sequence[Timing], tolerance_ms: float) -> Iterator[Check]:
+    """Shown is the answer with the median error. The log's own uncertainty is allowed for."""
+    known = [(abs(one.values[name][1] - one.values[name][0]), one) for one in timings if name in one.values]
+    if known:
+        error_ms, one = sorted(known, key=lambda pair: pair[0])[len(known) // 2]
+        beyond_ms = median(max(0.0, error_ms - one.allowed_ms(name)) for error_ms, one in known)
+        yield Check(name, *one.values[name], ok=beyond_ms <= tolerance_ms, error_ms=error_ms)
