@@ -12,7 +12,8 @@ from benchmarks.peers.run import Outcome, run
 from withstand.testing import TruthServer
 
 TRIAL_TIMEOUT_S = 150.0
-_REQUEST_TIMEOUT_S = 2.0
+_REQUEST_TIMEOUT_S = 4.0
+_TRIES = 3
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +40,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def played(client: Client, trial: Trial, folder: Path, tokenizer: Path) -> Cell:
-    """The trial, and once more if only times were wrong: twice is the client's doing, once may be this machine's."""
-    first = _once(client, trial, folder, tokenizer)
-    if not first.findings or any(finding.what in COUNTS for finding in first.findings):
-        return first
-    second = _once(client, trial, folder, tokenizer)
-    return second if len(second.findings) < len(first.findings) else first
+    """The trial, again while only times are wrong: always is the client's doing, now and then this machine's."""
+    cells = []
+    for _ in range(_TRIES):
+        cells.append(_once(client, trial, folder, tokenizer))
+        if not cells[-1].findings or any(finding.what in COUNTS for finding in cells[-1].findings):
+            break
+    return min(cells, key=lambda cell: len(cell.findings))
 
 
 def _once(client: Client, trial: Trial, folder: Path, tokenizer: Path) -> Cell:

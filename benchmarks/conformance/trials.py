@@ -13,7 +13,7 @@ from withstand.testing import Schedule
 from withstand.testing.truth.behaviours import BEHAVIOURS
 
 TOKENS: Final = 16
-_SCHEDULE: Final = Schedule(ttft_ms=50, itl_ms=20, tokens=TOKENS)
+_SCHEDULE: Final = Schedule(ttft_ms=200, itl_ms=40, tokens=TOKENS)
 _TAILS: Final = ("joined", "stall")
 
 

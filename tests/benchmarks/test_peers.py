@@ -54,7 +54,8 @@ def _aiperf() -> dict[str, Any]:
     return {
         "request_count": {"unit": "requests", "avg": 4.0},
         "error_request_count": {"unit": "requests", "avg": 1.0},
-        "total_output_tokens": {"avg": 40.0},
+        "total_output_tokens": {"avg": 30.0},
+        "total_osl": {"avg": 40.0},
         "request_throughput": {"avg": 2.5},
         "time_to_first_token": ttft,
         "inter_token_latency": tpot,
