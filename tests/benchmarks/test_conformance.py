@@ -32,7 +32,6 @@ def _served(behaviour: str = "plain", *, gap_ms: int = 20, per_event: int = 1, *
         "arrival_ns": 0,
         "complete_ns": 0,
         "event_ns": events,
-        "event_out_ns": events,
         "token_ns": [at_ns for at_ns in events for _ in range(per_event)],
         "tokens_planned": 8,
         "usage_planned": 8,
