@@ -88,20 +88,25 @@ def _median(values: Iterable[float | None]) -> Values:
 
 
 def _gaps(streamed: list[Served], *, tail: bool) -> dict[str, Values]:
-    """ITL and TPOT by the definitions in use: by event, without those that came together, by token."""
+    """ITL and TPOT by the definitions in use: by event, without those that came together, by token written or claimed."""
     gaps = [(b - a) / 1e6 for served in streamed for a, b in pairwise(served.event_ns)]
     if not gaps:
         return {}
     apart = [gap for gap in gaps if gap > _TOGETHER_MS] or gaps
     by_token = [(served.token_ns[-1] - served.token_ns[0]) / 1e6 for served in streamed]
     after_first = sum(sum(at_ns > served.token_ns[0] for at_ns in served.token_ns) for served in streamed)
-    tokens = sum(served.tokens - 1 for served in streamed)
-    per_token = (sum(by_token) / tokens, sum(by_token) / after_first)
+    written, claimed = (sum(served.tokens - 1 for served in streamed), sum(map(_claimed_after_first, streamed)))
+    per_token = tuple(sum(by_token) / tokens for tokens in (written, after_first, claimed))
     return {
         "itl_mean_ms": (statistics.fmean(gaps), statistics.fmean(apart), *per_token),
         "itl_p99_ms": (_p99(gaps), _p99(apart)) if tail else (),
         "tpot_ms": per_token,
     }
+
+
+def _claimed_after_first(served: Served) -> int:
+    claimed = served.tokens if served.usage_planned is None else served.usage_planned
+    return max(1, claimed - 1)
 
 
 def _p99(values: list[float]) -> float:

@@ -95,6 +95,12 @@ def test_gaps_by_event_and_by_token_are_both_right() -> None:
     assert {round(value) for value in right.tpot_ms} == {11, 20}
 
 
+def test_a_count_may_be_the_claim_or_what_was_written() -> None:
+    right = right_of([_served("usage_inflated", usage_planned=36)], 1)
+    assert set(right.output_tokens) == {8, 36}
+    assert {round(value) for value in right.tpot_ms} == {20, 4}
+
+
 def test_a_tail_is_asked_for_only_where_there_is_one() -> None:
     log = [_served()]
     assert right_of(log, 1).itl_p99_ms == ()
