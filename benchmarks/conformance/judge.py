@@ -88,7 +88,7 @@ def _median(values: Iterable[float | None]) -> Values:
 
 
 def _gaps(streamed: list[Served], *, tail: bool) -> dict[str, Values]:
-    """ITL and TPOT by the definitions in use: by event, without those that came together, by token written or claimed."""
+    """ITL and TPOT by the definitions in use: by event, by event that came alone, by token."""
     gaps = [(b - a) / 1e6 for served in streamed for a, b in pairwise(served.event_ns)]
     if not gaps:
         return {}
