@@ -25,6 +25,8 @@ _TOGETHER_MS: Final = 0.1
 Values = tuple[float, ...]
 """Several = each is right by some definition; none = there is nothing to be said."""
 
+Judged = tuple[Served, RightAnswer]
+
 
 class Right(msgspec.Struct, frozen=True, kw_only=True):
     """The right values of one run."""
@@ -55,31 +57,46 @@ class Finding(msgspec.Struct, frozen=True):
 def right_of(log: list[Served], requests: int | None, *, tail: bool = False) -> Right:
     """The right values of what was served.
 
-    ``requests`` None = the client sends as many as it likes, and breaks off what is open at its end. Elsewhere an
-    answer that the client broke off was one to complete.
+    An answer that the client broke off was one to complete. ``requests`` None = the client sends as many as it likes,
+    and breaks off what is open at its end: of those it may count any.
     """
-    rows = [served for served in log if requests is not None or served.aborted_ns is None]
-    pairs = [(served, expected(served.behaviour or "plain", served)) for served in rows]
-    good = [(served, right) for served, right in pairs if right.success]
-    either = sum(right.success is None for _, right in pairs)
-    completed = (len(good), min(len(good) + either, requests or len(rows)))
-    whole = [served for served, _ in good if served.done_ns is not None and served.aborted_ns is None]
+    pairs = [(served, expected(served.behaviour or "plain", served)) for served in log]
+    good = sorted((pair for pair in pairs if pair[1].success), key=lambda pair: not _is_whole(pair[0]))
+    whole = [served for served, _ in good if _is_whole(served)]
     streamed = [served for served in whole if served.streamed]
+    least = len(whole) if requests is None else len(good)
+    completed = range(least, min(requests or len(log), len(good) + _either(pairs)) + 1)
     return Right(
-        completed=completed,
-        failed=tuple((requests or len(rows)) - count for count in completed),
-        output_tokens=_tokens(good),
+        completed=tuple(completed),
+        failed=_failed(pairs) if requests is None else tuple(requests - count for count in completed),
+        output_tokens=_tokens(good, least),
         ttft_ms=_median(served.ttft_ms for served in streamed),
         e2el_ms=_median(served.e2el_ms for served in whole),
         **_gaps(streamed, tail=tail),
     )
 
 
-def _tokens(good: list[tuple[Served, RightAnswer]]) -> Values:
-    """As the server claims them, and as it wrote them."""
-    claimed = sum(right.output_tokens or 0 for _, right in good)
-    written = sum(served.tokens_planned or 0 for served, _ in good)
-    return (written,) if claimed == written else (claimed, written)
+def _is_whole(served: Served) -> bool:
+    return served.done_ns is not None and served.aborted_ns is None
+
+
+def _either(pairs: list[Judged]) -> int:
+    return sum(right.success is None for _, right in pairs)
+
+
+def _failed(pairs: list[Judged]) -> Values:
+    bad = [served for served, right in pairs if right.success is False]
+    broken_off = sum(served.aborted_ns is not None for served in bad)
+    return tuple(range(len(bad) - broken_off, len(bad) + _either(pairs) + 1))
+
+
+def _tokens(good: list[Judged], least: int) -> Values:
+    """Of so many answers at least: as the server claims them, and as it wrote them."""
+    values: list[float] = []
+    for count in range(least, len(good) + 1):
+        values.append(sum(right.output_tokens or 0 for _, right in good[:count]))
+        values.append(sum(served.tokens_planned or 0 for served, _ in good[:count]))
+    return tuple(dict.fromkeys(values))
 
 
 def _median(values: Iterable[float | None]) -> Values:
