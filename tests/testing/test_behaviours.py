@@ -17,7 +17,7 @@ OTHER_TOKENS = {"no_usage_early_stop": 3}
 OTHER_REASONS = {"tool_calls": ["tool_calls"], "huge_tool_calls": ["tool_calls"], "two_choices": ["stop", "stop"]}
 CLAIMS = {"no_usage": None, "no_usage_early_stop": None, "usage_inflated": 30}
 NOT_STREAMED = {"no_stream"}
-GENEROUS_NS = 200_000_000
+GENEROUS_NS = 2_000_000_000
 QUICK = {
     "stall": "stall:20",
     "slow_headers": "slow_headers:20",

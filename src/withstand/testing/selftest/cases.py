@@ -22,7 +22,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "reasoning",
         "reasoning_content",
         "tool_calls",
-        "huge_tool_calls",
+        "huge_tool_calls:40000",
         "two_choices",
         "logprobs",
         "no_stream",

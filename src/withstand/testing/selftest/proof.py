@@ -55,8 +55,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
     def errors_ms(self, name: str) -> Times | None:
         """How far one kind of time was off, over the answers."""
-        values = [one.values[name] for one in self._timings() if name in one.values]
-        return times_of([abs(ours - right) for right, ours in values])
+        return times_of([one.error_ms(name) for one in self._timings() if name in one.values])
 
     def _timings(self) -> list[Timing]:
         return [one for case in self.cases for one in case.timings]

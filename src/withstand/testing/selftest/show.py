@@ -83,14 +83,13 @@ def _detail(check: Check) -> str:
 
 def _foot(proof: Proof) -> Iterator[str]:
     by = "the kernel" if proof.clock is Clock.KERNEL else "this process, in user space"
-    yield f"TTFT and ITL (p50, p99) in ms, of the answer with the median error among {proof.answers}."
+    yield f"TTFT and ITL (p50, p99) in ms, of the answer in the middle of {proof.answers}."
     yield "Right is what follows from the server's log of its real writes, not from its schedule."
     yield f"Arrivals were stamped by {by}; a time is right within {proof.tolerance_ms:g} ms."
     errors = [(word, times) for name, word in _WORDS.items() if (times := proof.errors_ms(name))]
     if errors:
-        yield "Off by (median / p99 of the answers): " + ", ".join(
-            f"{word} {times.p50_ms:.3f} / {times.p99_ms:.3f}" for word, times in errors
-        )
+        off = ", ".join(f"{word} {times.p50_ms:.3f}/{times.p99_ms:.3f}" for word, times in errors)
+        yield f"Off by (median/p99 ms): {off}".replace(", ITL p", ", p")
         unseen = proof.gaps - proof.known_gaps
         yield f"Gaps: {proof.gaps:,}, of them {unseen:,} within shared reads: not known, and not counted."
     if any(judged.only_times_wrong for judged in proof.cases):

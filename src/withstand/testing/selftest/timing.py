@@ -34,6 +34,16 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     gaps: int = 0
     known_gaps: int = 0
 
+    def error_ms(self, name: str) -> float:
+        """How far we are off."""
+        right, ours = self.values[name]
+        return abs(ours - right)
+
+    @property
+    def worst_ms(self) -> float:
+        """How far we are off in the worst of the values."""
+        return max(map(self.error_ms, self.values), default=0.0)
+
     def allowed_ms(self, name: str) -> float:
         """How far a right client may be off."""
         return max(self.slack_ms, self.tail_ms) if name == "e2el_ms" else self.slack_ms

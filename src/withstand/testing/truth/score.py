@@ -54,11 +54,12 @@ Pass = Callable[[Iterator[Write], Asked], Iterator[Write]]
 
 def wrapped(write: Write, before: bytes, after: bytes) -> Write:
     """The same write with bytes around it; an event that ends with the write now ends with those."""
+    if not write.marks:
+        return Write(write.at_ns, before + write.data + after)
     shift, whole = len(before), len(write.data)
-    marks = tuple(
-        Mark(mark.end + shift + (len(after) if not mark.tokens and mark.end == whole else 0), mark.tokens)
-        for mark in write.marks
-    )
+    behind = shift + len(after)
+    # A list and no generator: this is done for every token.
+    marks = tuple([Mark(end + (shift if tokens or end < whole else behind), tokens) for end, tokens in write.marks])
     return Write(write.at_ns, before + write.data + after, marks)
 
 
