@@ -151,7 +151,7 @@ def test_a_client_that_looked_away_too_often_blocks(judge: Judge, answer: Answer
     assert set(found) == {DoubtKind.CLIENT_BOUND, DoubtKind.SHARED_READS}
     doubt = found[DoubtKind.CLIENT_BOUND]
     assert doubt.blocking
-    assert "ITL p99 (10.0 ms) by up to 30.0 ms" in doubt.sentence
+    assert "ITL p99 (10.0 ms) by up to 30.00 ms" in doubt.sentence
     assert (
         "Worker 0 used 97 % of a core and waited for a core 2 % of the time, others had it and collected garbage "
         "for 40.0 ms at once." in doubt.sentence
@@ -396,7 +396,7 @@ def test_counts_that_are_estimates(judge: Judge, paced: Callable[..., list[Recor
 def test_lengths_other_than_prescribed(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     short = paced(requested_output_tokens=100, finish_reason="stop")
     found = only(judge(short, fixed_lengths=True), DoubtKind.LENGTHS_DIFFER)
-    assert "40,000 tokens asked, 8,000 returned (20 %)" in found.sentence
+    assert "40,000 tokens asked, 8,000 returned by the server's count (20 %)" in found.sentence
     assert not judge(short), "an answer may end by itself where nothing else was prescribed"
 
 

@@ -55,7 +55,7 @@ def evil(sample: Any) -> Any:
     )
     summary = msgspec.structs.replace(sample.summary, stages=stages, target=EVIL, backend=EVIL, model_id=EVIL)
     about = msgspec.structs.replace(
-        sample.about, title=EVIL, engine=EVIL, machine={EVIL: EVIL}, plan={EVIL: [{"name": EVIL}]}, client_error=EVIL
+        sample.about, title=EVIL, engine=EVIL, machine={EVIL: EVIL}, plan={EVIL: [{"name": EVIL}]}
     )
     return msgspec.structs.replace(sample, summary=summary, about=about)
 

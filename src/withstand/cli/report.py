@@ -20,7 +20,6 @@ from withstand.report.terminal import print_report
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "json": lambda loaded: summary_json(loaded.summary).decode(),
-    "markdown": lambda loaded: markdown(loaded.summary),
     "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
@@ -30,7 +29,10 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 @click.command("report", cls=Verb)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(["text", *_FORMATS]), help="By default what FILE ends in, else text."
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", *_FORMATS]),
+    help="By default what FILE ends in, else text.",
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
 @click.option(
@@ -45,6 +47,10 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     """
+    form = form or _form_of(output)
+    if tokens and form in _FORMATS:
+        has = "has no token ledger" if form == "csv" else "always has the token ledger"
+        raise click.UsageError(f"--tokens is for text and Markdown; {form} {has}.")
     loaded = load_runs(paths)
     for notice in loaded.notices:
         say(notice)
@@ -52,13 +58,16 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, style: 
         say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
-    form = form or _form_of(output)
-    text = _text(loaded, style, tokens=tokens) if form == "text" else _FORMATS[form](loaded)
+    text = _text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens)
     if output is None:
         write_result(text)
     else:
         write_atomically(output, text.encode())
         say(f"Written: {output}")
+
+
+def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
+    return markdown(loaded.summary, tokens=tokens) if form == "markdown" else _FORMATS[form](loaded)
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:

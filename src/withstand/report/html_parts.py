@@ -7,7 +7,7 @@ from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
 from withstand.report.figures import Figure, figures
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Case, Heard, heard, standing
 
@@ -71,9 +71,9 @@ def _doubt(doubt: Heard) -> Markup:
     return tag(
         "li",
         tag("p", label, class_="kind"),
-        tag("p", doubt.sentence, class_="sentence"),
+        tag("p", unbroken(doubt.sentence), class_="sentence"),
         _places(first.stages, "Stage", "Stages"),
-        tag("p", doubt.remedy, class_="remedy"),
+        tag("p", unbroken(doubt.remedy), class_="remedy"),
         _alike(others),
         class_="blocking" if doubt.blocking else "",
     )
@@ -89,7 +89,7 @@ def _alike(cases: Sequence[Case]) -> Markup:
     """The same doubt with the numbers of other stages, folded away."""
     if not cases:
         return Markup()
-    items = [tag("li", tag("b", ", ".join(case.stages)), " ", case.sentence) for case in cases]
+    items = [tag("li", tag("b", ", ".join(case.stages)), " ", unbroken(case.sentence)) for case in cases]
     stages = sum(len(case.stages) for case in cases)
     return tag("details", tag("summary", f"Alike in {counted(stages, 'more stage')}"), tag("ul", *items))
 
@@ -106,8 +106,8 @@ def _figure(figure: Figure) -> Markup:
 
 
 def circumstances(about: About) -> Markup:
-    """The client's own error, the machine, the plan."""
-    facts = {"withstand": about.version, "engine": about.engine, **about.machine, "client": about.client_error}
+    """The machine, the plan."""
+    facts = {"withstand": about.version, "engine": about.engine, **about.machine}
     known = {name: fact for name, fact in facts.items() if fact}
     return joined(
         tag("div", tag("h3", "Machine"), _tree(known), class_="column"),

@@ -1,25 +1,18 @@
-"""Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
+"""Numbers as people read them: few digits, thousands set apart, unknown as a dash."""
 
-import math
+from withstand.metrics import rounding
 
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 
 
 def number(value: float | None) -> str:
-    """``0.34  41.20  412.6  4,126``: two decimals below 100, one below 1,000, then none."""
-    if value is None:
-        return UNKNOWN
-    return f"{value:,.{_decimals(value)}f}"
-
-
-def _decimals(value: float) -> int:
-    return 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
+    """``0.34  41.20  412.6  4,126``."""
+    return UNKNOWN if value is None else rounding.number(value)
 
 
 def at_most(value: float) -> str:
     """``≤ 0.13``: a bound is never rounded down."""
-    unit = 10.0 ** _decimals(value)
-    return f"≤ {number(math.ceil(value * unit - 1e-9) / unit)}"
+    return f"≤ {rounding.raised(value)}"
 
 
 def count(value: int | None) -> str:
@@ -35,11 +28,8 @@ def plain(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """``99.9 %``, rounded down: only all is 100 %."""
-    if share is None:
-        return UNKNOWN
-    tenths = int(share * 1000 + 1e-9)
-    return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10:.1f} %"
+    """``99.9 %``: only all is 100 %."""
+    return UNKNOWN if share is None else rounding.percent(share)
 
 
 def seconds(value: float | None) -> str:
