@@ -36,6 +36,20 @@ def test_a_stage_says_how_true_it_is_in_one_line(single: Any) -> None:
     )
 
 
+def test_the_larger_bound_is_not_hidden_behind_the_p99s(single: Any) -> None:
+    shown = Distribution(n=900, percentiles={"p50": 51.93, "p99": 119.2})
+    stage = of_stage(single, itl=shown, client_error=ClientError(itl=Off(0.3, 1.911, 0.013)))
+    assert "ITL p50 ≤ 1.92, p99 ≤ 0.02 ms" in str(stage_line(stage))
+
+
+def test_a_large_bound_without_a_doubt_says_why(single: Any) -> None:
+    shown = Distribution(n=90, percentiles={"p50": 20.0, "p99": 27.5})
+    error = ClientError(itl=Off(0.1, 0.01, 10.93))
+    few = of_stage(single, itl=shown, completed=15, client_error=error)
+    assert "p99 ≤ 10.93 ms (ITL: within what 15 answers leave open)" in str(stage_line(few))
+    assert "leave open" not in str(stage_line(of_stage(single, itl=shown, completed=9000, client_error=error)))
+
+
 def test_a_busy_neighbour_is_named(single: Any) -> None:
     waited = msgspec.structs.replace(single.summary.stages[0].health[0], runqueue_wait_ns=18_600_000_000)
     line = stage_line(of_stage(single, health=(waited,)))

@@ -19,6 +19,8 @@ _RATE_SHARE, _TOO_LOW_SHARE = 0.03, 0.1
 """A server keeps a rate when it ends 97 % of it; the same holds for us."""
 _BUSY_SHARE, _WAITED_SHARE, _PAUSE_NS = 0.9, 0.01, 5_000_000
 """What is worth naming as a cause; a cause alone is no doubt."""
+_WORKERS = "Use more workers, or free the machine of other work."
+_CORES = "Free the machine of other work, or run on one with more cores."
 
 
 def worker_lost(case: Case) -> Doubt | None:
@@ -59,10 +61,9 @@ def _remedy(case: Case) -> str:
     starved = any(_waited(h) >= _WAITED_SHARE and _busy(h) < _BUSY_SHARE for h in health if h.wall_ns)
     here = sum(h.place is None for h in health)
     full = context.cores is not None and here >= context.cores
-    more = "Run on a machine with more free cores" if starved or full else "Use more workers"
-    beside = " The server runs on this machine too and was short of cores as well." if context.beside_server else ""
+    beside = " The server runs on it too and was short of cores as well." if context.beside_server else ""
     now = counted(len(health), "worker") + (f" on {counted(context.cores, 'core')}" if context.cores and here else "")
-    return f"{more}, or free this one of other work.{beside if starved else ''} Now: {now}."
+    return f"{_CORES if starved or full else _WORKERS}{beside if starved else ''} Now: {now}."
 
 
 def _moved(case: Case, limits: Mapping[str, float]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def tpot_effect(check: Check) -> str:
     if first >= all_tokens:
         return ""
     low = percent(first - 1, all_tokens - 1)
-    return f", and TPOT, which takes the first event for one token, {low} too low if that has as many as the others"
+    return f", and TPOT, which takes the first event for one token, is {low} too low if that has as many as the others"
 
 
 def tokens_estimated(case: Case) -> Doubt | None:
