@@ -4,7 +4,7 @@ Why the limits are these: decision 005.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -52,7 +52,12 @@ def bounds_of(stage: StageSummary, name: str) -> Iterator[Bound]:
             yield Bound(key, shown_ms, off_ms, stage.completed)
 
 
-def left_open(stage: StageSummary, name: str) -> bool:
-    """Whether that time's bound is over its limit, and no doubt only because so few answers leave as much open."""
-    found = list(bounds_of(stage, name))
-    return any(b.over(LIMITS[b.key]) for b in found) and not any(b.matters(LIMITS[b.key]) for b in found)
+def left_open(stages: Iterable[StageSummary], name: str) -> int | None:
+    """The fewest answers of a stage whose bound is over its limit, but not over what so few answers leave open.
+
+    None where there is no such stage, or where a bound on that time does matter.
+    """
+    found = [bound for stage in stages for bound in bounds_of(stage, name)]
+    if any(bound.matters(LIMITS[bound.key]) for bound in found):
+        return None
+    return min((bound.answers for bound in found if bound.over(LIMITS[bound.key])), default=None)

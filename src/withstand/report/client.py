@@ -48,11 +48,10 @@ def _off(name: str, key: str) -> Reader:
 
 def _left_open(stages: tuple[StageSummary, ...], names: tuple[str, ...]) -> str:
     """Why a large bound raises no doubt."""
-    found = {(TIMES[name], stage.completed) for name in names for stage in stages if left_open(stage, name)}
-    if not found:
+    fewest = {TIMES[name]: answers for name in names if (answers := left_open(stages, name)) is not None}
+    if not fewest:
         return ""
-    which = " and ".join(sorted({title for title, _ in found}, reverse=True))
-    return f" ({which}: within what {counted(min(n for _, n in found), 'answer')} leave open)"
+    return f" ({' and '.join(fewest)}: within what {counted(min(fewest.values()), 'answer')} leave open)"
 
 
 def _sends(stages: tuple[StageSummary, ...]) -> str | None:
