@@ -35,6 +35,23 @@ def test_the_token_ledger_is_there_to_be_asked_for(capsys: pytest.CaptureFixture
     assert "tokens by" in printed(capsys, str(SAMPLE), "--tokens")
 
 
+def test_markdown_has_the_ledger_if_asked_and_what_cannot_have_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "| tokens by |" in printed(capsys, str(SAMPLE), "--tokens", "--format", "markdown")
+    for form in ("csv", "json", "html"):
+        assert exit_code_of(["report", str(SAMPLE), "--tokens", "--format", form]) == 2
+        assert f"--tokens is for text and Markdown; {form} " in capsys.readouterr().err
+
+
+def test_the_clients_error_is_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = printed(capsys, str(SAMPLE)).splitlines()
+    below_the_block = lines[lines.index("=" * 50) + 1 :]
+    assert below_the_block[0].startswith("client error: ")
+    assert max(map(len, below_the_block[:3])) <= 60
+
+
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     summary = json.loads(printed(capsys, str(SAMPLE), "--format", "json"))
     assert [s["completed"] for s in summary["stages"]] == [12, 6]

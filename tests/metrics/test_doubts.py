@@ -151,12 +151,54 @@ def test_a_client_that_looked_away_too_often_blocks(judge: Judge, answer: Answer
     assert set(found) == {DoubtKind.CLIENT_BOUND, DoubtKind.SHARED_READS}
     doubt = found[DoubtKind.CLIENT_BOUND]
     assert doubt.blocking
-    assert "ITL p99 (10.0 ms) by up to 30.0 ms" in doubt.sentence
+    assert "ITL p99 (10.0 ms) by up to 30.00 ms" in doubt.sentence
     assert (
         "Worker 0 used 97 % of a core and waited for a core 2 % of the time, others had it and collected garbage "
         "for 40.0 ms at once." in doubt.sentence
     )
     assert doubt.remedy.endswith("Now: 2 workers.")
+
+
+BUSY = {"cpu_ns": 97 * 10**8}
+STARVED = {"runqueue_wait_ns": 2 * 10**9}
+
+
+@pytest.mark.parametrize(
+    ("facts", "circumstances", "remedy"),
+    [
+        (BUSY, {"cores": 4}, "Use more workers, or free the machine of other work. Now: 1 worker on 4 cores."),
+        (BUSY, {"cores": 1}, "Free the machine of other work, or run on one with more cores. Now: 1 worker on 1 core."),
+        (STARVED, {"cores": 4}, "Free the machine of other work, or run on one with more cores. Now: 1 worker on 4"),
+        (STARVED, {"cores": 4, "beside_server": True}, "The server runs on it too and was short of cores as well."),
+    ],
+)
+def test_advice_follows_the_cause(
+    facts: dict[str, int], circumstances: dict[str, Any], remedy: str, judge: Judge, answer: Answer
+) -> None:
+    doubt = judge(late_looks(answer, 3), health=(healthy(**facts),), **circumstances)[DoubtKind.CLIENT_BOUND]
+    assert remedy in doubt.remedy
+
+
+def test_events_that_always_come_by_four_may_be_the_servers_doing(judge: Judge, answer: Answer) -> None:
+    """A client that looks away catches now one event, now several."""
+    records = [
+        answer(i, at_ms=100 * i, tokens=40, chunk_ns=[(100 * i + 50 + 40 * (k // 4)) * MS for k in range(40)],
+               unsure=[k for k in range(40) if k % 4 < 3])
+        for i in range(400)
+    ]  # fmt: skip
+    found = judge(records, health=(healthy(),))
+    assert "Most reads hold 4 events: the server may write so many" in found[DoubtKind.SHARED_READS].sentence
+    whose = "The client's own error, or a server that writes 4 events at once, could change"
+    assert found[DoubtKind.CLIENT_BOUND].sentence.startswith(whose)
+    assert "Most reads" not in judge(late_looks(answer, 3))[DoubtKind.SHARED_READS].sentence
+
+
+def test_a_cause_is_said_once_of_a_stage(judge: Judge, answer: Answer) -> None:
+    late = [msgspec.structs.replace(r, started_ns=(r.sent_ns or 0) + 60 * MS) for r in late_looks(answer, 3)]
+    found = judge(late, health=(healthy(**STARVED),))
+    assert "waited for a core 20 %" in found[DoubtKind.CLIENT_BOUND].sentence
+    assert "waited for a core" not in found[DoubtKind.SENDS_LATE].sentence
+    assert found[DoubtKind.SENDS_LATE].remedy == found[DoubtKind.CLIENT_BOUND].remedy
 
 
 def test_an_event_that_lay_for_once_is_counted_and_no_doubt(judge: Judge, answer: Answer) -> None:
@@ -335,6 +377,7 @@ def test_several_tokens_an_event_by_the_servers_word(judge: Judge, paced: Callab
     found = only(judge(paced(tokens=5, itl_ms=40, output_tokens=20, requested_output_tokens=20,
                              chunk_tokens=[4] * 5)), DoubtKind.SEVERAL_TOKENS_AN_EVENT)  # fmt: skip
     assert "8,000 tokens into 2,000 events, 4.00 in each" in found.sentence
+    assert "or the ITL per token" in found.remedy
     assert not judge(paced(chunk_tokens=[1] * 20))
 
 
@@ -347,13 +390,14 @@ def test_a_first_event_of_several_tokens_is_said_to_lower_tpot(
     judge: Judge, paced: Callable[..., list[Record]]
 ) -> None:
     found = judge(paced(tokens=5, output_tokens=20, requested_output_tokens=20))[DoubtKind.CLAIMED_NOT_COUNTED]
-    assert "TPOT, which takes the first event for one token, 15.8 % too low" in found.sentence
+    assert "TPOT, which takes the first event for one token, is 15.8 % too low" in found.sentence
 
 
 def test_the_text_bears_the_claim_out(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     facts = paced(tokens=5, itl_ms=40, output_tokens=20, requested_output_tokens=20, text_tokens=19)
     found = only(judge(facts), DoubtKind.SEVERAL_TOKENS_AN_EVENT)
     assert "8,000 tokens into 2,000 events, 4.00 in each by its own count, which the text bears out" in found.sentence
+    assert "per token it is not known" in found.remedy
 
 
 def test_the_text_does_not_bear_the_claim_out(judge: Judge, answer: Answer) -> None:
@@ -368,6 +412,17 @@ def test_the_text_does_not_bear_the_claim_out(judge: Judge, answer: Answer) -> N
         "(a ratio of 7.75), 300 of 400 answers differing, most of all request 1. "
         "Of all its tokens 54,000 are reasoning, it says."
     ) in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("claimed", "reasoning", "blocking"), [(100, 0, True), (25, 0, False), (5, 0, True), (100, 80, False)]
+)
+def test_a_claim_that_the_text_refutes_blocks(
+    claimed: int, reasoning: int, blocking: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    """Twenty tokens by the model's own tokenizer; reasoning that is not sent is counted, but no false claim."""
+    facts = paced(output_tokens=claimed, requested_output_tokens=None, text_tokens=20, reasoning_tokens=reasoning)
+    assert judge(facts)[DoubtKind.CLAIMED_NOT_COUNTED].blocking is blocking
 
 
 def test_another_models_tokenizer_is_no_witness(judge: Judge, paced: Callable[..., list[Record]]) -> None:
@@ -396,8 +451,19 @@ def test_counts_that_are_estimates(judge: Judge, paced: Callable[..., list[Recor
 def test_lengths_other_than_prescribed(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     short = paced(requested_output_tokens=100, finish_reason="stop")
     found = only(judge(short, fixed_lengths=True), DoubtKind.LENGTHS_DIFFER)
-    assert "40,000 tokens asked, 8,000 returned (20 %)" in found.sentence
+    assert "40,000 tokens asked, 8,000 returned by the server's count (20 %)" in found.sentence
     assert not judge(short), "an answer may end by itself where nothing else was prescribed"
+
+
+def test_lengths_are_judged_by_the_text_where_the_server_does_not_count(
+    judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    short = paced(tokens_from=TokensFrom.TOKENIZER, requested_output_tokens=100)
+    found = only(judge(short, fixed_lengths=True), DoubtKind.LENGTHS_DIFFER)
+    assert "8,000 returned by the tokenizer's count (20 %)" in found.sentence
+    assert DoubtKind.LENGTHS_DIFFER not in judge(short, fixed_lengths=True, tokenizer_exact=False)
+    cut_anew = paced(tokens_from=TokensFrom.TOKENIZER, requested_output_tokens=21)
+    assert not judge(cut_anew, fixed_lengths=True)
 
 
 def test_lengths_that_cannot_be(judge: Judge, paced: Callable[..., list[Record]]) -> None:

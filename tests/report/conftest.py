@@ -150,7 +150,6 @@ def about_of(stages: tuple[Stage, ...]) -> About:
         version="0.1.0",
         plan=msgspec.to_builtins(plan),
         machine={"system": "Linux 6.12", "cpu": "AMD EPYC 9B14", "cores": "2", "memory": "7.8 GiB"},
-        client_error="client error: TTFT ≤ 0.02 ms, ITL ≤ 0.01 ms (p99)",
         engine="llama.cpp b7100, threads 2",
     )
 

@@ -31,7 +31,25 @@ def test_a_stage_says_how_true_it_is_in_one_line(single: Any) -> None:
     late = Distribution(n=9, percentiles={"p99": 12.341})
     error = ClientError(ttft=Off(0.01, 0.01, 0.013), itl=Off(0.0, 0.0, 0.0004))
     stage = of_stage(single, client_error=error, lateness=late)
-    assert stage_line(stage) == "client error: TTFT ≤ 0.02 ms, ITL ≤ 0.01 ms (p99); sends ≤ 12.35 ms late (p99)"
+    assert stage_line(stage) == (
+        "client error: TTFT p50 ≤ 0.01, p99 ≤ 0.02 ms; ITL p50 ≤ 0.00, p99 ≤ 0.01 ms; sends 12.34 ms late (p99)"
+    )
+
+
+def test_the_larger_bound_is_not_hidden_behind_the_p99s(single: Any) -> None:
+    shown = Distribution(n=900, percentiles={"p50": 51.93, "p99": 119.2})
+    stage = of_stage(single, itl=shown, client_error=ClientError(itl=Off(0.3, 1.911, 0.013)))
+    assert "ITL p50 ≤ 1.92, p99 ≤ 0.02 ms" in str(stage_line(stage))
+
+
+def test_a_large_bound_without_a_doubt_says_why(single: Any) -> None:
+    shown = Distribution(n=90, percentiles={"p50": 20.0, "p99": 27.5})
+    error = ClientError(itl=Off(0.1, 0.01, 10.93))
+    few = of_stage(single, itl=shown, completed=15, client_error=error)
+    assert "p99 ≤ 10.93 ms (ITL: within what 15 answers leave open)" in str(stage_line(few))
+    many = of_stage(single, itl=shown, completed=9000, client_error=error)
+    assert "leave open" not in str(stage_line(many))
+    assert "leave open" not in str(run_line(Summary(stages=(few, many)))), "one stage's bound does matter"
 
 
 def test_a_busy_neighbour_is_named(single: Any) -> None:
@@ -48,7 +66,7 @@ def test_our_own_clock_is_named(single: Any) -> None:
 
 def test_without_streaming_the_whole_answer_is_what_has_an_error(single: Any) -> None:
     stage = of_stage(single, client_error=ClientError(e2el=Off(0.01, 0.01, 0.02)))
-    assert str(stage_line(stage)).startswith("client error: E2EL ≤ 0.02 ms (p99); ")
+    assert str(stage_line(stage)).startswith("client error: E2EL p50 ≤ 0.01, p99 ≤ 0.02 ms; ")
 
 
 def test_nothing_known_nothing_said(single: Any) -> None:
@@ -57,13 +75,15 @@ def test_nothing_known_nothing_said(single: Any) -> None:
 
 def test_the_run_shows_the_worst_stage(single: Any) -> None:
     stages = tuple(of_stage(single, client_error=ClientError(ttft=Off(p99=ms))) for ms in (0.1, 0.4, 0.2))
-    assert str(run_line(Summary(stages=stages))).startswith("client error, worst stage: TTFT ≤ 0.40 ms (p99)")
+    assert str(run_line(Summary(stages=stages))).startswith("client error, worst stage: TTFT p99 ≤ 0.40 ms")
 
 
 def test_the_page_has_all_of_it(sample: Any) -> None:
     page = render_html(sample.summary, sample.series, sample.about)
     section = page[page.index('id="client"') : page.index('id="circumstances"')]
-    assert "Client error, worst stage: TTFT ≤" in section
+    stages = page[page.index('id="stages"') : page.index('id="charts"')]
+    assert "Client error, worst stage: TTFT p50 ≤" in stages
+    assert page.count("Client error, worst stage") == 1, "said once, under the numbers it is of"
     for text in ("39 of 65,536", "32 / 28,232", "48 MiB", "<td>4 %</td>", "<td>0.2 %</td>"):
         assert text in section
     assert section.count("<tr>") == 2 * (1 + len(sample.summary.stages))

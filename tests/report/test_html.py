@@ -12,7 +12,7 @@ from withstand.metrics.series import Ecdf, Scatter
 from withstand.metrics.summary import Summary
 from withstand.report.charts import charts_json
 from withstand.report.html import render_html
-from withstand.report.markup import joined, tag
+from withstand.report.markup import joined, tag, unbroken
 
 EVIL = "</script><img src=x onerror=alert(1)>\u2028&lt;"
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -30,7 +30,7 @@ def evil(sample: Any) -> Any:
     )
     summary = msgspec.structs.replace(sample.summary, stages=stages, target=EVIL, backend=EVIL, model_id=EVIL)
     about = msgspec.structs.replace(
-        sample.about, title=EVIL, engine=EVIL, machine={EVIL: EVIL}, plan={EVIL: [{"name": EVIL}]}, client_error=EVIL
+        sample.about, title=EVIL, engine=EVIL, machine={EVIL: EVIL}, plan={EVIL: [{"name": EVIL}]}
     )
     return msgspec.structs.replace(sample, summary=summary, about=about)
 
@@ -129,3 +129,8 @@ def test_markup_is_not_escaped_twice() -> None:
     inner = tag("b", "a & b")
     assert tag("p", inner, "<", hidden=True, class_="x", open=False) == '<p hidden class="x"><b>a &amp; b</b>&lt;</p>'
     assert joined(inner, inner) == inner + inner
+
+
+def test_a_number_and_its_unit_stay_on_one_line() -> None:
+    text = "13 % too low, 51.9 ms, 118 tok/s, 3 steps, 4 at once"
+    assert unbroken(text) == "13\u00a0% too low, 51.9\u00a0ms, 118\u00a0tok/s, 3 steps, 4 at once"

@@ -40,7 +40,7 @@ def test_shares_have_a_decimal_where_they_need_it() -> None:
         "0 %",
         "50 %",
         "99.9 %",
-        "99.9 %",
+        "over 99.9 %",
         "100 %",
     ]
 

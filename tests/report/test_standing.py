@@ -33,6 +33,12 @@ def test_the_same_doubt_is_heard_once_with_its_stages(sample: Any) -> None:
     assert once.where == "at prompt-32, prompt-128 · alike at prompt-64"
 
 
+def test_one_remedy_of_several_doubts_in_a_row_is_said_once(single: Any) -> None:
+    kinds = (DoubtKind.CLIENT_BOUND, DoubtKind.SENDS_LATE, DoubtKind.CLOCK_LAGGED)
+    said = heard(doubting(single, tuple(doubt(kind) for kind in kinds)))
+    assert [d.remedy for d in said] == ["Look.", "As above.", "As above."]
+
+
 def test_a_doubt_about_the_run_has_no_stage(single: Any) -> None:
     summary = msgspec.structs.replace(doubting(single, ()), doubts=(doubt(DoubtKind.WARMUP_MISSING),))
     assert heard(summary)[0].where == ""

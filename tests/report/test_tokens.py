@@ -60,6 +60,7 @@ def test_where_all_agree_it_is_shown_only_if_asked_for(single: Any) -> None:
     assert "tokens by" not in printed(single.summary)
     assert "tokens by" not in markdown(single.summary)
     assert "tokens by" in printed(single.summary, tokens=True)
+    assert "tokens by" in markdown(single.summary, tokens=True)
 
 
 def test_an_estimate_is_something_to_say(single: Any) -> None:

@@ -33,7 +33,6 @@ def load_foreign(path: Path) -> Loaded:
         version=__version__,
         plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
         machine={},
-        client_error=None,
         engine=runs[0].conditions.engine,
     )
     return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))

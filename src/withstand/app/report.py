@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,7 +13,6 @@ from withstand.metrics.series import StageSeries, stage_series
 from withstand.metrics.summarize import summarize, summarize_stage
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
-from withstand.report.client import run_line
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
@@ -76,7 +76,7 @@ class Loader:
         return Loaded(
             msgspec.structs.replace(summary, partial=partial),
             [s.series for s in stages],
-            _about(manifest, summary),
+            _about(manifest),
             damaged_lines=folder.damaged_lines,
             slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
@@ -185,17 +185,23 @@ def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
         tokenizer=tokenizer.name if tokenizer else None,
         tokenizer_exact=tokenizer.exact if tokenizer else True,
         identical_prompts=entry.identical_prompts,
+        cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
+        beside_server=_is_loopback(manifest.target),
         fixed_lengths=entry.fixed_lengths,
     )
 
 
-def _about(manifest: Manifest, summary: Summary) -> About:
+def _is_loopback(target: str | None) -> bool:
+    host = urlsplit(target or "").hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def _about(manifest: Manifest) -> About:
     return About(
         title=manifest.model or manifest.target or "withstand",
         created_utc=manifest.created_utc,
         version=manifest.version,
         plan=msgspec.to_builtins(manifest.plan),
         machine=manifest.machine | {f"engine: {k}": v for k, v in (manifest.engine or {}).items()},
-        client_error=run_line(summary),
         engine=manifest.engine["name"] if manifest.engine else None,
     )

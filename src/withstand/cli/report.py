@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,7 +24,6 @@ from withstand.spec import Slo
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "json": lambda loaded: summary_json(loaded.summary).decode(),
-    "markdown": lambda loaded: markdown(loaded.summary),
     "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
@@ -36,7 +34,10 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 @click.command("report", cls=Verb)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(["text", *_FORMATS]), help="By default what FILE ends in, else text."
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", *_FORMATS]),
+    help="By default what FILE ends in, else text.",
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
 @click.option(
@@ -53,7 +54,15 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
     help="What an hour costs: adds the price of a million tokens, to text and Markdown.",
 )
 @click.option("--tokens", is_flag=True, help="Show the token ledger also where all counts agree.")
-def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, price: float | None, **shown: Any) -> None:
+def verb(
+    paths: tuple[Path, ...],
+    form: str | None,
+    output: Path | None,
+    style: Style,
+    price: float | None,
+    *,
+    tokens: bool,
+) -> None:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
@@ -61,6 +70,9 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, price: 
     form = form or _form_of(output)
     if price is not None and form not in _PRICED:
         raise UsageError(f"--price-per-hour is for text and Markdown; {form} has the throughputs to compute it from.")
+    if tokens and form in _FORMATS:
+        has = "has no token ledger" if form == "csv" else "always has the token ledger"
+        raise UsageError(f"--tokens is for text and Markdown; {form} {has}.")
     loaded = load_runs(paths)
     for notice in loaded.notices:
         say(notice)
@@ -68,7 +80,7 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, price: 
         say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
-    text = _text(loaded, **shown) if form == "text" else _FORMATS[form](loaded)
+    text = _text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens)
     if price is not None:
         share = Slo().share if loaded.slo_share is None else loaded.slo_share
         text = f"{text}\n{_PRICED[form](costs(loaded.summary.stages, price, share))}"
@@ -77,6 +89,10 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None, price: 
     else:
         write_atomically(output, text.encode())
         say(f"Written: {output}")
+
+
+def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
+    return markdown(loaded.summary, tokens=tokens) if form == "markdown" else _FORMATS[form](loaded)
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:

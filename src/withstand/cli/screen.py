@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from withstand.app.screen import StageProgress
-from withstand.cli.output import write_result
+from withstand.cli.output import rendered, write_result
 from withstand.cli.progress import counts, seconds_left, share_done
 from withstand.cli.views import View, view
 from withstand.metrics.summary import StageSummary
@@ -62,8 +62,10 @@ def terminal_screen(*, quiet: bool, as_json: bool) -> Iterator[TerminalScreen]:
 
 def stage_block(summary: StageSummary, style: Style = "vllm", *, backend: str | None = None) -> str:
     """The title, the classic block, and how true it is."""
-    lines = [stage_title(summary.name, summary.phase), classic(summary, style, backend=backend), stage_line(summary)]
-    return "\n".join(line for line in lines if line)
+    lines = [stage_title(summary.name, summary.phase), classic(summary, style, backend=backend)]
+    if line := stage_line(summary):
+        lines.append(rendered(lambda console: console.print(line, markup=False, highlight=False)).rstrip())
+    return "\n".join(lines)
 
 
 def stage_title(name: str, phase: str | None) -> str:

@@ -20,5 +20,9 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_exact: bool = True
     identical_prompts: int = 0
     """Requests whose prompt had been sent before in this run."""
+    cores: int | None = None
+    """Of the machine that started the run."""
+    beside_server: bool = False
+    """The server is reached over the loopback: it shares these cores."""
     fixed_lengths: bool = False
     """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""

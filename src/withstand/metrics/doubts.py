@@ -104,12 +104,14 @@ RULES: Mapping[DoubtKind, str] = {
     ),
     DoubtKind.CLAIMED_NOT_COUNTED: (
         "The server's output tokens differ by over 5 % and one an answer (its end token) from those of the text by the "
-        "model's own tokenizer; where that has not counted, from the events with output."
+        "model's own tokenizer; where that has not counted, from the events with output. Blocking where it is over 1.5 "
+        "times those of the text, or under 1 / 1.5, and the server does not call the rest reasoning."
     ),
     DoubtKind.TOKENS_ESTIMATED: "Output tokens were not counted by the server or by the model's own tokenizer.",
     DoubtKind.LENGTHS_DIFFER: (
         "Over 1 % of the answers are longer than asked, or shorter although they claim to have reached the length; "
-        "where the length was prescribed (ignore_eos), any difference."
+        "where the length was prescribed (ignore_eos), any difference. By the server's count; where it has none, by "
+        "that of the model's own tokenizer, to 5 % and one token."
     ),
     DoubtKind.FINISH_REASONS_MIXED: "Besides the commonest finish reason, 5 % of the answers or more have others.",
     DoubtKind.PREFIX_CACHE: (

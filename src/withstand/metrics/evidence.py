@@ -3,8 +3,10 @@
 import re
 from array import array
 from collections import Counter
+from operator import eq
 
 from withstand.metrics.latency import Timing
+from withstand.metrics.ledger import exceeds
 from withstand.metrics.sample import Sample
 from withstand.metrics.trend import Growth, growth
 from withstand.record import Clock, Record, TokensFrom
@@ -18,6 +20,8 @@ _ERROR_HEAD = re.compile(
     re.IGNORECASE,
 )
 _MARGIN = 0.1
+_REGULAR_SHARE = 0.6
+"""Of the events of answers that share reads: a client that looks away catches now one, now several."""
 
 
 class Told:
@@ -36,11 +40,13 @@ class Told:
 
 
 class Lengths:
-    """Output lengths as asked beside those that the server counted."""
+    """Output lengths as asked beside those that came, by one who counted."""
 
-    __slots__ = ("answers", "cut", "differing", "longer", "requested", "returned")
+    __slots__ = ("_is_same", "answers", "cut", "differing", "longer", "requested", "returned")
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool) -> None:
+        """``exact``: a single token is a difference; it is none of a text that is cut into tokens anew."""
+        self._is_same = eq if exact else _about_the_same
         self.answers = 0
         self.requested = 0
         self.returned = 0
@@ -54,9 +60,15 @@ class Lengths:
         self.answers += 1
         self.requested += requested
         self.returned += returned
-        self.differing += returned != requested
+        if self._is_same(requested, returned):
+            return
+        self.differing += 1
         self.longer += returned > requested
         self.cut += returned < requested and finish_reason == "length"
+
+
+def _about_the_same(count: int, other: int) -> bool:
+    return not exceeds(count, other, 1) and not exceeds(other, count, 1)
 
 
 class Evidence:
@@ -66,7 +78,10 @@ class Evidence:
         self.first_turns = 0
         self.user_stamped = 0
         self.told = Told()
-        self.lengths = Lengths()
+        self.lengths = Lengths(exact=True)
+        """By the server."""
+        self.text_lengths = Lengths(exact=False)
+        """By a tokenizer, of answers that the server has not counted."""
         self.prompt_tokens = 0
         self.cached_tokens = 0
         """Both over first turns whose cached tokens are known: later turns repeat their history by nature."""
@@ -76,6 +91,8 @@ class Evidence:
         self.decode_ns = Sample()
         self.decoded_tokens = Sample()
         self.error_heads: Counter[str] = Counter()
+        self._reads: Counter[int] = Counter()
+        """Events that share a stamp, by their number, of answers with unsure ones."""
         self._scheduled_ns = array("q")
         self._response_ns = array("q")
 
@@ -97,12 +114,21 @@ class Evidence:
         if record.turn == 0 and record.cached_tokens is not None and record.prompt_tokens:
             self.prompt_tokens += record.prompt_tokens
             self.cached_tokens += record.cached_tokens
-        if record.tokens_from is not TokensFrom.SERVER or record.output_tokens is None:
-            return
-        if record.requested_output_tokens is not None:
-            self.lengths.add(record.requested_output_tokens, record.output_tokens, record.finish_reason)
+        counted, asked = record.output_tokens, record.requested_output_tokens
+        by = {TokensFrom.SERVER: self.lengths, TokensFrom.TOKENIZER: self.text_lengths}
+        lengths = by.get(record.tokens_from) if record.tokens_from else None
+        if lengths and counted is not None and asked is not None:
+            lengths.add(asked, counted, record.finish_reason)
+
+    def events_a_read(self) -> int | None:
+        """How many events came at once in most reads, by weight: several, and always as many, are the server's way."""
+        size = max(self._reads, key=lambda n: n * self._reads[n], default=1)
+        weight = sum(n * reads for n, reads in self._reads.items())
+        return size if size > 1 and size * self._reads[size] >= _REGULAR_SHARE * weight else None
 
     def _add_decode(self, record: Record) -> None:
+        if record.unsure:
+            self._reads.update(Counter(record.chunk_ns).values())
         if record.chunk_tokens is not None:
             self.told.add(sum(record.chunk_tokens), len(record.chunk_ns))
         if record.output_tokens is None or record.output_tokens < LONG_ANSWER_TOKENS or not record.chunk_ns:

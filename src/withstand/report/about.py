@@ -1,4 +1,4 @@
-"""What a report says besides the numbers: what was asked, of what, on which machine, with which error of our own."""
+"""What a report says besides the numbers: what was asked, of what, on which machine."""
 
 from typing import Any
 
@@ -16,6 +16,4 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     plan: dict[str, Any]
     """As the user could have written it; secrets are already taken out."""
     machine: dict[str, str]
-    client_error: str | None
-    """How far our own instants may be off."""
     engine: str | None

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from withstand.metrics.summary import ClientError, StageSummary, Summary
+from withstand.metrics.bounds import LIMITS, TIMES, left_open
+from withstand.metrics.summary import StageSummary, Summary
 from withstand.record import Health
-from withstand.report.numbers import at_most, percent
+from withstand.report.numbers import at_most, counted, number, percent
 
 _WAITED_SHARE = 0.01
 Reader = Callable[[StageSummary], float | None]
 
 
 def stage_line(stage: StageSummary) -> str | None:
-    """``client error: TTFT ≤ 0.02 ms, ITL ≤ 0.01 ms (p99); sends ≤ 0.41 ms late (p99)``; None = nothing is known."""
+    """``client error: TTFT p50 ≤ 0.02, p99 ≤ 0.02 ms; …; sends 0.41 ms late (p99)``; None = nothing is known."""
     return _line("client error: ", (stage,))
 
 
@@ -28,24 +29,34 @@ def _line(title: str, stages: Iterable[StageSummary]) -> str | None:
 
 
 def _times(stages: tuple[StageSummary, ...]) -> str | None:
-    bounds = (
-        ("TTFT", _worst(stages, _error(lambda e: e.ttft.p99))),
-        ("ITL", _worst(stages, _error(lambda e: e.itl.p99))),
-    )
-    known = [f"{name} {at_most(ms)} ms" for name, ms in bounds if ms is not None]
-    if known:
-        return f"{', '.join(known)} (p99)"
-    e2el_ms = _worst(stages, _error(lambda e: e.e2el.p99))
-    return None if e2el_ms is None else f"E2EL {at_most(e2el_ms)} ms (p99)"
+    known = {name: text for name in ("ttft", "itl", "e2el") if (text := _bounds(stages, name))}
+    if len(known) > 1:
+        known.pop("e2el", None)
+    return f"{'; '.join(known.values())}{_left_open(stages, tuple(known))}" if known else None
 
 
-def _error(read: Callable[[ClientError], float | None]) -> Reader:
-    return lambda stage: None if stage.client_error is None else read(stage.client_error)
+def _bounds(stages: tuple[StageSummary, ...], name: str) -> str | None:
+    """``ITL p50 ≤ 1.92, p99 ≤ 0.02 ms``: each statistic has its own bound, and the smaller one hides nothing."""
+    worst = ((key, _worst(stages, _off(name, key))) for key in LIMITS)
+    known = [f"{key} {at_most(ms)}" for key, ms in worst if ms is not None]
+    return f"{TIMES[name]} {', '.join(known)} ms" if known else None
+
+
+def _off(name: str, key: str) -> Reader:
+    return lambda stage: getattr(getattr(stage.client_error, name, None), key, None)
+
+
+def _left_open(stages: tuple[StageSummary, ...], names: tuple[str, ...]) -> str:
+    """Why a large bound raises no doubt."""
+    fewest = {TIMES[name]: answers for name in names if (answers := left_open(stages, name)) is not None}
+    if not fewest:
+        return ""
+    return f" ({' and '.join(fewest)}: within what {counted(min(fewest.values()), 'answer')} leave open)"
 
 
 def _sends(stages: tuple[StageSummary, ...]) -> str | None:
     late_ms = _worst(stages, lambda stage: stage.lateness.percentiles.get("p99"))
-    return None if late_ms is None else f"sends {at_most(late_ms)} ms late (p99)"
+    return None if late_ms is None else f"sends {number(late_ms)} ms late (p99)"
 
 
 def _clock(stages: tuple[StageSummary, ...]) -> str | None:

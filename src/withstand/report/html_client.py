@@ -29,12 +29,10 @@ _GIB, _MIB = 1 << 30, 1 << 20
 
 
 def client(summary: Summary) -> Markup:
-    """One sentence, and behind it everything that it rests on."""
-    line = run_line(summary)
-    if line is None:
+    """Everything that the line under the stages rests on; nothing where there is no such line."""
+    if run_line(summary) is None:
         return Markup()
     return joined(
-        tag("p", line[0].upper() + line[1:] + ".", class_="lead"),
         _folded(
             "By how much a number may be wrong at most: p50 / p99, ms; sends late: p50 / p99 / max", _stages(summary)
         ),

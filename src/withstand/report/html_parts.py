@@ -7,7 +7,7 @@ from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
 from withstand.report.figures import Figure, figures
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Case, Heard, heard, standing
 
@@ -82,9 +82,9 @@ def doubt_item(doubt: Heard, place: str = "") -> Markup:
     return tag(
         "li",
         tag("p", label, class_="kind"),
-        tag("p", doubt.sentence, class_="sentence"),
+        tag("p", unbroken(doubt.sentence), class_="sentence"),
         _places(first.stages, place),
-        tag("p", doubt.remedy, class_="remedy"),
+        tag("p", unbroken(doubt.remedy), class_="remedy"),
         _alike(others, place),
         class_="blocking" if doubt.blocking else "",
     )
@@ -101,7 +101,9 @@ def _alike(cases: Sequence[Case], place: str) -> Markup:
     """The same doubt with the numbers of other places, folded away."""
     if not cases:
         return Markup()
-    items = [tag("li", tag("b", ", ".join(few(case.stages))), " ", case.sentence) for case in cases[:_LISTED_MAX]]
+    items = [
+        tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.sentence)) for case in cases[:_LISTED_MAX]
+    ]
     items += [tag("li", f"and {len(cases) - len(items):,} more")] if len(cases) > len(items) else []
     more = sum(len(case.stages) for case in cases)
     return tag(
@@ -123,8 +125,8 @@ def _figure(figure: Figure) -> Markup:
 
 
 def circumstances(about: About) -> Markup:
-    """The client's own error, the machine, the plan."""
-    facts = {"withstand": about.version, "engine": about.engine, **about.machine, "client": about.client_error}
+    """The machine, the plan."""
+    facts = {"withstand": about.version, "engine": about.engine, **about.machine}
     known = {name: fact for name, fact in facts.items() if fact}
     return joined(
         tag("div", tag("h3", "Machine"), _tree(known), class_="column"),

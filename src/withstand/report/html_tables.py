@@ -4,8 +4,9 @@ from collections.abc import Callable
 from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
+from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
 from withstand.report.tokens import CAPTION as TOKENS_CAPTION
 from withstand.report.tokens import columns_of
@@ -28,7 +29,9 @@ def stages(summary: Summary) -> Markup:
     """The overview."""
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
     table = tag("table", tag("caption", CAPTION), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1))
-    return scrollable(table, "Stages")
+    line = run_line(summary)
+    said = tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") if line else Markup()
+    return joined(scrollable(table, "Stages"), said)
 
 
 def _heading(stacked: tuple[str, str, str]) -> Markup:

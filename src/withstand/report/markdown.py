@@ -12,15 +12,16 @@ from withstand.report.tokens import columns_of, tells
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
 
 
-def markdown(summary: Summary) -> str:
-    """The whole text, with a newline at its end."""
+def markdown(summary: Summary, *, tokens: bool = False) -> str:
+    """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
+    line = run_line(summary)
     parts = [
         f"**{standing(summary).sentence}**",
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
-        "\n".join(_ledger(summary)),
-        f"<sub>{escaped(run_line(summary) or '')}</sub>" if run_line(summary) else "",
+        "\n".join(_ledger(summary)) if tokens or any(map(tells, summary.stages)) else "",
+        f"<sub>{escaped(line)}</sub>" if line else "",
     ]
     doubts = heard(summary)
     if doubts:
@@ -41,8 +42,8 @@ def _table(summary: Summary) -> Iterator[str]:
 
 
 def _ledger(summary: Summary) -> Iterator[str]:
-    """Where the counts of tokens disagree or are estimates."""
-    if not any(map(tells, summary.stages)):
+    """Nothing where none is known."""
+    if not any(stage.ledger for stage in summary.stages):
         return
     columns = columns_of(summary)
     yield "| tokens by | " + " | ".join(column.heading for column in columns) + " |"

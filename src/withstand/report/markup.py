@@ -1,7 +1,9 @@
 """HTML as nested calls. Text is escaped unless it is already ``Markup``: what came from outside cannot become a tag."""
 
+import re
 from html import escape
 
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|tok/s|req/s)(?!\w))")
 _VOID = frozenset({"br", "col", "meta"})
 
 
@@ -21,6 +23,11 @@ def tag(name: str, *children: str, **attributes: str | bool) -> Markup:
 def joined(*children: str) -> Markup:
     """One after another, without anything between."""
     return Markup("".join(child if isinstance(child, Markup) else escape(child) for child in children))
+
+
+def unbroken(text: str) -> str:
+    """With a no-break space between each number and its unit."""
+    return _UNIT.sub("\u00a0", text)
 
 
 def _attribute(key: str, value: str | bool) -> str:

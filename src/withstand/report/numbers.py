@@ -1,27 +1,22 @@
-"""Numbers as people read them: few digits, thousands set apart, unknown as a dash. The only place that rounds."""
+"""Numbers as people read them: few digits, thousands set apart, unknown as a dash."""
 
-import math
 from collections.abc import Iterable
+
+from withstand.metrics import rounding
 
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float | None) -> str:
-    """``0.34  41.20  412.6  4,126``: two decimals below 100, one below 1,000, then none."""
-    if value is None:
-        return UNKNOWN
-    return f"{value:,.{_decimals(value)}f}"
-
-
-def _decimals(value: float) -> int:
-    return 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
+    """``0.34  41.20  412.6  4,126``."""
+    return UNKNOWN if value is None else rounding.number(value)
 
 
 def decimals_of(values: Iterable[float | None]) -> int:
     """As many as the smallest of a column needs, so that its points stand below each other."""
     known = [abs(value) for value in values if value]
-    return 4 if known and min(known) < 0.0995 else _decimals(min(known, default=0.0))
+    return 4 if known and min(known) < 0.0995 else rounding.decimals(min(known, default=0.0))
 
 
 def fixed(value: float | None, decimals: int) -> str:
@@ -39,8 +34,7 @@ def signed_percent(value: float | None) -> str:
 
 def at_most(value: float) -> str:
     """``≤ 0.13``: a bound is never rounded down."""
-    unit = 10.0 ** _decimals(value)
-    return f"≤ {number(math.ceil(value * unit - 1e-9) / unit)}"
+    return f"≤ {rounding.raised(value)}"
 
 
 def count(value: int | None) -> str:
@@ -56,11 +50,8 @@ def plain(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """``99.9 %``, rounded down: only all is 100 %."""
-    if share is None:
-        return UNKNOWN
-    tenths = int(share * 1000 + 1e-9)
-    return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10:.1f} %"
+    """``99.9 %``: only all is 100 %."""
+    return UNKNOWN if share is None else rounding.percent(share)
 
 
 def seconds(value: float | None) -> str:

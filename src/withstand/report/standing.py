@@ -13,6 +13,7 @@ from withstand.metrics.summary import Summary
 from withstand.report.numbers import counted
 
 _LOUDNESS = {kind: place for place, kind in enumerate(DoubtKind)}
+_AS_ABOVE = "As above."
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -70,7 +71,16 @@ def gathered(doubts: Iterable[tuple[Doubt, str | None]]) -> tuple[Heard, ...]:
     for doubt, place in doubts:
         said.setdefault((doubt.blocking, doubt.kind), []).append((doubt, place))
     order = sorted(said, key=lambda key: (not key[0], _LOUDNESS[key[1]]))
-    return tuple(_heard(said[key]) for key in order)
+    return _folded([_heard(said[key]) for key in order])
+
+
+def _folded(doubts: list[Heard]) -> tuple[Heard, ...]:
+    """One remedy for several doubts in a row is said once."""
+    before = [None, *(doubt.remedy for doubt in doubts)]
+    return tuple(
+        msgspec.structs.replace(doubt, remedy=_AS_ABOVE) if doubt.remedy == last else doubt
+        for doubt, last in zip(doubts, before, strict=False)
+    )
 
 
 def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:

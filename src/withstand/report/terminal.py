@@ -13,6 +13,7 @@ from rich.text import Text
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS
+from withstand.report.itl import itl_lines
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
 from withstand.report.tokens import CAPTION as TOKENS_CAPTION
@@ -39,6 +40,8 @@ def print_report(summary: Summary, console: Console, *, tokens: bool = False) ->
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
+        for line in itl_lines(summary):
+            console.print(Text(shown(line), style="dim"))
     if any(stage.ledger for stage in summary.stages) and (tokens or any(map(tells, summary.stages))):
         console.print()
         console.print(_ledger(summary))

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from withstand.metrics import rounding
 from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
@@ -16,13 +17,8 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def percent(part: float, whole: float) -> str:
-    """``12.5 %``; never rounded up to all or down to nothing. ``whole`` is not 0."""
-    share = part / whole
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    if 0.999 < share < 1:
-        return "over 99.9 %"
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+    """``12.5 %``. ``whole`` is not 0."""
+    return rounding.percent(part / whole)
 
 
 def number(value: float) -> str:

@@ -42,8 +42,8 @@ def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float, cap: i
     return Doubt(
         DoubtKind.RATE_NOT_ACHIEVED,
         f"Requests came at {number(scheduled_rps)}/s and ended at {number(ended_rps)}/s "
-        f"({percent(ended_rps, scheduled_rps)}){capped}, {_rise(growth)}. Past saturation TTFT and E2EL measure "
-        "the queue, and with it the length of the test.",
+        f"({percent(ended_rps, scheduled_rps)}){capped} in the middle 80 % of the stage, {_rise(growth)}. "
+        "Past saturation TTFT and E2EL measure the queue, and with it the length of the test.",
         f"Take {number(ended_rps)}/s as what was sustained here, and read latencies from a stage below it.",
     )
 

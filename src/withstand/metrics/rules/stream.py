@@ -91,11 +91,14 @@ def shared_reads(case: Case) -> Doubt | None:
     unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + (case.summary.itl.n or 0)
     if unsure <= _UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
         return None
+    joined = case.evidence.events_a_read()
+    whose = f" Most reads hold {joined} events: the server may write so many at once." if joined else ""
+    unless = ", unless the server joins them" if joined else ""
     return Doubt(
         DoubtKind.SHARED_READS,
         f"{unsure:,} of {gaps:,} gaps ({percent(unsure, gaps)}) touch an event that lay in its socket while the client "
-        "looked away and shares the stamp of a later one: they are not known and are left out of the ITL.",
-        "Read TPOT beside ITL; a client with more time (more workers, an idle machine) sees each event by itself.",
+        f"looked away and shares the stamp of a later one: they are not known and are left out of the ITL.{whose}",
+        f"Read TPOT beside ITL; a client that has a core whenever it needs one sees each event by itself{unless}.",
     )
 
 
@@ -103,21 +106,27 @@ def several_tokens_an_event(case: Case) -> Doubt | None:
     """ITL is then a time between events, not between tokens."""
     told = case.evidence.told
     if told.tokens > _SEVERAL * told.events:
-        return _several(told.tokens, told.events, "", "; TPOT allows for the first event's")
+        return _several(case, (told.tokens, told.events), "", "; TPOT allows for the first event's")
     check = events_check(case)
     if check.more and text_check(case).answers and not text_check(case).differs:
         borne_out = " by its own count, which the text bears out"
-        return _several(check.left_tokens, check.right_tokens, borne_out, tpot_effect(check))
+        return _several(case, (check.left_tokens, check.right_tokens), borne_out, tpot_effect(check))
     return None
 
 
-def _several(tokens: int, events: int, by: str, tpot: str) -> Doubt:
+def _several(case: Case, counts: tuple[int, int], by: str, tpot: str) -> Doubt:
+    tokens, events = counts
     each = f", {number(tokens / events)} in each" if events else ""
+    per_token = (
+        " or the ITL per token, not ITL"
+        if case.summary.itl_per_token.n
+        else ", not ITL (per token it is not known: the server does not tell the tokens of each event)"
+    )
     return Doubt(
         DoubtKind.SEVERAL_TOKENS_AN_EVENT,
         f"The server put {tokens:,} tokens into {events:,} events{each}{by}: "
         f"ITL is the time between events, not between tokens{tpot}.",
-        "Compare TPOT or the ITL per token, not ITL, with servers that send each token alone.",
+        f"Compare TPOT{per_token}, with servers that send each token alone.",
     )
 
 

@@ -1,0 +1,63 @@
+"""When a bound on our own error matters: beside the number it bounds, and beside what few answers leave open anyway.
+
+Why the limits are these: decision 005.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from withstand.metrics.summary import Distribution, Off, StageSummary
+
+LIMITS = {"p50": 0.01, "p99": 0.05}
+"""The third digit of what is typical; of a p99 the second, which is all that ten thousand answers tell of it."""
+TIMES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
+_PROMISE_MS = 0.1
+"""To so much our times are meant to be true; nothing below it is worth a doubt."""
+_DECIMALS = 2
+"""Nothing is shown finer."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A shown number and by how much it may be wrong through us."""
+
+    key: str
+    shown_ms: float
+    off_ms: float
+    answers: int
+
+    def over(self, share: float) -> bool:
+        """Whether it could change the number by more than this share of it."""
+        return round(self.off_ms, _DECIMALS) > max(_PROMISE_MS, share * self.shown_ms)
+
+    def matters(self, share: float) -> bool:
+        """Whether it is over this share, and over what so few answers leave open."""
+        return self.over(max(share, self._chance))
+
+    @property
+    def _chance(self) -> float:
+        """The share of a percentile that so few answers leave open: half of one by the root of those beyond it."""
+        beyond = self.answers * (1 - int(self.key[1:]) / 100)
+        return 0.5 / math.sqrt(beyond) if beyond else math.inf
+
+
+def bounds_of(stage: StageSummary, name: str) -> Iterator[Bound]:
+    """Of one of ``TIMES``, for the percentiles that have a limit, as far as they are known."""
+    shown: Distribution = getattr(stage, name)
+    off: Off = getattr(stage.client_error, name, Off())
+    for key in LIMITS:
+        shown_ms, off_ms = shown.percentiles.get(key), getattr(off, key)
+        if shown_ms is not None and off_ms is not None:
+            yield Bound(key, shown_ms, off_ms, stage.completed)
+
+
+def left_open(stages: Iterable[StageSummary], name: str) -> int | None:
+    """The fewest answers of a stage whose bound is over its limit, but not over what so few answers leave open.
+
+    None where there is no such stage, or where a bound on that time does matter.
+    """
+    found = [bound for stage in stages for bound in bounds_of(stage, name)]
+    if any(bound.matters(LIMITS[bound.key]) for bound in found):
+        return None
+    return min((bound.answers for bound in found if bound.over(LIMITS[bound.key])), default=None)
