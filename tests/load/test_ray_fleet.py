@@ -310,7 +310,7 @@ def test_through_ray_s_own_client_and_the_key_stands_nowhere(nodes: RayNodes, tm
             KEY=key,
         )
         out, err = run.communicate(timeout=90)
-    assert "Ray cluster with 3 nodes: alpha, beta, gamma" in err
+    assert "Joined a Ray cluster with 3 nodes: alpha, beta, gamma" in err
     assert "Successful requests:" in out
     records = list(RunFolder.open(tmp_path / "r").records())
     assert Counter(r.worker for r in records) == {0: 20, 1: 20, 2: 20}
@@ -336,7 +336,7 @@ def test_a_cluster_that_was_started_for_the_run_ends_with_it(tmp_path: Path) -> 
     assert run.returncode == 3
     assert "Successful requests:" in out
     assert [line for line in err.splitlines() if "ray" in line.lower()] == [
-        line for line in err.splitlines() if line.startswith("Ray cluster with 1 node: ")
+        line for line in err.splitlines() if line.startswith("Started a Ray cluster with 1 node: ")
     ]
     assert {r.status for r in RunFolder.open(tmp_path / "r").records()} == {Status.OK}
     until(lambda: not processes_with(mark))
