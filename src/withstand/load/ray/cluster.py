@@ -25,8 +25,8 @@ _PROBE_S = 5.0
 _STORE_BYTES = 128 << 20
 _TOLD_CHARS_MAX = 300
 _OTHER_VERSION = re.compile("versions? (mismatch|differ)|incompatible", re.IGNORECASE)
-_NO_TOKEN = re.compile("timeout|timed out|authenti|authoriz", re.IGNORECASE)
-"""Ray's client only hears nothing where it is not let in."""
+_NO_TOKEN = re.compile("timeout|timed out|failed to connect|authenti|authoriz", re.IGNORECASE)
+"""Whoever shows no token, or a wrong one, is told no more than this."""
 _CURE = "Set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to that of its nodes (RAY_AUTH_MODE=disabled shows none)"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
