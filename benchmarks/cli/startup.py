@@ -35,7 +35,16 @@ def made_up(folder: Path) -> Path:
     return path
 
 
+class AbsentError(Exception):
+    """The requests never came: why, in withstand's words."""
+
+
 def first_requests_s(path: Path, tokenizer: str, folder: Path) -> tuple[float, float]:
+    """To the warm-up, and to the first measured one.
+
+    Raises:
+        AbsentError: a tokenizer that is not installed, a file that is not there.
+    """
     with TruthServer(Schedule(ttft_ms=1, itl_ms=0, tokens=1)) as server:
         command = [
             sys.executable,
@@ -50,8 +59,10 @@ def first_requests_s(path: Path, tokenizer: str, folder: Path) -> tuple[float, f
         command += ["--dataset-path", str(path), "--num-prompts", "1000", "--set", "workload.repeat=true"]
         command += ["--max-concurrency", "50", "--tokenizer", tokenizer, "--quiet", "--output-dir", str(folder)]
         began_ns = time.monotonic_ns()
-        subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         arrivals = [s.arrival_ns for s in server.truth() if s.path.endswith("completions")]
+    if len(arrivals) < 2:
+        raise AbsentError(done.stderr.strip())
     return (arrivals[0] - began_ns) / 1e9, (arrivals[1] - began_ns) / 1e9
 
 
@@ -61,7 +72,11 @@ def main() -> None:
         folder = Path(name)
         path = Path(sys.argv[1]) if len(sys.argv) > 1 else made_up(folder)
         for tokenizer in ("tiktoken", "engine", "estimate"):
-            found = [first_requests_s(path, tokenizer, folder / f"{tokenizer}{i}") for i in range(runs)]
+            try:
+                found = [first_requests_s(path, tokenizer, folder / f"{tokenizer}{i}") for i in range(runs)]
+            except AbsentError as e:
+                print(f"{tokenizer:9} not measured: {e}")
+                continue
             warm, measured = (statistics.median(column) for column in zip(*found, strict=True))
             print(f"{tokenizer:9} first request after {warm:.2f} s, first measured one after {measured:.2f} s")
 

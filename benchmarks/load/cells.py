@@ -3,6 +3,7 @@
 Every error is one of a single token or request, seen against true; "p99" is of those. "Late" is sent against planned.
 """
 
+import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.load.claims import Cell, Claim
+from benchmarks.load.claims import NOT_MEASURED, Cell, Claim
 from benchmarks.load.instrument import Cores, at_share, go_truth_server, truth_server
 from benchmarks.load.trial import Load, Outcome, Run, run_reference, run_withstand
 
@@ -103,9 +104,12 @@ def _costs(run: Run) -> list[Claim]:
 
 def _conditions(outcome: Outcome) -> str:
     usage = outcome.usage
+    server = f"{outcome.server}, late by {outcome.server_late_ms:.2f} ms (p99)"
+    if math.isnan(usage.wall_ns):
+        return f"{server}; CPU {NOT_MEASURED}"
     return (
-        f"{outcome.server}, late by {outcome.server_late_ms:.2f} ms (p99); foreign CPU on the client's core "
-        f"{usage.foreign_share:.0%}, the client was ready and had to wait {usage.waited_share:.0%} of the time"
+        f"{server}; foreign CPU on the client's core {usage.foreign_share:.0%}, "
+        f"the client was ready and had to wait {usage.waited_share:.0%} of the time"
     )
 
 

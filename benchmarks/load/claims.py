@@ -1,12 +1,15 @@
 """What must hold, as numbers: a claim, its limit, what was found; several rounds of a cell as one. Pure."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+NOT_MEASURED = "not measured: run longer"
+
 
 class Claim(NamedTuple):
-    """One number that a cell found; ``limit`` None = for information."""
+    """One number that a cell found, nan = too little was read for one; ``limit`` None = for information."""
 
     what: str
     got: float
@@ -42,7 +45,7 @@ def as_table(name: str, rounds: Sequence[Cell]) -> str:
     lines = [f"### {name}: {rounds[0].title}", "", "| claim | want | got | holds |", "| --- | --- | --- | --- |"]
     for claims in _by_claim(rounds):
         middle = _median(claims)
-        verdict = {None: "", True: "yes", False: "**no**"}[middle.holds]
+        verdict = "" if math.isnan(middle.got) else {None: "", True: "yes", False: "**no**"}[middle.holds]
         lines.append(f"| {middle.what} | {middle.want} | {_got(claims)} | {verdict} |")
     return "\n".join([*lines, "", *(f"- {line}" for cell in rounds for line in cell.conditions), ""])
 
@@ -57,20 +60,24 @@ def _by_claim(rounds: Sequence[Cell]) -> list[tuple[Claim, ...]]:
 
 
 def _median(claims: Sequence[Claim]) -> Claim:
-    return claims[0]._replace(got=statistics.median(claim.got for claim in claims))
+    """Of the rounds that found a number."""
+    known = [claim.got for claim in claims if not math.isnan(claim.got)]
+    return claims[0]._replace(got=statistics.median(known) if known else math.nan)
 
 
 def _got(claims: Sequence[Claim]) -> str:
     middle = _median(claims)
+    if math.isnan(middle.got):
+        return NOT_MEASURED
     text = f"{_number(middle.got)} {middle.unit}".rstrip()
     if len(claims) == 1:
         return text
-    found = [claim.got for claim in claims]
+    found = [claim.got for claim in claims if not math.isnan(claim.got)]
     return f"{text} ({_number(min(found))} … {_number(max(found))})"
 
 
 def _number(value: float) -> str:
     """Three digits that matter, never in powers of ten."""
-    if value != value or abs(value) >= 1000:  # noqa: PLR0124 - nan is unlike itself
+    if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 1 or value == 0 else f"{float(f'{value:.3g}'):.6f}".rstrip("0")

@@ -231,7 +231,7 @@ def test_a_light_plan_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foresight, "kept", never)
     seen = foresee(Plan(), [stage_of(50)], Said())
     assert seen.workers(stage_of(50)) is None
-    assert seen.warning(stage_of(50), 1, 2) is None
+    assert seen.advice(stage_of(50), 1, 2) is None
 
 
 def test_a_heavy_plan_goes_by_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,11 +239,13 @@ def test_a_heavy_plan_goes_by_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> 
     store.keep(make_calibration())
     seen = foresee(Plan(), [stage_of(600)], Said())
     assert seen.workers(stage_of(600)) == 2
-    assert seen.warning(stage_of(600), 2, 2) is None
-    assert seen.warning(stage_of(600), 1, 2) == (
+    assert seen.advice(stage_of(600), 2, 2) == (
+        "Stage s asks for about 60,000 tokens/s, and one worker here is good for about 40,000: 2 workers are enough."
+    )
+    assert seen.advice(stage_of(600), 1, 2) == (
         "Stage s asks for about 60,000 tokens/s, and one worker here is good for about 40,000: use --workers 2."
     )
-    assert seen.warning(stage_of(2_000), 2, 2) == (
+    assert seen.advice(stage_of(2_000), 2, 2) == (
         "Stage s asks for about 200,000 tokens/s, and one worker here is good for about 40,000; it needs 5 of them, "
         "and this machine has 2 cores: the client may be the limit."
     )
@@ -253,11 +255,11 @@ def test_other_demands_are_told_in_their_own_words() -> None:
     capacity = make_calibration().capacity
     closed = Stage(name="c", max_concurrency=1_000, workload=WORKLOAD)
     assert "1,000 answers at once, and one worker here is good for about 400:" in str(
-        Foresight(capacity).warning(closed, 1, 4)
+        Foresight(capacity).advice(closed, 1, 4)
     )
     short = Foresight(capacity, streamed=False)
     assert "15,000 requests/s, and one worker here is good for about 10,000:" in str(
-        short.warning(stage_of(15_000), 1, 4)
+        short.advice(stage_of(15_000), 1, 4)
     )
 
 
@@ -266,9 +268,42 @@ def test_without_a_calibration_a_short_look_is_taken(streamed: bool) -> None:
     said = Said()
     seen = foresee(Plan(target=Target(stream=streamed)), [stage_of(5_000)], said)
     workers = seen.workers(stage_of(1_000_000))
-    assert workers is not None
-    assert workers > 1
+    assert (workers is None) == any("cannot be told now" in m for m in said.messages)
+    assert workers is None or workers > 1
     assert len(set(said.steps)) == 1
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, step: Step) -> tuple[Foresight, Said]:
+    """What follows where the look has seen this."""
+    monkeypatch.setattr(foresight, "_look", lambda *_, **__: step)
+    said = Said()
+    return foresee(Plan(), [stage_of(600)], said), said
+
+
+def test_a_look_says_no_more_than_one_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, said = looked(monkeypatch, make_step(20_000, cpu_share=0.217, waited_share=0.01))
+    assert seen.advice(stage_of(600), 1, 2) == (
+        "Stage s asks for about 60,000 tokens/s, and one worker here is good for about 80,000 by a quick look: "
+        "1 worker is enough."
+    )
+    assert said.messages == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"late_p99_ns": 60 * MS}, "other programs had the cores"),
+        ({"waited_share": 0.4}, "other programs had the cores"),
+        ({"server_share": 1.0}, "the null server was at its own limit"),
+        ({"events": 0}, "the null server or a worker did not come up"),
+    ],
+)
+def test_a_look_that_was_disturbed_claims_nothing(
+    monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], why: str
+) -> None:
+    seen, said = looked(monkeypatch, make_step(20_000, **facts))
+    assert seen.workers(stage_of(600)) is None
+    assert said.messages == [f"What this client can carry here cannot be told now: {why}."]
 
 
 def test_a_look_that_fails_costs_nothing_but_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +339,7 @@ def test_without_workers_asked_for_a_run_takes_those_that_it_needs(tmp_path: Pat
         run(msgspec.structs.replace(plan, target=Target(base_url=server.base_url)), argv=[], screen=said)
     (stage,) = [e for e in RunFolder.open(tmp_path / "r").manifest.stages if not e.stage.warmup]
     assert len(stage.health) == min(2, len(CORES))
-    assert [m for m in said.messages if "one worker here" in m] == [] or len(CORES) == 1
+    assert any("2 workers are enough" in m for m in said.messages) or len(CORES) == 1
 
 
 # The whole.

@@ -13,8 +13,16 @@ def test_a_limit_is_kept_from_below_or_from_above() -> None:
     assert Claim("for information", 7).holds is None
 
 
-def test_what_could_not_be_measured_does_not_hold() -> None:
-    assert not all_hold([cell(Claim("error", float("nan"), "ms", 0.1))])
+def test_what_could_not_be_measured_does_not_hold_and_is_no_number() -> None:
+    unknown = cell(Claim("error", float("nan"), "ms", 0.1))
+    assert not all_hold([unknown])
+    assert "| error | ≤ 0.1 ms | not measured: run longer |  |" in as_table("name", [unknown])
+
+
+def test_rounds_that_found_nothing_do_not_hide_the_others() -> None:
+    rounds = [cell(Claim("error", got, "ms", 0.1)) for got in (float("nan"), 0.05, 0.07)]
+    assert all_hold(rounds)
+    assert "0.06 ms (0.05 … 0.07)" in as_table("name", rounds)
 
 
 def test_rounds_are_judged_by_their_median_and_show_their_range() -> None:

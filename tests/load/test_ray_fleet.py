@@ -285,6 +285,37 @@ def _changed_bridge(change: str, address: str, *orders: Order) -> list[Word]:
     return [msgspec.json.decode(line, type=Word) for line in done.stdout.splitlines()]
 
 
+# The token.
+
+TOKEN = "0123456789abcdef" * 4
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[RayNodes]:
+    """A cluster that wants a token."""
+    with RayNodes(("omega",), RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=TOKEN) as nodes:
+        yield nodes
+
+
+@pytest.mark.parametrize("way", ["address", "client_address"])
+def test_a_token_that_is_there_is_shown_to_a_cluster_that_is_named(
+    guarded: RayNodes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, way: str
+) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
+    with RayHosts(getattr(guarded, way), tmp_path / "log", 1) as hosts:
+        assert hosts.hosts == ("omega",)
+        assert not hosts.started
+
+
+def test_without_its_token_a_cluster_is_not_reached_and_the_refusal_asks_for_it(
+    guarded: RayNodes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with pytest.raises(MeasureError, match="want a token\\? Set RAY_AUTH_TOKEN"):
+        RayHosts(guarded.client_address, tmp_path / "log", 1)
+
+
 # The command line.
 
 
@@ -310,7 +341,7 @@ def test_through_ray_s_own_client_and_the_key_stands_nowhere(nodes: RayNodes, tm
             KEY=key,
         )
         out, err = run.communicate(timeout=90)
-    assert "Ray cluster with 3 nodes: alpha, beta, gamma" in err
+    assert "Joined a Ray cluster with 3 nodes: alpha, beta, gamma" in err
     assert "Successful requests:" in out
     records = list(RunFolder.open(tmp_path / "r").records())
     assert Counter(r.worker for r in records) == {0: 20, 1: 20, 2: 20}
@@ -336,7 +367,7 @@ def test_a_cluster_that_was_started_for_the_run_ends_with_it(tmp_path: Path) -> 
     assert run.returncode == 3
     assert "Successful requests:" in out
     assert [line for line in err.splitlines() if "ray" in line.lower()] == [
-        line for line in err.splitlines() if line.startswith("Ray cluster with 1 node: ")
+        line for line in err.splitlines() if line.startswith("Started a Ray cluster with 1 node: ")
     ]
     assert {r.status for r in RunFolder.open(tmp_path / "r").records()} == {Status.OK}
     until(lambda: not processes_with(mark))

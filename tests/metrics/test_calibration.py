@@ -25,10 +25,10 @@ MS = 1_000_000
         ({"cpu_share": 0.7, "itl_error_p99_ns": MS}, Verdict.CLIENT, "ITL error"),
         ({"cpu_share": 0.7, "ttft_error_p99_ns": MS}, Verdict.CLIENT, "TTFT error"),
         ({"cpu_share": 0.1, "itl_error_p99_ns": MS}, Verdict.DISTURBED, "ITL error"),
-        ({"server_share": 0.95}, Verdict.SERVER, "null server's CPU"),
+        ({"server_share": 0.95}, Verdict.SERVER, "CPU"),
         ({"server_share": 0.95, "cpu_share": 0.95}, Verdict.CLIENT, "CPU"),
-        ({"server_late_p99_ns": 6 * MS}, Verdict.DISTURBED, "null server late"),
-        ({"server_late_p99_ns": 6 * MS, "cpu_share": 0.7, "lag_p99_ns": 6 * MS}, Verdict.DISTURBED, "null server late"),
+        ({"server_late_p99_ns": 6 * MS}, Verdict.DISTURBED, "server late"),
+        ({"server_late_p99_ns": 6 * MS, "cpu_share": 0.7, "lag_p99_ns": 6 * MS}, Verdict.DISTURBED, "server late"),
     ],
 )
 def test_a_step_is_the_clients_limit_only_where_the_client_is_to_blame(

@@ -42,7 +42,7 @@ def make_calibration(*steps: Step, **facts: Any) -> Calibration:
         "version": "0",
         "created_utc": "2026-11-28T03:04:05Z",
         "machine": machine_facts(),
-        "placement": "The client had core 0 to itself, the null server core 1.",
+        "placement": "The client was bound to core 0, the null server to core 1.",
         "cores": 2,
         "steps": steps or found,
     }

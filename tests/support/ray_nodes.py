@@ -22,9 +22,14 @@ _WORKER = "withstand.load.worker"
 class RayNodes:
     """A context. The nodes' names are the hosts' in what withstand says."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], **env: str) -> None:
+        """``env`` is added to the nodes' environment."""
         self._process = subprocess.Popen(
-            [sys.executable, __file__, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, *names],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **env},
         )
         told = self._told()
         self.address: str = told["address"]

@@ -91,8 +91,8 @@ def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresigh
         ensure_descriptors(-(-connections // workers) if connections else None)
         ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
     heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
-    if warning := foresight.warning(heaviest, shares[heaviest.name], cores):
-        screen.message(warning)
+    if advice := foresight.advice(heaviest, shares[heaviest.name], cores):
+        screen.message(advice)
     return foresight
 
 
@@ -125,7 +125,8 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
 def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
     with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(_cores(), plan.workers or 1)) as hosts:
         if hosts.names:
-            screen.message(f"Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
+            how = "Started" if hosts.started else "Joined"
+            screen.message(f"{how} a Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
         yield hosts
 
 

@@ -3,9 +3,10 @@
 It knows how to start one, hear it and end it; not what is said. A child stops by itself when its standard input ends.
 """
 
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from withstand.load.lines import Lines
@@ -16,7 +17,10 @@ _PATIENCE_S = 5.0
 class Child:
     """``python -m module arguments``, in a session of its own, so that a Ctrl-C at the terminal is not meant for it."""
 
-    def __init__(self, module: str, log: Path, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, module: str, log: Path, arguments: Sequence[str] = (), env: Mapping[str, str] | None = None
+    ) -> None:
+        """``env`` is added to our own environment."""
         self._log = log.open("a+b")  # kept open: the file may lose its name before we need its last line
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", module, *arguments],
@@ -24,6 +28,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._log,
             start_new_session=True,
+            env={**os.environ, **(env or {})},
             bufsize=0,
         )
         self._lines = Lines(self.fileno())

@@ -20,6 +20,8 @@ class Hosts(msgspec.Struct, frozen=True):
     muster: Muster
     names: tuple[str, ...] = ()
     """Empty = this machine alone."""
+    started: bool = False
+    """The cluster was started for this run."""
 
 
 @contextlib.contextmanager
@@ -35,7 +37,7 @@ def hosts_of(fleet: str, log: Path, cpus: int) -> Iterator[Hosts]:
         return
     address = fleet if fleet.startswith(_CLIENT) else fleet.removeprefix(_RAY).removeprefix(":")
     with RayHosts(address, log, cpus) as ray:
-        yield Hosts(ray.muster, ray.hosts)
+        yield Hosts(ray.muster, ray.hosts, ray.started)
 
 
 def is_ray(fleet: str) -> bool:

@@ -84,6 +84,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     server_share: float
     """The null server's use of its core, at the full rate."""
     server_late_p99_ns: int
+    waited_share: float | None = None
+    """Of the step's time: the worker was ready, and others had its core."""
 
     @property
     def verdict(self) -> Verdict:
@@ -102,14 +104,21 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def limit(self) -> str:
         """Which limit was met, in words; empty = none."""
         if self.verdict is Verdict.SERVER:
-            return "null server's CPU"
+            return "CPU"
         late = self.verdict is Verdict.DISTURBED and self.server_late_p99_ns > SERVER_LATE_NS_MAX
-        return "null server late" if late else self.client_limit
+        return "server late" if late else self.client_limit
 
     @property
     def saturated(self) -> bool:
         """Whether the client had no time left: that is no accident, and would come out again."""
         return self.cpu_share >= BUSY_SHARE_MAX
+
+    @property
+    def true_stamps(self) -> bool | None:
+        """Whether the client's own error is within its limits, whatever else was in the way; None = not known."""
+        errors = (self.itl_error_p99_ns, _ITL_ERROR_NS_MAX), (self.ttft_error_p99_ns, _TTFT_ERROR_NS_MAX)
+        known = [error_ns <= most[self.clock] for error_ns, most in errors if error_ns is not None]
+        return all(known) if known else None
 
     @property
     def client_limit(self) -> str:

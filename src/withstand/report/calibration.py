@@ -6,35 +6,32 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from withstand.metrics.calibration import Calibration, Step, Verdict, best
-from withstand.report.numbers import UNKNOWN, count, counted
+from withstand.report.numbers import UNKNOWN, counted
 
 _Column = tuple[str, str, Callable[[Step], str]]
-_WIDTH = 88
+_WIDTH = 80
+_LONG_NS = 100_000_000
+"""From here on, a tenth of a ms is enough, and keeps the columns narrow."""
 _VERDICTS = {
     Verdict.GOOD: "good",
-    Verdict.CLIENT: "client's limit",
-    Verdict.SERVER: "null server's limit",
+    Verdict.CLIENT: "client",
+    Verdict.SERVER: "null server",
     Verdict.DISTURBED: "disturbed",
 }
 
-_COMMON: tuple[_Column, ...] = (
-    ("", "CPU", lambda s: f"{s.cpu_share:.0%}"),
-    ("late p99", "ms", lambda s: _ms(s.late_p99_ns)),
-)
+_CPU: _Column = ("", "CPU", lambda s: f"{s.cpu_share:.0%}")
+_LATE: _Column = ("late", "p99 ms", lambda s: _ms(s.late_p99_ns))
+_SERVER: _Column = ("null", "server", lambda s: f"{s.server_share:.0%}")
 _STREAMED: tuple[_Column, ...] = (
     ("", "tokens/s", lambda s: f"{s.load.rate:,.0f}"),
-    ("", "streams", lambda s: count(s.load.streams)),
-    *_COMMON,
-    ("lag p99", "ms", lambda s: _ms(s.lag_p99_ns)),
-    ("ITL err", "p99 ms", lambda s: _ms(s.itl_error_p99_ns)),
-    ("TTFT err", "p99 ms", lambda s: _ms(s.ttft_error_p99_ns)),
-    ("null", "server", lambda s: f"{s.server_share:.0%}"),
+    _CPU,
+    _LATE,
+    ("lag", "p99 ms", lambda s: _ms(s.lag_p99_ns)),
+    ("ITL ±", "p99 ms", lambda s: _ms(s.itl_error_p99_ns)),
+    ("TTFT ±", "p99 ms", lambda s: _ms(s.ttft_error_p99_ns)),
+    _SERVER,
 )
-_SHORT: tuple[_Column, ...] = (
-    ("", "requests/s", lambda s: f"{s.load.rate:,.0f}"),
-    *_COMMON,
-    ("null", "server", lambda s: f"{s.server_share:.0%}"),
-)
+_SHORT: tuple[_Column, ...] = (("", "requests/s", lambda s: f"{s.load.rate:,.0f}"), _CPU, _LATE, _SERVER)
 
 
 def calibration_text(calibration: Calibration) -> str:
@@ -43,7 +40,7 @@ def calibration_text(calibration: Calibration) -> str:
     short = [s for s in calibration.steps if not s.load.streamed]
     first = streamed[0].load
     blocks = [
-        f"One worker. {calibration.placement}",
+        textwrap.fill(f"One worker. {calibration.placement}", _WIDTH),
         f"Streams of {first.tokens} tokens, one every {first.gap_s * 1e3:g} ms",
         _table(_STREAMED, streamed),
         "Short answers, not streamed",
@@ -65,20 +62,19 @@ def calibration_json(calibration: Calibration) -> bytes:
 
 def sentences(calibration: Calibration) -> list[str]:
     """What the client is good for here, with what error, and how many workers carry more."""
-    if calibration.capacity.tokens_per_s is None:
-        return [f"What this client is good for could not be measured here: {_why(calibration)}"]
-    told = [_good_for(calibration), *_error(calibration), _workers(calibration)]
-    return told if calibration.whole else [*told, f"Its own limit was not found: {_why(calibration)}"]
+    capacity, why = calibration.capacity, _why(calibration)
+    if capacity.tokens_per_s is None and capacity.requests_per_s is None:
+        return [f"What this client is good for could not be measured here: {why}", *_all_the_same(calibration)]
+    told = [_good_for(calibration), *_error(calibration), *_workers(calibration)]
+    return told if calibration.whole else [*told, f"Its own limit was not found: {why}"]
 
 
 def _good_for(calibration: Calibration) -> str:
     capacity = calibration.capacity
     tokens = _at_least(calibration, streamed=True, rate=capacity.tokens_per_s)
     requests = _at_least(calibration, streamed=False, rate=capacity.requests_per_s)
-    return (
-        f"One worker is good for {tokens} tokens/s here ({counted(capacity.streams or 0, 'stream')} at once) "
-        f"and for {requests} short requests/s."
-    )
+    at_once = f" ({counted(capacity.streams, 'stream')} at once)" if capacity.streams else ""
+    return f"One worker is good for {tokens} tokens/s here{at_once} and for {requests} short requests/s."
 
 
 def _at_least(calibration: Calibration, *, streamed: bool, rate: float | None) -> str:
@@ -89,20 +85,32 @@ def _at_least(calibration: Calibration, *, streamed: bool, rate: float | None) -
 
 def _error(calibration: Calibration) -> list[str]:
     top = best(calibration.steps, streamed=True)
-    if top is None or top.itl_error_p99_ns is None or top.ttft_error_p99_ns is None:
+    if top is None:
+        return _all_the_same(calibration)
+    if top.itl_error_p99_ns is None or top.ttft_error_p99_ns is None:
         return []
     ttft, itl = _ms(top.ttft_error_p99_ns), _ms(top.itl_error_p99_ns)
     return [f"Its own error there: TTFT within {ttft} ms, ITL within {itl} ms (p99, {top.clock.value} clock)."]
 
 
-def _workers(calibration: Calibration) -> str:
+def _all_the_same(calibration: Calibration) -> list[str]:
+    """What can be relied upon where no rate of streams was good: the stamps, if they were true in every step."""
+    steps = [s for s in calibration.steps if s.true_stamps is not None]
+    if not steps or not all(s.true_stamps for s in steps):
+        return []
+    ttft = _ms(max((s.ttft_error_p99_ns or 0) for s in steps))
+    itl = _ms(max((s.itl_error_p99_ns or 0) for s in steps))
+    return [f"Its stamps were true all the same: TTFT within {ttft} ms, ITL within {itl} ms (p99 of the worst step)."]
+
+
+def _workers(calibration: Calibration) -> list[str]:
+    if calibration.capacity.tokens_per_s is None:
+        return []
     each = f"{calibration.capacity.tokens_per_s:,.0f} tokens/s"
     if calibration.cores == 1:
-        return f"A plan of more than {each} needs a machine with more cores: this one has one."
-    return (
-        f"For more, take one of --workers for every {each}, up to {calibration.cores}, as many as there are cores; "
-        "a server on the same machine needs its own."
-    )
+        return [f"A plan of more than {each} needs a machine with more cores: this one has one."]
+    cores = f"up to {calibration.cores}, as many as there are cores"
+    return [f"For more, take one of --workers for every {each}, {cores}; a server on the same machine needs its own."]
 
 
 def _why(calibration: Calibration) -> str:
@@ -130,4 +138,6 @@ def _verdict(step: Step) -> str:
 
 
 def _ms(value_ns: int | None) -> str:
-    return UNKNOWN if value_ns is None else f"{value_ns / 1e6:.3f}"
+    if value_ns is None:
+        return UNKNOWN
+    return f"{value_ns / 1e6:.3f}" if value_ns < _LONG_NS else f"{value_ns / 1e6:.1f}"

@@ -64,7 +64,7 @@ class Bench:
     def placement(self) -> str:
         """Who runs where, as a sentence."""
         if self._client is not None:
-            return f"The client had core {self._client} to itself, the null server core {self._server}."
+            return f"The client was bound to core {self._client}, the null server to core {self._server}."
         if self._all_cores:
             return "Client and null server shared the only core, so the client alone is good for more than this."
         return "Client and null server were not bound to cores: this system does not allow it."
@@ -168,7 +168,12 @@ def step_of(load: Load, records: list[Record], result: StageResult, account: Acc
         unseen_share=_unseen(whole) / max(1, seen),
         server_share=account.busy_ns / 1e9 / max(1, written) * load.rate,
         server_late_p99_ns=account.late_p99_ns,
+        waited_share=_share(health.runqueue_wait_ns, health.wall_ns),
     )
+
+
+def _share(part_ns: int | None, whole_ns: int) -> float | None:
+    return None if part_ns is None or not whole_ns else part_ns / whole_ns
 
 
 def _is_whole(record: Record, load: Load, log: dict[int, Served]) -> bool:

@@ -85,7 +85,7 @@ def main(address: str, cpus: int) -> None:
         say(Word(refused=str(e)))
         return
     try:
-        say(Word(hosts=tuple(node.host for node in cluster.nodes())))
+        say(Word(hosts=tuple(node.host for node in cluster.nodes()), started=cluster.started))
         Bridge(cluster, say).serve()
     except BrokenPipeError:
         return

@@ -25,6 +25,9 @@ _PROBE_S = 5.0
 _STORE_BYTES = 128 << 20
 _TOLD_CHARS_MAX = 300
 _OTHER_VERSION = re.compile("versions? (mismatch|differ)|incompatible", re.IGNORECASE)
+_NO_TOKEN = re.compile("timeout|timed out|failed to connect|authenti|authoriz", re.IGNORECASE)
+"""Whoever shows no token, or a wrong one, is told no more than this."""
+_CURE = "Set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to that of its nodes (RAY_AUTH_MODE=disabled shows none)"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -48,7 +51,7 @@ class Cluster:
         """
         self._hand = ray.remote(Hand)
         try:
-            _connect(address or os.environ.get("RAY_ADDRESS", ""), cpus)
+            self.started = _connect(address or os.environ.get("RAY_ADDRESS", ""), cpus)
         except (ConnectionError, RuntimeError, ValueError, ImportError, RayError) as e:
             raise MeasureError(_refusal(address, str(e))) from None
 
@@ -73,18 +76,21 @@ def _host(node: dict[str, Any], names: list[str]) -> str:
     return name if names.count(name) == 1 else f"{name} ({node['NodeID'][:6]})"
 
 
-def _connect(address: str, cpus: int) -> None:
+def _connect(address: str, cpus: int) -> bool:
+    """Whether a new one was started."""
     if address == _NEW:
         _start_local(cpus)
-        return
+        return True
     if address:
         _probe(address)
         ray.init(address, **_QUIET)
-        return
+        return False
     try:
         ray.init("auto", **_QUIET)
     except ConnectionError:
         _start_local(cpus)
+        return True
+    return False
 
 
 def _start_local(cpus: int) -> None:
@@ -113,4 +119,6 @@ def _refusal(address: str, told: str) -> str:
     where = f"The Ray cluster at {address}" if address else "Ray on this machine"
     if _OTHER_VERSION.search(told):
         return f"{where} is of another version; use the same Ray and the same Python here and there: {told}."
+    if _NO_TOKEN.search(told):
+        told += f". Does it want a token? {_CURE}"
     return f"{where} does not take us: {told}."

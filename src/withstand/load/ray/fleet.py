@@ -1,6 +1,7 @@
 """The run's side of a fleet on Ray: what the bridge says of the workers is told to the members, and back."""
 
 import importlib.util
+import os
 import selectors
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from withstand.load.child import Child
 from withstand.load.fleet import Fleet
 from withstand.load.job import Command, Job
 from withstand.load.member import Member
+from withstand.load.ray.token import auth_env
 from withstand.load.ray.words import Order, Word
 
 _CONNECT_S = 90.0
@@ -35,16 +37,18 @@ class RayHosts:
         """
         if importlib.util.find_spec("ray") is None:
             raise UsageError("--fleet ray needs Ray: pip install 'withstand[ray]'.")
-        self._bridge = Child("withstand.load.ray.bridge", log, (address, str(cpus)))
+        self._bridge = Child("withstand.load.ray.bridge", log, (address, str(cpus)), auth_env(os.environ))
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._bridge, selectors.EVENT_READ)
         try:
-            self.hosts = self._connected()
+            connected = self._connected()
         except BaseException:
             self.close()
             raise
+        self.hosts = connected.hosts or ()
+        self.started = connected.started
 
-    def _connected(self) -> tuple[str, ...]:
+    def _connected(self) -> Word:
         until_ns = clock.now_ns() + int(_CONNECT_S * 1e9)
         while clock.now_ns() < until_ns:
             for word in self.words(_LISTEN_S):
@@ -53,7 +57,7 @@ class RayHosts:
                 if word.hosts == ():
                     raise MeasureError("No node of the Ray cluster offers a core; start one with --num-cpus above 0.")
                 if word.hosts:
-                    return word.hosts
+                    return word
             if self.ended:
                 raise MeasureError(self.why())
         raise MeasureError(f"Ray did not come up within {_CONNECT_S:g} s.")

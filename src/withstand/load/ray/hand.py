@@ -81,6 +81,7 @@ class Hand:
             located=located,
             spool=str(self._path("requests.jsonl")),
             records=str(self._path("records.jsonl")),
+            texts=None,  # its place is the run's, not this host's; nobody would bring them home to be counted
             cacert=self._stored(cacert),
         )
         self._child = Child("withstand.load.worker", self._path("worker.log"))

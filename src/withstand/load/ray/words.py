@@ -30,6 +30,8 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How it ended."""
     hosts: tuple[str, ...] | None = None
     """Connected: the nodes that can take a worker."""
+    started: bool = False
+    """The cluster is new and ends with the run; else we have joined one."""
     refused: str | None = None
     """Not connected: why."""
     dismissed: bool = False
