@@ -21,6 +21,7 @@ from ray_nodes import RayNodes, may_skew_clocks, processes_with
 from withstand.errors import MeasureError
 from withstand.load.ray.fleet import RayHosts
 from withstand.load.ray.words import Order, Word
+from withstand.load.texts import read_texts
 from withstand.record import Health, Place, Status
 from withstand.request import Request
 from withstand.runs import RunFolder
@@ -99,6 +100,12 @@ def test_three_nodes_send_what_one_machine_sends(drive: Drive, hosts: RayHosts) 
         assert abs(place.clock.offset_ns) <= place.clock.error_ns
         assert place.clock.drift_ns is not None
         assert place.niceness == 0
+
+
+def test_the_answers_texts_come_back_from_the_nodes(drive: Drive, hosts: RayHosts, tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        drive(server.base_url, asked(30, gap_ns=5_000_000), workers=3, text_share=1.0, muster=hosts.muster)
+    assert dict(read_texts(tmp_path / "work")) == dict.fromkeys(range(30), "t0 t1 t2 t3 t4")
 
 
 def test_a_load_without_end_is_brought_there_while_it_goes_on(drive: Drive, hosts: RayHosts) -> None:
