@@ -59,7 +59,7 @@ def _look(screen: Screen, *, streamed: bool) -> Capacity | None:
         return None
     finally:
         screen.step(_LOOK, 1, 1)
-    if not step.events:
+    if not step.events or not step.cpu_share:  # the worker died, and its account with it
         return None
     rate = float(f"{step.load.rate * BUSY_SHARE_MAX / step.cpu_share:.2g}")
     if not streamed:
