@@ -104,6 +104,23 @@ def test_connections_are_opened_beforehand(drive: Drive) -> None:
     assert len(served) == 8
 
 
+def test_connections_that_were_opened_beforehand_are_counted_once(drive: Drive) -> None:
+    with TruthServer(SLOW) as server:
+        (dialled,) = drive(server.base_url, asked(1)).result.health
+        (opened,) = drive(server.base_url, asked(1), preconnect=50).result.health
+    assert opened.connections_max == 50
+    assert opened.descriptors_max - dialled.descriptors_max == 49
+
+
+def test_at_the_end_of_a_stage_what_was_due_is_written_and_the_rest_of_the_plan_is_not_read(drive: Drive) -> None:
+    requests = asked(20_000, gap_ns=100_000_000, text="y" * 3_000)
+    with TruthServer(SLOW) as server:
+        driven = drive(server.base_url, requests, cap=2, duration_ns=950_000_000)
+    assert [r.id for r in driven.records] == list(range(10))
+    assert Status.NOT_SENT in {r.status for r in driven.records}
+    assert driven.result.health[0].rss_bytes_max < 100_000_000
+
+
 def test_first_interrupt_drains(drive: Drive) -> None:
     with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
         driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), listener=interrupting(0.6))

@@ -89,8 +89,9 @@ class Hand:
     def open(self, job: Job, cacert: bytes | None) -> str | None:
         """Start the worker; why not, if this host cannot carry it or does not reach the target."""
         try:
-            ensure_descriptors(job.cap)
-            ensure_ports(job.cap, over_tcp=job.address.unix_path is None)
+            connections = max(job.cap or 0, job.preconnect) or None
+            ensure_descriptors(connections)
+            ensure_ports(connections, over_tcp=job.address.unix_path is None)
             located = locate(job.address, job.timeouts.connect_s)
         except WithstandError as e:
             return str(e)
