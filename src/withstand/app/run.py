@@ -289,6 +289,7 @@ class _Measuring:
                 failed=report.failed,
                 in_flight=report.in_flight,
                 output_tokens=report.output_tokens,
+                silent_s=report.silent_ns / 1e9,
             )
         )
 

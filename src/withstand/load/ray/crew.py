@@ -208,6 +208,16 @@ class Post:
 
     # At the end.
 
+    @property
+    def worker(self) -> int:
+        """Whose post this is."""
+        return self._job.worker
+
+    def end(self) -> None:
+        """Have the hand end a worker that says nothing."""
+        self.over = True
+        self._hand.close.remote()
+
     def begin_close(self) -> Any:
         """Have the hand end its worker and clean up; the call to wait for."""
         self._spool.close()
@@ -250,6 +260,12 @@ class Crew:
         """Give a command to all that live."""
         for post in self._living():
             post.tell(command)
+
+    def give_up(self, worker: int) -> None:
+        """The run does not wait for this one any more."""
+        for post in self._living():
+            if post.worker == worker:
+                post.end()
 
     def turn(self, wait_s: float) -> None:
         """Take what has come within ``wait_s``, send on what has been written."""
