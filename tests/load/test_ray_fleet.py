@@ -19,6 +19,7 @@ import pytest
 from driving import Drive, Driven, asked, job_for
 from ray_nodes import RayNodes, may_skew_clocks, processes_with
 from withstand.errors import MeasureError
+from withstand.load import stage
 from withstand.load.ray.fleet import RayHosts
 from withstand.load.ray.words import Order, Word
 from withstand.load.texts import read_texts
@@ -190,6 +191,28 @@ def test_a_node_that_falls_silent_is_given_up(drive: Drive, nodes: RayNodes, hos
     assert "no word for 5 s" in driven.result.error
     assert sorted(h.lost for h in driven.result.health) == [False, False, True]
     assert len({r.id for r in driven.records}) == len(driven.records)
+    until(lambda: not nodes.ours())
+
+
+def test_a_worker_that_falls_silent_on_its_node_is_given_up(
+    drive: Drive, nodes: RayNodes, hosts: RayHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "_SILENCE_NS", 3_000_000_000)
+    frozen: list[int] = []
+
+    def freeze_one(report: object, since_start_ns: int) -> None:
+        if since_start_ns > 1_000_000_000 and not frozen:
+            frozen.append(nodes.ours()[0])
+            os.kill(frozen[0], signal.SIGSTOP)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(
+            server.base_url, asked(150, gap_ns=20_000_000), workers=3, listener=freeze_one, muster=hosts.muster
+        )
+    assert driven.result.error is not None
+    assert "said nothing for 3 s" in driven.result.error
+    assert sorted(h.lost for h in driven.result.health) == [False, False, True]
+    assert len(driven.records) == 150
     until(lambda: not nodes.ours())
 
 
