@@ -177,6 +177,8 @@ def test_patience_that_ended_proves_something_only_where_nothing_stood_still() -
     stalled = judge(timed_out, late_ns_max=3000 * MS)
     assert stalled.ok is None
     assert wrong(judge(lambda r: timed_out(r) if r.id == 3 else r, late_ns_max=3000 * MS)) == {"answers"}
+    doubtful = Case("error_text_as_content", "")
+    assert judge(lambda r: timed_out(r) if r.id else r, doubtful, late_ns_max=3000 * MS).ok is None, "one is too few"
 
 
 # What is played.

@@ -77,7 +77,7 @@ def judged(played: Played, tolerance_ms: float) -> Judged:
     """One case, value by value."""
     told = [pair for pair in played.pairs if not gave_up_in_a_stall(pair)]
     heard = [pair for pair in told if pair.right is not None]
-    exact = [_arrived(len(played.pairs), len(told), len(heard)), *_exact(heard), *_doubted(heard)]
+    exact = [_arrived(len(played.pairs), len(told), len(heard)), *_exact(heard), *_doubted(heard, len(played.pairs))]
     timings = tuple(_timings(heard, tolerance_ms))
     times = [check for name in NAMES for check in _timed(name, timings, tolerance_ms)]
     checks = (*exact, *_not_early(timings), *times)
@@ -127,12 +127,13 @@ def _ours(record: Record) -> dict[str, Value]:
     }
 
 
-def _doubted(heard: Sequence[Pair]) -> Iterator[Check]:
-    """A number that must be doubted is, by the judge that reports use."""
+def _doubted(heard: Sequence[Pair], planned: int) -> Iterator[Check]:
+    """A number that must be doubted is, by the judge that reports use; too few answers are no ground for a doubt."""
     wanted = next((pair.right.doubt for pair in heard if pair.right and pair.right.doubt), None)
     if wanted is not None:
         found = wanted in _doubts(pair.record for pair in heard)
-        yield Check("doubt", wanted, wanted if found else None, ok=found)
+        missed = None if len(heard) < planned else False
+        yield Check("doubt", wanted, wanted if found else None, ok=found or missed)
 
 
 def _doubts(records: Iterable[Record]) -> set[DoubtKind]:
