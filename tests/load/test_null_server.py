@@ -141,6 +141,7 @@ def test_its_death_in_the_middle_of_its_account_is_told(null: NullServer) -> Non
         selector.register(null._child, selectors.EVENT_READ)
         assert selector.select(10)
     os.kill(null.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, null.pid, os.WEXITED | os.WNOWAIT)  # once we read, it could go on writing until it is gone
     with pytest.raises(MeasureError, match="ended by itself"):
         null.account()
 

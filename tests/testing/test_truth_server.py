@@ -382,6 +382,9 @@ def test_a_server_that_died_in_the_middle_of_its_log_is_one_sentence(client_of: 
         server._process.stdin.flush()
         assert select.select([server._process.stdout], [], [], 10)[0]
         os.kill(server.pid, signal.SIGKILL)
+        os.waitid(
+            os.P_PID, server.pid, os.WEXITED | os.WNOWAIT
+        )  # once we read, it could go on writing until it is gone
         with pytest.raises(MeasureError, match="has ended by itself"):
             server.truth()
 
