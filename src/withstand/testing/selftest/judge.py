@@ -128,11 +128,15 @@ def _ours(record: Record) -> dict[str, Value]:
 
 
 def _doubted(heard: Sequence[Pair], planned: int) -> Iterator[Check]:
-    """A number that must be doubted is, by the judge that reports use; too few answers are no ground for a doubt."""
+    """A number that must be doubted is, by the judge that reports use.
+
+    Too few answers are no ground for a doubt, and gaps that we could not see because we looked away are none either.
+    """
     wanted = next((pair.right.doubt for pair in heard if pair.right and pair.right.doubt), None)
     if wanted is not None:
         found = wanted in _doubts(pair.record for pair in heard)
-        missed = None if len(heard) < planned else False
+        unseen = any(pair.record.unsure for pair in heard)
+        missed = None if len(heard) < planned or unseen else False
         yield Check("doubt", wanted, wanted if found else None, ok=found or missed)
 
 
