@@ -1,15 +1,18 @@
 """inference-perf.
 
 Its constant rate is drawn at random and normalised. For chat it has no prompts of a given length: they are a few words,
-and the model's name tells the truth server how long the answer shall be.
+and the model's name tells the truth server how long the answer shall be. Its ITL is by token, as its tokenizer cuts the
+text: those of one event are 0 apart.
 """
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.peers.client import Case, Command, Said, Spread, count, number, result_json, spread
 from benchmarks.peers.home import program
+
+_SUMMARY: Final = {"summary": True, "per_stage": False, "per_request": False, "use_server_output_tokens": True}
 
 
 class InferencePerf:
@@ -57,7 +60,7 @@ def _configuration(case: Case) -> dict[str, Any]:
         "load": load,
         "server": {"type": "vllm", "model_name": model, "base_url": case.base_url, "ignore_eos": True},
         "tokenizer": {"pretrained_model_name_or_path": str(case.tokenizer)},
-        "report": {"request_lifecycle": {"summary": True, "per_stage": False, "per_request": False}},
+        "report": {"request_lifecycle": _SUMMARY},
         "storage": {"local_storage": {"path": str(case.folder / "inference-perf")}},
     }
 

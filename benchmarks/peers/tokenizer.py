@@ -1,4 +1,4 @@
-"""A tokenizer that agrees with the truth server: each of its words ``t0``, `` t1``, … and `` tok`` is one token.
+"""A tokenizer that agrees with the truth servers: each word that they say is one token.
 
 Other clients insist on a Hugging Face tokenizer, for making prompts and, where the server tells no count, for counting
 answers. With this one a client that counts the text counts right, so that a wrong count is the client's. Byte-level, so
@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from withstand.files import write_atomically
+from withstand.testing.truth.behaviours import style_of
+from withstand.testing.truth.manners import foreign
+from withstand.testing.truth.style import numbered
 
-_WORDS: Final = (*(f" t{i}" for i in range(1000)), *(f"t{i}" for i in range(1000)), " tok", "tok")
+_ANSWER_TOKENS_MAX: Final = 1000
 _SPECIAL: Final = ("<s>", "</s>", "<pad>")
 _REPOSITORY: Final = "peers/words"
 _REVISION: Final = "0" * 40
@@ -75,11 +78,21 @@ def _model() -> dict[str, Any]:
 
 
 def _merges() -> Iterator[tuple[str, str]]:
-    """Each word grows from its left end, letter by letter."""
-    for word in _WORDS:
-        spelled = word.replace(" ", "Ġ")
+    """Each word grows from its left end, letter by letter; those that begin with a space first, or they break apart."""
+    letters = _letters()
+    for word in sorted(_words(), key=lambda word: not word.startswith(" ")):
+        spelled = "".join(letters[byte] for byte in word.encode())
         for end in range(1, len(spelled)):
             yield spelled[:end], spelled[end]
+
+
+def _words() -> Iterator[str]:
+    """Of withstand's truth server as ever, in foreign letters and as an error; `` tok`` of the one in Go."""
+    for index in range(_ANSWER_TOKENS_MAX):
+        yield numbered(index)
+        yield foreign(index)
+    yield from style_of("error_text_as_content").sentence or ()
+    yield from (" tok", "tok")
 
 
 def _letters() -> list[str]:

@@ -315,6 +315,12 @@ def test_a_look_that_fails_costs_nothing_but_the_advice(monkeypatch: pytest.Monk
     assert foresee(Plan(), [stage_of(5_000)], Said()).workers(stage_of(5_000)) is None
 
 
+def test_a_worker_that_dies_in_the_look_costs_nothing_but_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its account is gone, so that its answers seem to have cost nothing."""
+    monkeypatch.setattr(foresight.Bench, "measure", lambda *_: make_step(20_000, cpu_share=0.0))
+    assert foresee(Plan(), [stage_of(5_000)], Said()).workers(stage_of(5_000)) is None
+
+
 def test_a_run_warns_of_a_heavy_plan_and_carries_it_out(tmp_path: Path) -> None:
     store.keep(make_calibration())
     with TruthServer(Schedule(ttft_ms=5, itl_ms=1, tokens=3)) as server:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from withstand.app.stages import all_stages, connections_of, stripes_of
+from withstand.app.stages import all_stages, connections_foreseen, connections_of, preconnect_of, stripes_of
 from withstand.errors import SpecError
-from withstand.spec import Constant, Inf, Plan, Poisson, Stage, Step, StepPart, Workload
+from withstand.spec import Constant, Inf, Plan, Poisson, Stage, Step, StepPart, Target, Workload
 
 LOAD = Workload(num_prompts=40)
 
@@ -83,3 +83,19 @@ def test_connections_that_can_be_known() -> None:
     assert connections_of(Stage(arrivals=Inf(), num_prompts=2000)) == 2000
     assert connections_of(Stage(max_concurrency=50, num_prompts=20)) == 20
     assert connections_of(Stage(arrivals=Poisson(5), num_prompts=20)) is None
+
+
+def test_connections_opened_beforehand_are_foreseen_but_a_warm_up_opens_none() -> None:
+    warmup, few, open_loop = all_stages(
+        plan(
+            Stage(name="a", max_concurrency=3),
+            Stage(name="b", arrivals=Poisson(3)),
+            target=Target(preconnect=50),
+            num_warmups=5,
+        )
+    )
+    told = plan(target=Target(preconnect=50))
+    assert [preconnect_of(told, stage) for stage in (warmup, few, open_loop)] == [0, 50, 50]
+    assert [connections_foreseen(told, stage) for stage in (warmup, few, open_loop)] == [3, 50, 50]
+    assert connections_foreseen(plan(), few) == 3
+    assert connections_foreseen(plan(), open_loop) is None

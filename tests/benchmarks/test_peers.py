@@ -14,6 +14,8 @@ from benchmarks.peers.run import run
 from benchmarks.peers.tokenizer import hub_cache, write_tokenizer
 
 from withstand.testing import Schedule, TruthServer
+from withstand.testing.truth.behaviours import style_of
+from withstand.testing.truth.manners import foreign
 
 _FLAT = {
     "completed": 4,
@@ -216,7 +218,9 @@ def test_the_tokenizer_counts_as_the_truth_server_does(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     folder = write_tokenizer(tmp_path)
     tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    for text, tokens in (("t0 t1 t2 t10 t999", 5), (" tok tok tok", 3), ("t0", 1)):
+    error = "".join(style_of("error_text_as_content").sentence or ())
+    strange = "".join(map(foreign, range(12)))
+    for text, tokens in (("t0 t1 t2 t10 t999", 5), (" tok tok tok", 3), (error, 11), (strange, 12), (foreign(7), 1)):
         assert len(tokenizer.encode(text).ids) == tokens
     odd = "é\u2028 <html> 🙂 t1"
     assert tokenizer.decode(tokenizer.encode(odd).ids) == odd

@@ -29,6 +29,7 @@ def progress(**more: object) -> StageProgress:
 
 def test_counts_and_time_left() -> None:
     assert counts(progress()) == "25/100 done, 5 in flight, 1,234 tok/s"
+    assert counts(progress(silent_s=12.3)) == "25/100 done, 5 in flight, 1,234 tok/s, a worker silent for 12 s"
     assert counts(progress(planned=None, failed=2)) == "25 done, 2 failed, 5 in flight, 1,234 tok/s"
     assert seconds_left(progress()) == "30 s left"
     assert seconds_left(progress(planned=None, duration_s=15.0)) == "5 s left"

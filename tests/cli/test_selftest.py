@@ -39,7 +39,18 @@ def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
     assert options[1] in done.stderr
 
 
-def test_help_has_the_name_that_was_called() -> None:
-    done = selftest("--help")
+@pytest.mark.parametrize("verb", ["selftest", "truth-server"])
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_has_the_name_that_was_called(verb: str, option: str) -> None:
+    command = [sys.executable, "-m", "withstand", verb, option]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0
-    assert done.stdout.startswith("Usage: withstand selftest ")
+    assert done.stdout.startswith(f"Usage: withstand {verb} ")
+
+
+def test_a_behaviour_that_is_nearly_one_is_guessed() -> None:
+    done = selftest("--only", "bytewize")
+    assert done.returncode == 2
+    assert "did you mean bytewise?" in done.stderr
+    assert "--list-behaviours" in done.stderr
+    assert len(done.stderr) < 160

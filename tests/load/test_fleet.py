@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 
 from driving import Drive, asked
 from withstand.errors import ClientLimitError, MeasureError, UsageError
+from withstand.load import stage
 from withstand.load.fleet import LocalFleet
 from withstand.load.fleets import hosts_of
-from withstand.load.job import Command
+from withstand.load.job import Command, Report
 from withstand.load.limits import ensure_descriptors, ensure_ports
 from withstand.record import Record, Status
 from withstand.testing import Schedule, TruthServer
@@ -104,6 +106,23 @@ def test_connections_are_opened_beforehand(drive: Drive) -> None:
     assert len(served) == 8
 
 
+def test_connections_that_were_opened_beforehand_are_counted_once(drive: Drive) -> None:
+    with TruthServer(SLOW) as server:
+        (dialled,) = drive(server.base_url, asked(1)).result.health
+        (opened,) = drive(server.base_url, asked(1), preconnect=50).result.health
+    assert opened.connections_max == 50
+    assert opened.descriptors_max - dialled.descriptors_max == 49
+
+
+def test_at_the_end_of_a_stage_what_was_due_is_written_and_the_rest_of_the_plan_is_not_read(drive: Drive) -> None:
+    requests = asked(20_000, gap_ns=100_000_000, text="y" * 3_000)
+    with TruthServer(SLOW) as server:
+        driven = drive(server.base_url, requests, cap=2, duration_ns=950_000_000)
+    assert [r.id for r in driven.records] == list(range(10))
+    assert Status.NOT_SENT in {r.status for r in driven.records}
+    assert driven.result.health[0].rss_bytes_max < 100_000_000
+
+
 def test_first_interrupt_drains(drive: Drive) -> None:
     with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
         driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), listener=interrupting(0.6))
@@ -161,6 +180,47 @@ def test_a_frozen_worker_is_ended_after_the_second_interrupt(drive: Drive) -> No
     assert driven.result.interrupted
     assert Status.LOST in {r.status for r in driven.records}
     assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 8
+
+
+def test_a_worker_that_falls_silent_is_given_up(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_SILENCE_NS", 3_000_000_000)
+    frozen: list[int] = []
+    silences_ns = []
+
+    def freeze_one(report: Report, since_start_ns: int) -> None:
+        silences_ns.append(report.silent_ns)
+        if since_start_ns > 300_000_000 and not frozen:
+            frozen.extend(_worker_pids()[:1])
+            os.kill(frozen[0], signal.SIGSTOP)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(server.base_url, asked(100, gap_ns=10_000_000), workers=2, listener=freeze_one)
+    assert driven.result.error is not None
+    assert "said nothing for 3 s" in driven.result.error
+    assert sorted(h.lost for h in driven.result.health) == [False, True]
+    assert Status.LOST in {r.status for r in driven.records}
+    assert len(driven.records) == 100
+    assert max(silences_ns) > 1_000_000_000
+    assert not _worker_pids()
+
+
+def test_while_we_are_away_ourselves_no_worker_is_silent(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_SILENCE_NS", 2_000_000_000)
+    away: list[int] = []
+
+    def look_away(_report: Report, since_start_ns: int) -> None:
+        if not away:
+            away.append(since_start_ns)
+            for pid in _worker_pids():
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(3)
+            for pid in _worker_pids():
+                os.kill(pid, signal.SIGCONT)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(server.base_url, asked(20, gap_ns=10_000_000), listener=look_away)
+    assert away
+    assert driven.result.error is None
 
 
 def _worker_pids() -> list[int]:

@@ -97,6 +97,17 @@ def test_the_authority_s_certificate_travels(hand: Hand, tmp_path: Path) -> None
     assert {r.status for r in records} == {Status.OK}
 
 
+def test_the_answers_texts_come_out_too(hand: Hand, tmp_path: Path) -> None:
+    """The job names a folder of the run's own machine, which is not here."""
+    with TruthServer(QUICK) as server:
+        hand.feed(spool_of(40))
+        texts = str(tmp_path / "only-on-the-first-host" / "texts.w0.jsonl")
+        assert hand.open(job_for(server.base_url, texts=texts, text_share=1.0), None) is None
+        hauls, _ = drive(hand, clock.now_ns() + START)
+    lines = b"".join(haul.texts for haul in hauls).splitlines()
+    assert sorted(msgspec.json.decode(line)[0] for line in lines) == list(range(40))
+
+
 def test_a_worker_that_dies_is_noticed(hand: Hand) -> None:
     with TruthServer(QUICK) as server:
         hand.feed(spool_of(5))

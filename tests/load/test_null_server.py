@@ -1,16 +1,19 @@
 """The null server in its own process, asked by raw sockets and by our own workers."""
 
 import os
+import selectors
 import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from driving import Drive, asked
 from withstand.errors import MeasureError
 from withstand.load.null import Begin, NullServer
+from withstand.load.null.talk import Tell
 from withstand.record import Status
 from withstand.wire import Ask
 
@@ -117,12 +120,35 @@ def test_our_workers_read_the_whole_answer(null: NullServer, drive: Drive) -> No
 
 def test_it_ends_with_its_host(tmp_path: Path) -> None:
     with NullServer(tmp_path / "null.log") as server:
-        process = server._process
-    assert process.returncode == 0
+        pid = server.pid
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_its_death_is_told(null: NullServer) -> None:
-    os.kill(null._process.pid, signal.SIGKILL)
-    null._process.wait()
-    with pytest.raises(MeasureError, match="The null server has ended by itself: it said nothing"):
+    os.kill(null.pid, signal.SIGKILL)
+    with pytest.raises(MeasureError, match="The null server has ended by itself: exit status -9"):
         null.account()
+
+
+def test_its_death_in_the_middle_of_its_account_is_told(null: NullServer) -> None:
+    """The account is longer than the pipe holds, so that the server waits in the middle of it."""
+    null.begin(Begin(gap_ns=1_000, tokens=20_000, near_ns=0))
+    with connected(null) as sock:
+        sock.sendall(request(1))
+        streamed(sock)
+    null._child.send(msgspec.json.encode(Tell()))
+    with selectors.DefaultSelector() as selector:
+        selector.register(null._child, selectors.EVENT_READ)
+        assert selector.select(10)
+    os.kill(null.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, null.pid, os.WEXITED | os.WNOWAIT)  # once we read, it could go on writing until it is gone
+    with pytest.raises(MeasureError, match="ended by itself"):
+        null.account()
+
+
+def test_a_server_that_is_stopped_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    with NullServer(tmp_path / "null.log", patience_s=5.0) as server:
+        os.kill(server.pid, signal.SIGSTOP)
+        with pytest.raises(MeasureError, match="has not answered for 5 s"):
+            server.account()
+        os.kill(server.pid, signal.SIGCONT)

@@ -19,8 +19,10 @@ import pytest
 from driving import Drive, Driven, asked, job_for
 from ray_nodes import RayNodes, may_skew_clocks, processes_with
 from withstand.errors import MeasureError
+from withstand.load import stage
 from withstand.load.ray.fleet import RayHosts
 from withstand.load.ray.words import Order, Word
+from withstand.load.texts import read_texts
 from withstand.record import Health, Place, Status
 from withstand.request import Request
 from withstand.runs import RunFolder
@@ -99,6 +101,12 @@ def test_three_nodes_send_what_one_machine_sends(drive: Drive, hosts: RayHosts) 
         assert abs(place.clock.offset_ns) <= place.clock.error_ns
         assert place.clock.drift_ns is not None
         assert place.niceness == 0
+
+
+def test_the_answers_texts_come_back_from_the_nodes(drive: Drive, hosts: RayHosts, tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server:
+        drive(server.base_url, asked(30, gap_ns=5_000_000), workers=3, text_share=1.0, muster=hosts.muster)
+    assert dict(read_texts(tmp_path / "work")) == dict.fromkeys(range(30), "t0 t1 t2 t3 t4")
 
 
 def test_a_load_without_end_is_brought_there_while_it_goes_on(drive: Drive, hosts: RayHosts) -> None:
@@ -183,6 +191,28 @@ def test_a_node_that_falls_silent_is_given_up(drive: Drive, nodes: RayNodes, hos
     assert "no word for 5 s" in driven.result.error
     assert sorted(h.lost for h in driven.result.health) == [False, False, True]
     assert len({r.id for r in driven.records}) == len(driven.records)
+    until(lambda: not nodes.ours())
+
+
+def test_a_worker_that_falls_silent_on_its_node_is_given_up(
+    drive: Drive, nodes: RayNodes, hosts: RayHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "_SILENCE_NS", 3_000_000_000)
+    frozen: list[int] = []
+
+    def freeze_one(report: object, since_start_ns: int) -> None:
+        if since_start_ns > 1_000_000_000 and not frozen:
+            frozen.append(nodes.ours()[0])
+            os.kill(frozen[0], signal.SIGSTOP)
+
+    with TruthServer(QUICK) as server:
+        driven = drive(
+            server.base_url, asked(150, gap_ns=20_000_000), workers=3, listener=freeze_one, muster=hosts.muster
+        )
+    assert driven.result.error is not None
+    assert "said nothing for 3 s" in driven.result.error
+    assert sorted(h.lost for h in driven.result.health) == [False, False, True]
+    assert len(driven.records) == 150
     until(lambda: not nodes.ours())
 
 

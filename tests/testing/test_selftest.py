@@ -15,9 +15,9 @@ from withstand.testing import BEHAVIOURS, Served, expected
 from withstand.testing.records import make_record
 from withstand.testing.selftest.cases import CASES, CHAT, COMPLETIONS, Case, chosen
 from withstand.testing.selftest.judge import Judged, judged
-from withstand.testing.selftest.play import Pair, Played, play
+from withstand.testing.selftest.play import Pair, Played, _stages, play
 from withstand.testing.selftest.proof import Proof
-from withstand.testing.selftest.show import json_text, markdown, text
+from withstand.testing.selftest.show import json_text, last_line, markdown, text
 from withstand.testing.truth.schedule import Schedule
 
 MS = 1_000_000
@@ -135,6 +135,52 @@ def test_the_log_is_allowed_its_own_uncertainty() -> None:
     assert not judge(lambda r: shifted(r, 6 * MS, *range(6)), **late).ok
 
 
+def test_an_event_whose_writing_was_interrupted_is_not_judged() -> None:
+    """The log says when it began to write the third event; it went out 8 ms later, and was seen then."""
+    writing = {"writing_ns": [15_000, 15_000, 8 * MS, 15_000, 15_000, 15_000], "writing_ns_max": 8 * MS}
+    result = judge(lambda r: shifted(r, 4 * MS, 2), **writing)
+    assert result.ok, wrong(result)
+    assert {one.known_gaps for one in result.timings} == {3}
+    assert wrong(judge(lambda r: shifted(r, 4 * MS, 0), **writing)) >= {"ttft_ms"}, "it excuses no other event"
+
+
+def test_what_the_record_calls_unsure_is_not_claimed() -> None:
+    def late(record: Record) -> Record:
+        return replace(shifted(record, 4 * MS, 0), unsure=[0])
+
+    result = judge(late)
+    assert result.ok, wrong(result)
+    assert result.check("ttft_ms") is None
+
+
+@pytest.mark.parametrize("busy", [{"late_ns_max": 20 * MS}, {"received_ns": EPOCH_NS + 10 * MS}])
+def test_times_of_answers_that_the_machine_held_up_prove_nothing(busy: dict[str, int]) -> None:
+    fields = busy | {"complete_ns": EPOCH_NS + 30 * MS} if "received_ns" in busy else busy
+    assert judge(lambda r: shifted(r, 9 * MS, *range(6)), **fields).ok is None
+    assert judge(lambda r: replace(r, output_tokens=5), **fields).ok is False, "a count is no time"
+
+
+def test_times_of_a_client_that_waited_for_its_core_prove_nothing() -> None:
+    slow = [replace(right_pair(n, late_ns_max=0), crowded=True) for n in range(5)]
+    slow = [replace(pair, record=shifted(pair.record, 9 * MS, *range(6))) for pair in slow]
+    result = judged(Played(PLAIN, tuple(slow)), TOLERANCE_MS)
+    assert result.ok is None
+    assert not proof(result).ok
+    assert last_line(proof(result, judge())) == "1 of 2 right; 1 not proved, in 1.5 s"
+
+
+def test_patience_that_ended_proves_something_only_where_nothing_stood_still() -> None:
+    def timed_out(record: Record) -> Record:
+        return replace(record, status=Status.TIMEOUT)
+
+    assert "status" in wrong(judge(timed_out))
+    stalled = judge(timed_out, late_ns_max=3000 * MS)
+    assert stalled.ok is None
+    assert wrong(judge(lambda r: timed_out(r) if r.id == 3 else r, late_ns_max=3000 * MS)) == {"answers"}
+    doubtful = Case("error_text_as_content", "")
+    assert judge(lambda r: timed_out(r) if r.id else r, doubtful, late_ns_max=3000 * MS).ok is None, "one is too few"
+
+
 # What is played.
 
 
@@ -143,6 +189,12 @@ def test_every_behaviour_is_played() -> None:
     assert alone == set(BEHAVIOURS)
     assert {case.dialect for case in CASES} == {CHAT, COMPLETIONS}
     assert len(set(CASES)) == len(CASES)
+
+
+def test_only_what_must_time_out_is_waited_for_briefly() -> None:
+    stages = _stages(CASES)
+    assert {case for stage in stages for case in stage} == set(CASES)
+    assert [[case.behaviour for case in stage] for stage in stages if len(stage) == 1] == [["hang"]]
 
 
 def test_cases_are_chosen_by_behaviour() -> None:
@@ -167,6 +219,10 @@ def proof(*results: Judged) -> Proof:
     return Proof(clock=Clock.KERNEL, tolerance_ms=1.0, answers=5, took_s=1.5, cases=results)
 
 
+def plain_row(shown: Proof) -> list[str]:
+    return next(line for line in text(shown, 110).splitlines() if line.startswith("  plain")).split()
+
+
 def test_the_table_is_as_wide_as_it_may_be() -> None:
     failing = judge(lambda r: replace(r, output_tokens=5))
     for width in (80, 110):
@@ -184,11 +240,38 @@ def test_what_is_not_known_is_not_shown_as_zero() -> None:
     assert "0.00" not in lines
 
 
+def test_long_times_stay_apart() -> None:
+    pairs = [right_pair(number) for number in range(5)]
+    slow = [replace(pair, record=replace(pair.record, sent_ns=-1072 * MS)) for pair in pairs]
+    row = plain_row(proof(judged(Played(PLAIN, tuple(slow)), TOLERANCE_MS)))
+    assert row[-5:-1] == ["6", "1092", "5.00", "5.00"]
+
+
+def test_a_row_is_one_answer() -> None:
+    """Two of five know their gaps: the one's p50 is off most, the other's p99. They are not mixed."""
+
+    def mixed(record: Record) -> Record:
+        if record.id < 3:
+            return replace(record, chunk_ns=[record.chunk_ns[5]] * 6)
+        if record.id == 3:
+            return shifted(record, 6 * MS // 10, 5)
+        return replace(record, chunk_ns=[at_ns + i * MS // 20 for i, at_ns in enumerate(record.chunk_ns)])
+
+    row = plain_row(proof(judge(mixed)))
+    assert row[-3:-1] in (["5.00", "5.58"], ["5.05", "5.05"])
+
+
+def test_the_foot_is_no_wider_than_the_table() -> None:
+    for width in (80, 110):
+        assert max(map(len, text(proof(judge()), width).splitlines())) <= width
+
+
 def test_a_run_whose_gaps_were_not_seen_is_no_proof() -> None:
     blind = judge(lambda r: replace(r, chunk_ns=[r.chunk_ns[5]] * 6))
     assert blind.ok
     assert not proof(blind).ok
-    assert "too busy" in text(proof(blind), 80)
+    last = text(proof(blind), 110).splitlines()[-1]
+    assert last.startswith("1 of 1 right in what could be seen; times not proved on so busy a machine (25 of 25 gaps")
     assert proof(blind, judge(), judge()).ok
 
 

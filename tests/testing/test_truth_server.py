@@ -3,7 +3,9 @@
 import itertools
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +20,8 @@ from withstand.errors import ClientLimitError, MeasureError, UsageError
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
 from withstand.testing.truth import tally
+from withstand.testing.truth.config import Config
+from withstand.testing.truth.server import listen
 
 GENEROUS_NS = 150_000_000
 
@@ -368,6 +372,23 @@ def test_a_server_that_died_is_one_sentence(wait_for: Callable[..., Any]) -> Non
             server.truth()
 
 
+def test_a_server_that_died_in_the_middle_of_its_log_is_one_sentence(client_of: Callable[..., Any]) -> None:
+    """The log is longer than the pipe holds, so that the server waits in the middle of it."""
+    with TruthServer(Schedule(1, 0, 10_000)) as server:
+        client_of(server).chat(max_tokens=10_000, pace="ttft=1,itl=0")
+        assert server.pid
+        assert server._process
+        server._process.stdin.write(b"truth\n")
+        server._process.stdin.flush()
+        assert select.select([server._process.stdout], [], [], 10)[0]
+        os.kill(server.pid, signal.SIGKILL)
+        os.waitid(
+            os.P_PID, server.pid, os.WEXITED | os.WNOWAIT
+        )  # once we read, it could go on writing until it is gone
+        with pytest.raises(MeasureError, match="has ended by itself"):
+            server.truth()
+
+
 PARENT = """
 import os, time
 from withstand.testing import TruthServer
@@ -420,6 +441,21 @@ def test_the_server_for_people(end: signal.Signals, client_of: Callable[..., Any
         process.send_signal(end)
         assert process.wait(5) == 0
     assert not path.exists()
+
+
+def test_a_socket_that_a_killed_server_left_is_replaced(tmp_path: Path) -> None:
+    """One on which somebody listens is not, nor is a file that is no socket."""
+    path = tmp_path / "s.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    config = Config(unix_path=str(path))
+    with listen(config), pytest.raises(ClientLimitError, match="cannot be listened on"):
+        listen(config)
+    path.unlink()
+    path.write_text("mine")
+    with pytest.raises(ClientLimitError, match="cannot be listened on"):
+        listen(config)
+    assert path.read_text() == "mine"
 
 
 @pytest.mark.parametrize(

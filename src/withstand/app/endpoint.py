@@ -73,7 +73,6 @@ class Endpoint:
             endpoint=self.address.url(target.endpoint or self.dialect.path),
             headers=self.headers,
             secrets=self._secrets,
-            preconnect=target.preconnect,
             drain_ns=int(plan.drain_s * 1e9),
         )
 

@@ -32,6 +32,8 @@ class Journal:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
+        self.epoch_ns = _epoch_ns(folder.manifest)
+        """What records count from. Once and for all: the wall clock may be set while we run."""
         self._loaded = Loader()
 
     @classmethod
@@ -67,12 +69,6 @@ class Journal:
     def manifest(self) -> Manifest:
         """As it stands on disk."""
         return self.folder.manifest
-
-    @property
-    def epoch_ns(self) -> int:
-        """What records count from, on this boot's monotonic clock: a resumed run may have seen another."""
-        now = clock.anchor()
-        return now.monotonic_ns - (now.wall_ns - self.manifest.anchor.wall_ns)
 
     def stage(self, index: int) -> Stage:
         """The stage at a place of the list."""
@@ -208,6 +204,12 @@ class Journal:
     def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:
             self._update(state=RunState.DONE)
+
+
+def _epoch_ns(manifest: Manifest) -> int:
+    """On this boot's monotonic clock: a resumed run may have seen another."""
+    now = clock.anchor()
+    return now.monotonic_ns - (now.wall_ns - manifest.anchor.wall_ns)
 
 
 def _drop_empty(log: Path) -> None:

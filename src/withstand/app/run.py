@@ -17,7 +17,7 @@ from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
-from withstand.app.stages import all_stages, connections_of, filled, stripes_of
+from withstand.app.stages import all_stages, connections_foreseen, filled, preconnect_of, stripes_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of, is_ray
@@ -87,7 +87,7 @@ def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresigh
     cores = _cores()
     shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
     for stage in stages:
-        connections, workers = connections_of(stage), shares[stage.name]
+        connections, workers = connections_foreseen(plan, stage), shares[stage.name]
         ensure_descriptors(-(-connections // workers) if connections else None)
         ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
     heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
@@ -264,7 +264,8 @@ class _Measuring:
         job = self._endpoint.job(self._plan, stage=index, epoch_ns=self._journal.epoch_ns)
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         share = share_wanted(stage, self._tokenizer_of(stage))
-        job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share)
+        preconnect = preconnect_of(self._plan, stage)
+        job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share, preconnect=preconnect)
         stripes = self._crew.stripes(self._plan, stage)
         return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
 
@@ -289,6 +290,7 @@ class _Measuring:
                 failed=report.failed,
                 in_flight=report.in_flight,
                 output_tokens=report.output_tokens,
+                silent_s=report.silent_ns / 1e9,
             )
         )
 

@@ -19,6 +19,8 @@ class StageProgress(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     in_flight: int
     output_tokens: int
+    silent_s: float = 0.0
+    """For how long the most silent worker has said nothing."""
 
 
 class Screen(Protocol):

@@ -95,3 +95,13 @@ def connections_of(stage: Stage) -> int | None:
     if stage.max_concurrency is not None and stage.num_prompts is not None:
         return min(stage.max_concurrency, stage.num_prompts)
     return stage.max_concurrency
+
+
+def preconnect_of(plan: Plan, stage: Stage) -> int:
+    """Connections that are opened before the stage: none for a warm-up, whose own would still hold their ports."""
+    return 0 if stage.warmup else plan.target.preconnect
+
+
+def connections_foreseen(plan: Plan, stage: Stage) -> int | None:
+    """Those that the stage is known to open, before its start or while it goes on; None = none is known of."""
+    return max(connections_of(stage) or 0, preconnect_of(plan, stage)) or None

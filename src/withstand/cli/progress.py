@@ -2,6 +2,9 @@
 
 from withstand.app.screen import StageProgress
 
+_SILENT_S = 3.0
+"""A busy machine may delay a report, which is due five times a second, but hardly for so long."""
+
 
 def share_done(progress: StageProgress) -> float | None:
     """Between 0 and 1: by requests or by time, whichever is further; None where neither ends the stage."""
@@ -20,11 +23,12 @@ def remaining_s(progress: StageProgress) -> float | None:
 
 
 def counts(progress: StageProgress) -> str:
-    """``120/500 done, 2 failed, 8 in flight, 1,234 tok/s``."""
+    """``120/500 done, 2 failed, 8 in flight, 1,234 tok/s``; and that a worker has stopped reporting."""
     planned = f"/{progress.planned:,}" if progress.planned else ""
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     tokens = progress.output_tokens / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
-    return f"{progress.done:,}{planned} done{failed}, {progress.in_flight:,} in flight, {tokens:,.0f} tok/s"
+    silent = f", a worker silent for {progress.silent_s:.0f} s" if progress.silent_s > _SILENT_S else ""
+    return f"{progress.done:,}{planned} done{failed}, {progress.in_flight:,} in flight, {tokens:,.0f} tok/s{silent}"
 
 
 def seconds_left(progress: StageProgress) -> str:

@@ -46,6 +46,10 @@ class Fleet(abc.ABC):
         """End those that do not obey."""
 
     @abc.abstractmethod
+    def give_up(self, member: Member, why: str) -> None:
+        """End one, and do not wait for it any more."""
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Let all go, and see that they have gone."""
 
@@ -119,6 +123,11 @@ class LocalFleet(Fleet):
         """End those that do not obey."""
         for child in self._living():
             child.kill()
+
+    def give_up(self, member: Member, why: str) -> None:
+        """End one, and do not wait for it any more."""
+        self._children[self.members.index(member)].kill()
+        member.gone(why)
 
     def _living(self) -> list[Child]:
         return [c for c, m in zip(self._children, self.members, strict=True) if not m.ended]

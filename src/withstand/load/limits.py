@@ -27,7 +27,8 @@ def ensure_descriptors(connections: int | None) -> int:
     if needed > top:
         raise ClientLimitError(
             f"{connections:,} connections at once need {needed:,} open files, but this process may have {top:,}. "
-            f"Raise the hard limit (`ulimit -Hn {needed}` as root), use more --workers, or lower --max-concurrency."
+            f"Raise the hard limit (`ulimit -Hn {needed}` as root), use more --workers, or lower "
+            "--max-concurrency (or --preconnect)."
         )
     wanted = min(top, max(soft, needed, _COMFORTABLE))
     if wanted > soft:
@@ -47,7 +48,7 @@ def ensure_ports(connections: int | None, *, over_tcp: bool) -> None:
     if ports is not None and connections > ports:
         raise ClientLimitError(
             f"{connections:,} connections to one address need as many local ports, but this machine has {ports:,}. "
-            "Lower --max-concurrency, or widen net.ipv4.ip_local_port_range."
+            "Lower --max-concurrency (or --preconnect), or widen net.ipv4.ip_local_port_range."
         )
 
 

@@ -16,12 +16,15 @@ class Member:
         self.ready = False
         self.place: Place | None = None
         """Where it runs, if not beside us."""
+        self.silent_ns = 0
+        """For how long we have listened since its last word."""
         self.ended_ns: int | None = None
         self.why = ""
         """How it ended."""
 
     def heard(self, report: Report) -> None:
         """It has spoken."""
+        self.silent_ns = 0
         if report.ready:
             self.ready = True
         else:

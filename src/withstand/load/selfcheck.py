@@ -108,12 +108,15 @@ class SelfCheck:
         self._own_descriptors: int | None = None
         self._before = Taken.now()
 
+    def count_own_descriptors(self) -> None:
+        """What is open before the first connection; connections are counted as they are dialled."""
+        self._own_descriptors = _open_descriptors()
+
     def begin(self) -> None:
         """The stage starts: what came before is not counted; garbage of the preparation is out of the way."""
         gc.collect()
         gc.freeze()
         gc.callbacks.append(self._on_gc)
-        self._own_descriptors = _open_descriptors()
         self._before = Taken.now()
 
     def add_turn(self, busy_ns: int) -> None:

@@ -193,16 +193,24 @@ class Sender:
 
     def close(self, now_ns: int) -> None:
         """Write down what was due and could not be sent."""
-        last_read = -1
-        while not self._spool.ended and last_read != self._dispatcher.ahead:
-            last_read = self._dispatcher.ahead
-            self.feed()
+        if not self._job.closed:
+            self._read_up_to(now_ns - self.start_ns)
         for due in self._dispatcher.leftover(now_ns - self.start_ns):
             self._never_sent(due, "The stage ended before a slot was free for it")
         self._sink.close()
         self._spool.close()
         if self._texts:
             self._texts.close()
+
+    def _read_up_to(self, since_start_ns: int) -> None:
+        """What was due by then and not yet read ahead; the plan is in the order of its times."""
+        batch = self._session
+        while batch or (batch := list(self._spool.read())):
+            for request in batch:
+                self._dispatcher.offer(request)
+            if max(request.due_ns or 0 for request in batch) > since_start_ns:
+                return
+            batch = []
 
     def report(self) -> Report:
         """How far it is."""

@@ -17,6 +17,8 @@ from withstand.request import Request
 
 _READY_S = 60.0
 _PATIENCE_NS = 3_000_000_000
+_SILENCE_NS = 30_000_000_000
+_GLANCE_NS = 1_000_000_000
 _LISTEN_S = 0.1
 _SPOOL_FIRST_BYTES = 64 << 20
 _SPOOL_FIRST_REQUESTS = 200_000
@@ -111,11 +113,11 @@ class StageDriver:
 
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
         start_ns = fleet.start()
-        orders = _Orders(fleet, feeder)
+        orders, watch = _Orders(fleet, feeder), _Watch(fleet, start_ns)
         while not fleet.ended:
             fleet.listen(0.0 if feeder.busy else _LISTEN_S)
             orders.obey(max(interrupts.count, fleet.error() is not None))
-            total = _sum([m.report for m in fleet.members])
+            total = _sum([m.report for m in fleet.members], watch.look())
             feeder.go_on(total.taken)
             listener(total, max(0, clock.now_ns() - start_ns))
         for member in fleet.members:
@@ -152,6 +154,25 @@ class _Orders:
                 self._stopped_ns = clock.now_ns()
         if self._stopped_ns is not None and clock.now_ns() - self._stopped_ns > _PATIENCE_NS:
             self._fleet.kill()
+
+
+class _Watch:
+    """A worker reports a few times a second: who says nothing for half a minute is given up, lest a stage never end."""
+
+    def __init__(self, fleet: Fleet, start_ns: int) -> None:
+        self._fleet = fleet
+        self._looked_ns = start_ns
+
+    def look(self) -> int:
+        """For how long the most silent worker has said nothing. While we were away ourselves, nobody was silent."""
+        now_ns = clock.now_ns()
+        listened_ns = min(max(0, now_ns - self._looked_ns), _GLANCE_NS)
+        self._looked_ns = max(now_ns, self._looked_ns)
+        for member in [m for m in self._fleet.members if not m.ended]:
+            member.silent_ns += listened_ns
+            if member.silent_ns > _SILENCE_NS:
+                self._fleet.give_up(member, f"it said nothing for {_SILENCE_NS / 1e9:g} s")
+        return max((m.silent_ns for m in self._fleet.members if not m.ended), default=0)
 
 
 class _Feeder:
@@ -205,7 +226,7 @@ class _Feeder:
             self._spool.finish()
 
 
-def _sum(reports: list[Report]) -> Report:
+def _sum(reports: list[Report], silent_ns: int) -> Report:
     return Report(
         taken=sum(r.taken for r in reports),
         sent=sum(r.sent for r in reports),
@@ -213,6 +234,7 @@ def _sum(reports: list[Report]) -> Report:
         failed=sum(r.failed for r in reports),
         in_flight=sum(r.in_flight for r in reports),
         output_tokens=sum(r.output_tokens for r in reports),
+        silent_ns=silent_ns,
     )
 
 

@@ -51,6 +51,18 @@ class TextSink:
         except OSError as e:
             raise storage_error(self._path, e) from None
 
+    def write(self, lines: bytes) -> None:
+        """Whole lines that a worker elsewhere has written; they are on file at once.
+
+        Raises:
+            StorageError: the disk is full.
+        """
+        try:
+            self._file.write(lines)
+            self._file.flush()
+        except OSError as e:
+            raise storage_error(self._path, e) from None
+
     def close(self) -> None:
         """Let a reader see all of it.
 

@@ -50,6 +50,7 @@ class Worker:
     def wait_for_start(self) -> bool:
         """Read ahead, say that we are ready, wait; False = it was called off."""
         self._sender.feed_up()
+        self._check.count_own_descriptors()
         self._preconnect()
         say(Report(ready=True))
         while True:

@@ -79,7 +79,8 @@ def _look(screen: Screen, *, streamed: bool) -> Step | None:
 def _tells(step: Step) -> bool:
     """Whether nothing but the client had a part in what was seen: its cost is that of a token only then."""
     own = step.verdict is Verdict.GOOD or step.saturated
-    return own and bool(step.events) and (step.waited_share or 0.0) <= _WAITED_SHARE_MAX
+    seen = bool(step.events) and step.cpu_share > 0  # 0: the worker died, and its account with it
+    return own and seen and (step.waited_share or 0.0) <= _WAITED_SHARE_MAX
 
 
 def _why_not(step: Step | None) -> str:

@@ -1,19 +1,19 @@
 """The null server in a process of its own, for the length of a ``with`` block."""
 
-import contextlib
 import os
-import subprocess
-import sys
+import selectors
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
 
+from withstand import clock
 from withstand.errors import MeasureError
+from withstand.load.child import Child
 from withstand.load.null.talk import Account, Begin, Listening, Tell
 
-_STOP_S = 5.0
+_PATIENCE_S = 30.0
 _Word = TypeVar("_Word", Account, Listening)
 
 
@@ -22,76 +22,53 @@ class NullServer:
 
     port: int
 
-    def __init__(self, log: Path, core: int | None = None) -> None:
+    def __init__(self, log: Path, core: int | None = None, patience_s: float = _PATIENCE_S) -> None:
+        """``patience_s``: who has not answered by then has stopped."""
         self._log = log
         self._core = core
-        self._process: subprocess.Popen[bytes]
+        self._patience_s = patience_s
+        self._child: Child
 
     def __enter__(self) -> Self:
-        with self._log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "withstand.load.null.server"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
+        self._child = Child("withstand.load.null.server", self._log)
         if self._core is not None:
-            os.sched_setaffinity(self._process.pid, {self._core})
+            os.sched_setaffinity(self._child.pid, {self._core})
         try:
             self.port = self._hear(Listening).port
-        except MeasureError:
-            self.close()
+        except BaseException:
+            self._child.end()
             raise
         return self
 
-    def begin(self, rule: Begin) -> None:
-        """Forget what was served; serve like this.
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._child.pid
 
-        Raises:
-            MeasureError: it has ended by itself.
-        """
-        self._say(rule)
+    def begin(self, rule: Begin) -> None:
+        """Forget what was served; serve like this."""
+        self._child.send(msgspec.json.encode(rule))
 
     def account(self) -> Account:
         """What was served since then.
 
         Raises:
-            MeasureError: it has ended by itself.
+            MeasureError: it has ended by itself, or does not answer.
         """
-        self._say(Tell())
+        self._child.send(msgspec.json.encode(Tell()))
         return self._hear(Account)
 
-    def _say(self, word: Begin | Tell) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(msgspec.json.encode(word) + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise self._ended() from None
-
     def _hear(self, kind: type[_Word]) -> _Word:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise self._ended()
-        return msgspec.json.decode(line, type=kind)
-
-    def _ended(self) -> MeasureError:
-        lines = self._log.read_text("utf-8", "replace").strip().splitlines()
-        return MeasureError(f"The null server has ended by itself: {lines[-1] if lines else 'it said nothing'}.")
-
-    def close(self) -> None:
-        """It stops by itself when its standard input ends; if not, it is killed."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(BrokenPipeError):  # it has ended before we could say something
-                pipe.close()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        until_ns = clock.now_ns() + int(self._patience_s * 1e9)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child, selectors.EVENT_READ)
+            while (left_ns := until_ns - clock.now_ns()) > 0:
+                lines = self._child.hear() if selector.select(left_ns / 1e9) else []
+                if lines:
+                    return msgspec.json.decode(lines[0], type=kind)
+                if self._child.ended:
+                    raise MeasureError(f"The null server has ended by itself: {self._child.why()}.")
+        raise MeasureError(f"The null server has not answered for {self._patience_s:g} s; is the machine overloaded?")
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
+        self._child.end()

@@ -55,6 +55,8 @@ class Bridge:
             self._crew.prepare()
         if self._crew and order.command:
             self._crew.tell(order.command)
+        if self._crew and order.give_up is not None:
+            self._crew.give_up(order.give_up)
         if order.dismiss:
             if self._crew:
                 self._crew.dismiss()

@@ -22,6 +22,7 @@ from withstand.load.ray.hand import About, Haul
 from withstand.load.ray.offsets import measure
 from withstand.load.ray.words import Word
 from withstand.load.sink import RecordSink
+from withstand.load.texts import TextSink
 from withstand.record import ClockOffset, Place
 from withstand.wire.reply import one_line
 
@@ -61,6 +62,7 @@ class Post:
         self._place: Place | None = None
         self._spool = job.spool_path.open("rb")
         self._sink: RecordSink | None = None
+        self._texts: TextSink | None = None
         self._underway: list[Any] = []
         self._asked_ns = 0
 
@@ -124,6 +126,7 @@ class Post:
         """
         job = msgspec.structs.replace(self._job, epoch_ns=self._translated(self._job.epoch_ns))
         self._sink = RecordSink(job.records_path)
+        self._texts = TextSink(Path(job.texts), job.text_share) if job.texts else None
         cacert = Path(job.cacert).read_bytes() if job.cacert else None
         refused = ray.get(self._hand.open.remote(job, cacert))
         if refused:
@@ -147,14 +150,14 @@ class Post:
         self.polled = self._hand.poll.remote(_POLL_S)
 
     def take(self) -> None:
-        """Empty the hand: records into the folder first, then what was said, so that no report runs ahead of them."""
+        """Empty the hand: files into the folder first, then what was said, so that no report runs ahead of them."""
         try:
             haul: Haul = ray.get(self.polled)
         except LOST as e:
             self.give_up(_reason(e))
             return
         try:
-            self._store(haul.records)
+            self._store(haul)
         except StorageError as e:
             self.refuse(str(e), storage=True)
             return
@@ -165,10 +168,12 @@ class Post:
         else:
             self._finish(haul.gone)
 
-    def _store(self, records: bytes) -> None:
+    def _store(self, haul: Haul) -> None:
         assert self._sink is not None
-        if records:
-            self._sink.write(records)
+        if haul.records:
+            self._sink.write(haul.records)
+        if self._texts and haul.texts:
+            self._texts.write(haul.texts)
 
     def _finish(self, gone: str) -> None:
         """The worker has ended; once more the clocks are compared, so that a drift is seen."""
@@ -203,11 +208,22 @@ class Post:
 
     # At the end.
 
+    @property
+    def worker(self) -> int:
+        """Whose post this is."""
+        return self._job.worker
+
+    def end(self) -> None:
+        """Have the hand end a worker that says nothing."""
+        self.over = True
+        self._hand.close.remote()
+
     def begin_close(self) -> Any:
         """Have the hand end its worker and clean up; the call to wait for."""
         self._spool.close()
-        if self._sink:
-            self._sink.close()
+        for sink in (self._sink, self._texts):
+            if sink:
+                sink.close()
         return self._hand.close.remote()
 
     def release(self) -> None:
@@ -244,6 +260,12 @@ class Crew:
         """Give a command to all that live."""
         for post in self._living():
             post.tell(command)
+
+    def give_up(self, worker: int) -> None:
+        """The run does not wait for this one any more."""
+        for post in self._living():
+            if post.worker == worker:
+                post.end()
 
     def turn(self, wait_s: float) -> None:
         """Take what has come within ``wait_s``, send on what has been written."""

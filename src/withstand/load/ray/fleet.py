@@ -148,6 +148,11 @@ class RayFleet(Fleet):
         self.close()
         self._all_gone("it did not stop when it was told to")
 
+    def give_up(self, member: Member, why: str) -> None:
+        """End one, and do not wait for it any more."""
+        self._hosts.order(Order(give_up=member.job.worker))
+        member.gone(why)
+
     def close(self) -> None:
         """Let all go, and see that they have gone."""
         if self._dismissed:

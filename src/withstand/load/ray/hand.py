@@ -1,6 +1,6 @@
 """Our hand on another machine: an actor that keeps one worker there and carries between it and the bridge.
 
-It knows one child process, its spool, its records and this host's clock; nothing of Ray, and nothing of the load.
+It knows one child process, its spool, its records, its texts and this host's clock; nothing of Ray or the load.
 The worker is a process of its own, for a loop that stamps must not share an interpreter with Ray's threads.
 """
 
@@ -9,7 +9,7 @@ import os
 import selectors
 import tempfile
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,9 +35,27 @@ class Haul(NamedTuple):
 
     lines: list[bytes]
     records: bytes
-    """Whole lines."""
+    texts: bytes
+    """Both in whole lines."""
     gone: str | None
     """How it ended; nothing more will come."""
+
+
+class _Written:
+    """What the worker has written to a file, as far as its lines are whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._cut = b""
+
+    def read(self) -> bytes:
+        """The lines that have come since the last time, about 8 MiB of them at most."""
+        whole, newline, self._cut = (self._cut + self._file.read(_HAUL_BYTES_MAX)).rpartition(b"\n")
+        return whole + newline
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        self._file.close()
 
 
 class Hand:
@@ -46,10 +64,10 @@ class Hand:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="withstand-")
         self._spool = self._path("requests.jsonl").open("wb", buffering=0)
-        self._records: BinaryIO | None = None
+        self._records: _Written | None = None
+        self._texts: _Written | None = None
         self._child: Child | None = None
         self._selector = selectors.DefaultSelector()
-        self._cut = b""
         with contextlib.suppress(PermissionError):  # Ray makes its workers nice, and only root may take that back
             os.setpriority(os.PRIO_PROCESS, 0, 0)
 
@@ -71,8 +89,9 @@ class Hand:
     def open(self, job: Job, cacert: bytes | None) -> str | None:
         """Start the worker; why not, if this host cannot carry it or does not reach the target."""
         try:
-            ensure_descriptors(job.cap)
-            ensure_ports(job.cap, over_tcp=job.address.unix_path is None)
+            connections = max(job.cap or 0, job.preconnect) or None
+            ensure_descriptors(connections)
+            ensure_ports(connections, over_tcp=job.address.unix_path is None)
             located = locate(job.address, job.timeouts.connect_s)
         except WithstandError as e:
             return str(e)
@@ -81,7 +100,7 @@ class Hand:
             located=located,
             spool=str(self._path("requests.jsonl")),
             records=str(self._path("records.jsonl")),
-            texts=None,  # its place is the run's, not this host's; nobody would bring them home to be counted
+            texts=str(self._path("texts.jsonl")) if job.texts else None,
             cacert=self._stored(cacert),
         )
         self._child = Child("withstand.load.worker", self._path("worker.log"))
@@ -107,26 +126,30 @@ class Hand:
         lines = child.hear() if not child.ended and self._selector.select(wait_s) else []
         if lines and self._records is None:
             self._unname_files()
-        records = self._whole_records()
-        return Haul(lines, records, child.why() if child.ended and not records else None)
+        records = self._records.read() if self._records else b""
+        texts = self._texts.read() if self._texts else b""
+        return Haul(lines, records, texts, child.why() if child.ended and not (records or texts) else None)
 
     def _unname_files(self) -> None:
         """The worker has opened all that it needs: from now on nothing can stay behind on this host's disk."""
-        with contextlib.suppress(FileNotFoundError):  # it could not be made, and the worker has said so
-            self._records = self._path("records.jsonl").open("rb")
+        self._records = self._written("records.jsonl")
+        self._texts = self._written("texts.jsonl")
         self._folder.cleanup()
 
-    def _whole_records(self) -> bytes:
-        data = self._cut + (self._records.read(_HAUL_BYTES_MAX) if self._records else b"")
-        whole, newline, self._cut = data.rpartition(b"\n")
-        return whole + newline
+    def _written(self, name: str) -> _Written | None:
+        """None = it is not wanted, or it could not be made, and the worker has said so."""
+        try:
+            return _Written(self._path(name))
+        except FileNotFoundError:
+            return None
 
     def close(self) -> None:
         """End the worker; leave nothing."""
         if self._child:
             self._child.end()
-        if self._records:
-            self._records.close()
+        for written in (self._records, self._texts):
+            if written:
+                written.close()
         self._spool.close()
         self._selector.close()
         self._folder.cleanup()

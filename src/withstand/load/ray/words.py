@@ -15,6 +15,8 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The spools hold what there is before the start: bring it to the workers, and have them read ahead."""
     command: Command | None = None
     """For all workers; a start is an instant of the run's own clock."""
+    give_up: int | None = None
+    """This worker is not waited for any more: end it."""
     dismiss: bool = False
     """The stage is over."""
 

@@ -16,7 +16,7 @@ _NOT_RIGHT = 3
 _WIDTH_MIN, _WIDTH_MAX = 80, 110
 
 
-@click.command("selftest")
+@click.command("selftest", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", multiple=True, metavar="NAME", help="This behaviour, with every value; again for more.")
 @click.option(
     "--answers", type=click.IntRange(3, 1000), default=5, show_default=True, help="Answers to each behaviour."
@@ -28,7 +28,7 @@ _WIDTH_MIN, _WIDTH_MAX = 80, 110
 def main(context: click.Context, only: tuple[str, ...], answers: int, form: str) -> None:
     """Play every behaviour of a server against this client, on this machine, and compare its numbers with the truth.
 
-    Exit code 0: all is right; 3: something is not.
+    Exit code 0: all is right; 3: something is not, or the machine was too busy to prove it.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # clean up as after Ctrl-C
     try:

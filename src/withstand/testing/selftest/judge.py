@@ -1,7 +1,8 @@
 """Holds what we say of a case against what is right.
 
 Counts, names and doubts must be right in every answer. Of times, the error of each answer is taken and their median
-must be small: a machine that is busy for a moment puts off one answer, a wrong client is wrong in all of them.
+must be small: a machine that is busy for a moment puts off one answer, a wrong client is wrong in all of them. What
+is wrong only in answers that the machine held up is neither right nor wrong: nothing is proved.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,10 +13,12 @@ import msgspec
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import DoubtKind
+from withstand.metrics.latency import NS_PER_MS
 from withstand.metrics.summarize import summarize_stage
 from withstand.record import Clock, Record, Status
 from withstand.spec import Stage
 from withstand.testing.selftest.cases import Case
+from withstand.testing.selftest.held import gave_up_in_a_stall, was_held
 from withstand.testing.selftest.play import Pair, Played
 from withstand.testing.selftest.timing import NAMES, Timing, timing
 from withstand.testing.truth.right import Right
@@ -33,7 +36,8 @@ class Check(msgspec.Struct, frozen=True):
     what: str
     right: Value
     ours: Value
-    ok: bool
+    ok: bool | None
+    """None = nothing is proved: the machine held the answers up."""
     error_ms: float | None = None
     """Median over the answers; None = it is no time."""
 
@@ -47,14 +51,22 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     timings: tuple[Timing, ...] = ()
 
     @property
-    def ok(self) -> bool:
-        """Whether all is right."""
-        return all(check.ok for check in self.checks)
+    def ok(self) -> bool | None:
+        """Whether all is right; None = nothing is wrong, but something is not proved."""
+        found = {check.ok for check in self.checks}
+        return False if False in found else None if None in found else True
 
     @property
     def only_times_wrong(self) -> bool:
         """Whether counts, names and doubts are right, and some time is not."""
-        return not self.ok and all(check.ok for check in self.checks if check.error_ms is None)
+        return self.ok is False and all(check.ok for check in self.checks if check.error_ms is None)
+
+    @property
+    def usual(self) -> Timing | None:
+        """The answer that stands for all: of those that know most times, its worst is off as the median one's."""
+        most = max((len(one.values) for one in self.timings), default=0)
+        best = sorted((one for one in self.timings if len(one.values) == most), key=lambda one: one.worst_ms)
+        return best[len(best) // 2] if most else None
 
     def check(self, what: str) -> Check | None:
         """One of the checks."""
@@ -63,17 +75,18 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 def judged(played: Played, tolerance_ms: float) -> Judged:
     """One case, value by value."""
-    heard = [pair for pair in played.pairs if pair.right is not None]
-    exact = [_arrived(played, len(heard)), *_exact(heard), *_doubted(heard)]
-    timings = tuple(_timings(heard))
+    told = [pair for pair in played.pairs if not gave_up_in_a_stall(pair)]
+    heard = [pair for pair in told if pair.right is not None]
+    exact = [_arrived(len(played.pairs), len(told), len(heard)), *_exact(heard), *_doubted(heard, len(played.pairs))]
+    timings = tuple(_timings(heard, tolerance_ms))
     times = [check for name in NAMES for check in _timed(name, timings, tolerance_ms)]
     checks = (*exact, *_not_early(timings), *times)
     return Judged(case=played.case, answers=len(played.pairs), checks=checks, timings=timings)
 
 
-def _arrived(played: Played, arrived: int) -> Check:
-    planned = len(played.pairs)
-    return Check("answers", planned, arrived, ok=arrived == planned)
+def _arrived(planned: int, told: int, heard: int) -> Check:
+    """Each request has reached the server; those that a stall ended tell nothing of it."""
+    return Check("answers", planned, heard, ok=False if heard < told else None if told < planned else True)
 
 
 # What must be right in every answer.
@@ -114,12 +127,17 @@ def _ours(record: Record) -> dict[str, Value]:
     }
 
 
-def _doubted(heard: Sequence[Pair]) -> Iterator[Check]:
-    """A number that must be doubted is, by the judge that reports use."""
+def _doubted(heard: Sequence[Pair], planned: int) -> Iterator[Check]:
+    """A number that must be doubted is, by the judge that reports use.
+
+    Too few answers are no ground for a doubt, and gaps that we could not see because we looked away are none either.
+    """
     wanted = next((pair.right.doubt for pair in heard if pair.right and pair.right.doubt), None)
     if wanted is not None:
         found = wanted in _doubts(pair.record for pair in heard)
-        yield Check("doubt", wanted, wanted if found else None, ok=found)
+        unseen = any(pair.record.unsure for pair in heard)
+        missed = None if len(heard) < planned or unseen else False
+        yield Check("doubt", wanted, wanted if found else None, ok=found or missed)
 
 
 def _doubts(records: Iterable[Record]) -> set[DoubtKind]:
@@ -131,12 +149,12 @@ def _doubts(records: Iterable[Record]) -> set[DoubtKind]:
 # Times.
 
 
-def _timings(heard: Sequence[Pair]) -> Iterator[Timing]:
+def _timings(heard: Sequence[Pair], tolerance_ms: float) -> Iterator[Timing]:
     for pair in heard:
         if _comparable(pair):
             assert pair.served is not None
-            assert pair.right is not None
-            yield timing(pair.record, pair.served, pair.right.slack_ms, pair.epoch_ns)
+            held = was_held(pair, tolerance_ms * NS_PER_MS)
+            yield timing(pair.record, pair.served, pair.epoch_ns, held=held)
 
 
 def _comparable(pair: Pair) -> bool:
@@ -155,17 +173,23 @@ def _not_early(timings: Sequence[Timing]) -> Iterator[Check]:
 
 
 def _timed(name: str, timings: Sequence[Timing], tolerance_ms: float) -> Iterator[Check]:
-    """By the median error; the log's own uncertainty is allowed for. A wrong time is shown where it is typical."""
+    """By the median error; the log's own uncertainty is allowed for. The answer with that error is shown."""
     known = sorted((one for one in timings if name in one.values), key=lambda one: one.error_ms(name))
-    if not known:
-        return
-    beyond_ms = median(max(0.0, one.error_ms(name) - one.allowed_ms(name)) for one in known)
-    typical, usual = known[len(known) // 2], _usual(timings)
-    ok = beyond_ms <= tolerance_ms
-    shown = usual if ok and name in usual.values else typical
-    yield Check(name, *shown.values[name], ok=ok, error_ms=typical.error_ms(name))
+    if known:
+        typical = known[len(known) // 2]
+        ok = _verdict(name, timings, tolerance_ms)
+        yield Check(name, *typical.values[name], ok=ok, error_ms=typical.error_ms(name))
 
 
-def _usual(timings: Sequence[Timing]) -> Timing:
-    """The answer that stands for all: its worst time is off as the median answer's."""
-    return sorted(timings, key=lambda one: one.worst_ms)[len(timings) // 2]
+def _verdict(name: str, timings: Sequence[Timing], tolerance_ms: float) -> bool | None:
+    """What is wrong is so in answers that were not held up and are over half of all; else nothing is proved."""
+    if _beyond_ms(name, timings) <= tolerance_ms:
+        return True
+    quiet = [one for one in timings if name in one.values and not one.held]
+    if 2 * len(quiet) <= len(timings):
+        return None
+    return _beyond_ms(name, quiet) <= tolerance_ms
+
+
+def _beyond_ms(name: str, timings: Sequence[Timing]) -> float:
+    return median(max(0.0, one.error_ms(name) - one.allowed_ms(name)) for one in timings if name in one.values)

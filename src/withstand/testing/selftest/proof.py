@@ -31,7 +31,12 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def right(self) -> int:
         """Cases that are right."""
-        return sum(case.ok for case in self.cases)
+        return sum(case.ok is True for case in self.cases)
+
+    @property
+    def unproved(self) -> int:
+        """Cases of which the machine let nothing be said."""
+        return sum(case.ok is None for case in self.cases)
 
     @property
     def ok(self) -> bool:

@@ -1,5 +1,6 @@
 """A proof as a table for people, as Markdown, and as JSON."""
 
+import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Final
@@ -11,7 +12,7 @@ from withstand.testing.selftest.judge import Check, Judged, Value
 from withstand.testing.selftest.proof import Proof
 
 SCHEMA: Final = 1
-_MARKS: Final = {True: "✓", False: "✗"}
+_MARKS: Final = {True: "✓", False: "✗", None: "?"}
 _UNKNOWN: Final = "–"  # noqa: RUF001 - an en dash, as tables have it
 _NAME, _VALUES, _WHAT_MIN = 25, 24, 12
 _GAPS = 7
@@ -37,7 +38,8 @@ def text(proof: Proof, width: int, *, detailed: bool = False) -> str:
         for judged in cases:
             lines.append(_case(judged, width))
             lines += [_detail(check) for check in judged.checks if detailed or not check.ok or check.what == "doubt"]
-    return "\n".join([*lines, "", *_foot(proof), last_line(proof)])
+    foot = [line for told in (*_foot(proof), last_line(proof)) for line in textwrap.wrap(told, width)]
+    return "\n".join([*lines, "", *foot])
 
 
 def _case(judged: Judged, width: int) -> str:
@@ -59,7 +61,17 @@ def _values(judged: Judged, whose: str) -> str:
     status = judged.check("status")
     if status is None or getattr(status, whose) is not Status.OK:
         return _shown(getattr(status, whose, None))
-    return "".join(f"{_cell(judged.check(what), whose):>6}" for what in _CELLS)
+    return "".join(f"{cell:>6}" for cell in _cells(judged, whose))
+
+
+def _cells(judged: Judged, whose: str) -> list[str]:
+    """The count, and the times of one and the same answer."""
+    usual, place = judged.usual, ("right", "ours").index(whose)
+    times = usual.values if usual else {}
+    return [
+        _cell(judged.check(_CELLS[0]), whose),
+        *(_shown(times[what][place] if what in times else None) for what in _CELLS[1:]),
+    ]
 
 
 def _cell(check: Check | None, whose: str) -> str:
@@ -67,8 +79,9 @@ def _cell(check: Check | None, whose: str) -> str:
 
 
 def _shown(value: Value) -> str:
+    """Five characters at most of what is below 100 s: a column has six."""
     if isinstance(value, float):
-        return f"{value:.2f}" if value < 99.995 else f"{value:.1f}"
+        return f"{value:.{2 if value < 99.995 else 1 if value < 999.95 else 0}f}"
     return _UNKNOWN if value is None else str(value)
 
 
@@ -91,16 +104,22 @@ def _foot(proof: Proof) -> Iterator[str]:
         off = ", ".join(f"{word} {times.p50_ms:.3f}/{times.p99_ms:.3f}" for word, times in errors)
         yield f"Off by (median/p99 ms): {off}".replace(", ITL p", ", p")
         unseen = proof.gaps - proof.known_gaps
-        yield f"Gaps: {proof.gaps:,}, of them {unseen:,} within shared reads: not known, and not counted."
+        yield f"Gaps: {proof.gaps:,}, of them {unseen:,} not known (shared reads, interrupted writes), and not counted."
+    if proof.unproved:
+        yield "? = nothing proved: server or client waited for a core. End other programs and repeat."
     if any(judged.only_times_wrong for judged in proof.cases):
         yield "Wrong times alone may be a busy machine's: end other programs and repeat. What is wrong will be again."
-    if not proof.seen:
-        yield "The machine was too busy: over half of the gaps are not known, so this says little about times."
 
 
 def last_line(proof: Proof) -> str:
-    """``69 of 69 right, in 5.0 s``."""
-    return f"{proof.right} of {len(proof.cases)} right, in {proof.took_s:.1f} s"
+    """``69 of 69 right, in 5.0 s``; what the machine was too busy to show is told here too."""
+    parts = [f"{proof.right} of {len(proof.cases)} right" + ("" if proof.seen else " in what could be seen")]
+    if proof.unproved:
+        parts.append(f"{proof.unproved} not proved")
+    if not proof.seen:
+        unseen = proof.gaps - proof.known_gaps
+        parts.append(f"times not proved on so busy a machine ({unseen:,} of {proof.gaps:,} gaps unknown)")
+    return "; ".join(parts) + f", in {proof.took_s:.1f} s"
 
 
 # For documents and programs.
@@ -119,7 +138,8 @@ def _in_words(judged: Judged, whose: str) -> str:
     words = [f"`{_cell(judged.check('status'), whose)}`"]
     if tokens := judged.check("output_tokens"):
         words.append(f"{_cell(tokens, whose)} tokens")
-    words += [f"{_WORDS[what]} {_cell(c, whose)}" for what in _CELLS[1:] if (c := judged.check(what))]
+    times = zip(_CELLS[1:], _cells(judged, whose)[1:], strict=True)
+    words += [f"{_WORDS[what]} {cell}" for what, cell in times if cell != _UNKNOWN]
     if doubt := judged.check("doubt"):
         words.append(f"doubted: `{_cell(doubt, whose)}`")
     return ", ".join(words)
@@ -130,6 +150,7 @@ def json_text(proof: Proof) -> str:
     document = {
         "schema": SCHEMA,
         "right": proof.right,
+        "unproved": proof.unproved,
         "of": len(proof.cases),
         "ok": proof.ok,
         "clock": proof.clock,

@@ -1,17 +1,18 @@
 """The times of one answer: those that our record claims to know, beside the truth about the same.
 
 Events that came in one read share the stamp of the last of them: only that one is claimed to be known, and so is no gap
-that begins or ends at one of the others. A busy client knows less, and what it does know must still be right.
+that begins or ends at one of the others, nor one that the record itself calls unsure. A busy client knows less, and
+what it does know must still be right. The log is asked the same: an event whose writing was interrupted is not judged.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 from typing import Final
 
 import msgspec
 
-from withstand.metrics.latency import NS_PER_MS, timing_of
+from withstand.metrics.latency import NS_PER_MS, timing_of, unsure_events
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.sample import Sample
 from withstand.record import Record
@@ -19,6 +20,8 @@ from withstand.testing.truth.right import times_of
 from withstand.testing.truth.served import Served
 
 NAMES: Final = ("ttft_ms", "itl_mean_ms", "itl_p50_ms", "itl_p99_ms", "e2el_ms")
+_INTERRUPTED_NS: Final = 100_000
+"""A writing that took so much longer than twice the usual was interrupted: nobody knows when the event was told."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +36,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How much earlier than it was written an event was seen, at worst."""
     gaps: int = 0
     known_gaps: int = 0
+    held: bool = False
+    """Whether the machine held the answer up: its errors prove nothing."""
 
     def error_ms(self, name: str) -> float:
         """How far we are off."""
@@ -49,45 +54,61 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.slack_ms, self.tail_ms) if name == "e2el_ms" else self.slack_ms
 
 
-def timing(record: Record, served: Served, slack_ms: float, epoch_ns: int) -> Timing:
+def timing(record: Record, served: Served, epoch_ns: int, *, held: bool = False) -> Timing:
     """Of an answer that is a success, with as many events as were written."""
-    values = dict(_whole(record, served))
-    if not record.streamed:
-        return Timing(values=values, slack_ms=slack_ms)
-    known = list(_known_gaps(record.chunk_ns, served.event_ns))
-    if known:
-        values |= _gap_values(record.chunk_ns, served.event_ns, known)
+    whole = _uninterrupted(served)
+    known = _known(record, served.event_ns) & whole
+    values = dict(_outer(record, served, known))
+    gaps = [i for i, (a, b) in enumerate(pairwise(served.event_ns)) if a < b] if record.streamed else []
+    if known_gaps := [i for i in gaps if i in known and i + 1 in known]:
+        values |= _gap_values(record.chunk_ns, served.event_ns, known_gaps)
     return Timing(
         values=values,
-        slack_ms=slack_ms,
+        slack_ms=_slack_ms(served, whole),
         tail_ms=_tail_ms(served),
         early_ms=max(_early_ms(record, served, epoch_ns), default=0.0),
-        gaps=sum(b > a for a, b in pairwise(served.event_ns)),
-        known_gaps=len(known),
+        gaps=len(gaps),
+        known_gaps=len(known_gaps),
+        held=held,
     )
 
 
-def _whole(record: Record, served: Served) -> Iterator[tuple[str, tuple[float, float]]]:
+def _uninterrupted(served: Served) -> set[int]:
+    """The events that were written without a break; all of them where the log does not tell one by one."""
+    events = range(len(served.event_ns))
+    if len(served.writing_ns) != len(events) or not events:
+        return set(events)
+    limit_ns = 2 * median(served.writing_ns) + _INTERRUPTED_NS
+    return {i for i in events if served.writing_ns[i] <= limit_ns}
+
+
+def _slack_ms(served: Served, whole: set[int]) -> float:
+    """The longest writing of those events."""
+    one_by_one = len(served.writing_ns) == len(served.event_ns) and whole
+    longest_ns = max(served.writing_ns[i] for i in whole) if one_by_one else served.writing_ns_max
+    return longest_ns / NS_PER_MS
+
+
+def _known(record: Record, event_ns: list[int]) -> set[int]:
+    """Events with a sure stamp of their own, and those that left in one write with one of them that shares it."""
+    chunk_ns, unsure = record.chunk_ns, {*unsure_events(record)}
+    known = set[int]()
+    for i in reversed(range(len(chunk_ns))):
+        if i + 1 == len(chunk_ns) or chunk_ns[i] < chunk_ns[i + 1]:
+            if i not in unsure:
+                known.add(i)
+        elif i + 1 in known and event_ns[i] == event_ns[i + 1]:
+            known.add(i)
+    return known
+
+
+def _outer(record: Record, served: Served, known: set[int]) -> Iterator[tuple[str, tuple[float, float]]]:
     """First and last token against the request."""
-    ours = timing_of(record)
-    if ours.ttft_ns is not None and served.ttft_ms is not None and _is_known(0, record.chunk_ns, served.event_ns):
+    ours, last = timing_of(record), len(served.event_ns) - 1
+    if ours.ttft_ns is not None and served.ttft_ms is not None and 0 in known:
         yield "ttft_ms", (served.ttft_ms, ours.ttft_ns / NS_PER_MS)
-    if ours.e2el_ns is not None and served.e2el_ms is not None:
+    if ours.e2el_ns is not None and served.e2el_ms is not None and (not record.streamed or last in known):
         yield "e2el_ms", (served.e2el_ms, ours.e2el_ns / NS_PER_MS)
-
-
-def _is_known(index: int, chunk_ns: list[int], event_ns: list[int]) -> bool:
-    """It has a stamp of its own, or left in one write with those that share its stamp."""
-    if index + 1 >= len(chunk_ns) or chunk_ns[index] < chunk_ns[index + 1]:
-        return True
-    return event_ns[index] == event_ns[index + 1] and _is_known(index + 1, chunk_ns, event_ns)
-
-
-def _known_gaps(chunk_ns: list[int], event_ns: list[int]) -> Iterator[int]:
-    for index in range(len(chunk_ns) - 1):
-        both = _is_known(index, chunk_ns, event_ns) and _is_known(index + 1, chunk_ns, event_ns)
-        if both and event_ns[index] < event_ns[index + 1]:
-            yield index
 
 
 def _gap_values(chunk_ns: list[int], event_ns: list[int], known: list[int]) -> dict[str, tuple[float, float]]:
@@ -109,5 +130,7 @@ def _tail_ms(served: Served) -> float:
 
 
 def _early_ms(record: Record, served: Served, epoch_ns: int) -> Iterator[float]:
+    if not record.streamed:
+        return
     for chunk_ns, event_ns in zip(record.chunk_ns, served.event_ns, strict=True):
         yield (event_ns - chunk_ns - epoch_ns) / NS_PER_MS

@@ -29,7 +29,7 @@ def parse_behaviour(text: str) -> str | dict[str, float]:
         raise UsageError(f"--behaviour: {text!r} must look like plain=0.9,http_500=0.1.") from None
 
 
-@click.command("truth-server")
+@click.command("truth-server", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, help="0 = a free one.")
 @click.option("--unix", metavar="PATH", help="A Unix socket instead of host and port.")
@@ -76,4 +76,4 @@ def config_of(options: dict[str, Any]) -> Config:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="withstand truth-server")

@@ -3,6 +3,7 @@
 Several at once: ``reasoning:8+split+crlf``. Where a behaviour takes a number, it stands behind the colon.
 """
 
+import difflib
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -49,7 +50,9 @@ def _part(text: str) -> tuple[Behaviour, float | None]:
     name, _, number = text.partition(":")
     behaviour = BEHAVIOURS.get(name)
     if behaviour is None:
-        raise UsageError(f"behaviour: {name!r} is unknown; choose one of {', '.join(BEHAVIOURS)}.")
+        near = " or ".join(difflib.get_close_matches(name, BEHAVIOURS))
+        hint = f"did you mean {near}? " if near else ""
+        raise UsageError(f"behaviour: {name!r} is unknown; {hint}`withstand truth-server --list-behaviours` lists all.")
     return behaviour, _number(name, behaviour, number)
 
 

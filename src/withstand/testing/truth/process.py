@@ -103,11 +103,11 @@ class TruthServer:
             raise MeasureError("The truth server does not run; use it inside its with block.")
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(BrokenPipeError):  # it has ended: the empty answer says so
+        with suppress(BrokenPipeError):  # it has ended: the answer says so
             process.stdin.write(question + b"\n")
             process.stdin.flush()
         answer = process.stdout.readline()
-        if not answer:
+        if not answer.endswith(b"\n"):  # nothing, or half of it
             raise MeasureError("The truth server has ended by itself; its stderr says why.")
         return answer
 

@@ -55,6 +55,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """Just after the last byte was handed over."""
     aborted_ns: int | None = None
     """When it was noticed that the client had gone before the end."""
+    writing_ns: list[int] = []
+    """For each of these events, how long it took to write, from its first byte to its last; shorter = broken off."""
     writing_ns_max: int = 0
     """The longest writing of an event, from its first byte to its last: so far is the log itself uncertain."""
     late_ns_max: int = 0
@@ -72,7 +74,8 @@ class Entry(msgspec.Struct, kw_only=True):
 
     def whole(self, begun_ns: int, out_ns: int) -> None:
         """An output event is out to its last byte."""
-        self.writing_ns_max = max(self.writing_ns_max, out_ns - begun_ns)
+        self.writing_ns.append(out_ns - begun_ns)
+        self.writing_ns_max = max(self.writing_ns_max, self.writing_ns[-1])
 
 
 class Served(Entry, frozen=True, kw_only=True):  # type: ignore[misc]  # dataclasses forbid it, structs do not

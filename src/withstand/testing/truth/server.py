@@ -222,6 +222,8 @@ def listen(config: Config) -> socket.socket:
         ClientLimitError: the address cannot be had.
     """
     family, address, name = _address(config)
+    if config.unix_path is not None:
+        _remove_stale(Path(config.unix_path))
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -234,6 +236,20 @@ def listen(config: Config) -> socket.socket:
         raise ClientLimitError(f"{name} cannot be listened on ({why}); choose another, or port 0.") from None
     listener.setblocking(False)
     return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """A server that was killed has left its socket, on which nobody listens; whatever else is there stays."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.setblocking(False)
+        try:
+            caller.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return  # the listener will say what is wrong with it
 
 
 def _address(config: Config) -> tuple[int, str | tuple[str, int], str]:
