@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -114,8 +114,9 @@ def _started(part: Part) -> Iterator["subprocess.Popen[bytes]"]:
     with reader:
         assert reader.stdin is not None
         try:
-            reader.stdin.write(msgspec.json.encode(part))
-            reader.stdin.close()
+            with suppress(BrokenPipeError):  # it has died already: that will be said when its result is asked for
+                reader.stdin.write(msgspec.json.encode(part))
+                reader.stdin.close()
             yield reader
         finally:
             reader.kill()

@@ -51,9 +51,9 @@ class Loader:
 
     def stage(self, folder: RunFolder, index: int) -> LoadedStage:
         """One stage, from its records."""
-        return self._stages(folder, [index])[0]
+        return self.stages(folder, [index])[0]
 
-    def _stages(self, folder: RunFolder, indexes: Sequence[int]) -> list[LoadedStage]:
+    def stages(self, folder: RunFolder, indexes: Sequence[int]) -> list[LoadedStage]:
         """Several, by one reading of the records."""
         loaded = {i: self._done[i] for i in indexes if i in self._done}
         new = [i for i in indexes if i not in loaded]
@@ -67,7 +67,7 @@ class Loader:
         """Every stage that has records and counts: no warm-up, nothing that was run again."""
         manifest = folder.manifest
         shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
-        stages = [s for s in self._stages(folder, shown) if s.summary.attempted]
+        stages = [s for s in self.stages(folder, shown) if s.summary.attempted]
         partial = why_partial(manifest) or _why_missing(manifest, stages)
         summary = summarize(
             [s.summary for s in stages],

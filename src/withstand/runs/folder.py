@@ -115,7 +115,7 @@ class RunFolder:
 
     def plain_bytes(self) -> int:
         """About how long all record files are when they are unpacked."""
-        return sum(path.stat().st_size * (1 if path.suffix == ".jsonl" else _PACKED) for path in self._files())
+        return sum(_size(path) * (1 if path.suffix == ".jsonl" else _PACKED) for path in self._files())
 
     def _closed(self) -> list[Path]:
         """As we leave it, or as somebody has packed it since."""
@@ -155,6 +155,14 @@ class RunFolder:
         except OSError as e:
             discard(temporary)
             raise storage_error(self.path / _CLOSED, e) from None
+
+
+def _size(path: Path) -> int:
+    """In bytes; nothing of a file that has just been gathered into another."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:
