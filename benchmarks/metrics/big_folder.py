@@ -6,7 +6,7 @@ Run it with the repository's interpreter; how many requests, how they are packed
 
 Makes the folder in a temporary directory (seeded: lognormal gaps, failures, several workers), has it reported by a
 process of its own, and prints how long that took and the peak of the memory that it and its children held together.
-Then the percentiles of every stage are held against numpy's over the same gaps.
+Then ITL and TTFT of every stage (percentiles, mean, spread) are held against numpy's over the same times.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def opened(path: Path, packed: str) -> IO[bytes]:
 
 
 def make(room: Path, requests: int, packed: str) -> tuple[Path, list[dict[str, float]]]:
-    """A folder, and each stage's percentiles of the ITL by numpy, in ms."""
+    """A folder, and each stage's times by numpy."""
     each = requests // STAGES
     stage = Stage(arrivals=Constant(rate=RATE_RPS), num_prompts=each)
     entries = tuple(
@@ -119,14 +119,21 @@ def make(room: Path, requests: int, packed: str) -> tuple[Path, list[dict[str, f
 
 
 def write_stage(file: IO[bytes], stage: int, count: int) -> dict[str, float]:
-    kept = []
+    """The report's own names, their values by numpy in ms."""
+    gaps, firsts = [], []
     for made, gaps_ns in stage_records(stage, count):
         file.write(encode_record(made) + b"\n")
         if made.status is Status.OK:
-            kept.append(gaps_ns)
-    shares = [p / 100 for p in PERCENTILES]
-    values = np.quantile(np.concatenate(kept), shares) / 1e6
-    return {f"p{p}": float(value) for p, value in zip(PERCENTILES, values, strict=True)}
+            gaps.append(gaps_ns)
+            firsts.append(made.chunk_ns[0] - (made.sent_ns or 0))
+    return exact_of("itl", np.concatenate(gaps)) | exact_of("ttft", np.array(firsts))
+
+
+def exact_of(metric: str, values_ns: Any) -> dict[str, float]:
+    percentiles = np.quantile(values_ns, [p / 100 for p in PERCENTILES])
+    named = {f"p{p}_{metric}_ms": value for p, value in zip(PERCENTILES, percentiles, strict=True)}
+    named |= {f"mean_{metric}_ms": np.mean(values_ns), f"std_{metric}_ms": np.std(values_ns)}
+    return {name: float(value) / 1e6 for name, value in named.items()}
 
 
 def tree_rss_bytes(pid: int) -> int:
@@ -158,12 +165,10 @@ def report(path: Path, form: str, out: Path) -> tuple[float, int]:
 
 
 def worst_difference(path: Path, exact: list[dict[str, float]]) -> float:
-    """The largest relative difference of any percentile of the ITL from numpy's."""
+    """The largest relative difference of any shown number from numpy's."""
     stages = json.loads(path.read_text())["stages"]
     pairs = [
-        (shown["itl"]["percentiles"][name], value)
-        for shown, values in zip(stages, exact, strict=True)
-        for name, value in values.items()
+        (shown[name], value) for shown, values in zip(stages, exact, strict=True) for name, value in values.items()
     ]
     return max(abs(shown - value) / value for shown, value in pairs)
 
