@@ -65,5 +65,5 @@ def test_a_reader_that_fails_says_why(folder: RunFolder) -> None:
 
 def test_a_reader_that_dies_is_noticed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHOME", str(folder.path))
-    with pytest.raises(StorageError, match=r"A reader of .* died"):
+    with pytest.raises(StorageError, match=r"A process that read .*run died \(.+\)"):
         load_run(folder.path)

@@ -126,8 +126,9 @@ def _result(part: Part, reader: "subprocess.Popen[bytes]") -> Gathered:
     assert reader.stderr is not None
     said = reader.stderr.read().decode("utf-8", "replace").strip()
     if reader.wait():
-        why = said.rpartition("\n")[2] or f"it ended with {reader.returncode}, for want of memory perhaps"
-        raise StorageError(why if reader.returncode == FAILED else f"A reader of {part.folder} died: {why}.")
+        why = said.rpartition("\n")[2] or f"it ended with {reader.returncode}"
+        died = f"A process that read {part.folder} died ({why}): see that memory and disk suffice, and try again."
+        raise StorageError(why if reader.returncode == FAILED else died)
     with part.result.open("rb") as file:
         found: Gathered = pickle.load(file)  # noqa: S301  our own reader's, in a folder that only we may enter
     part.result.unlink()
