@@ -1,11 +1,8 @@
 """HTTP framing without sockets: limits on what a hostile server may send."""
 
 import gzip
-import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from withstand.load.http import Answer, HttpError
 
@@ -72,39 +69,3 @@ def test_gzip_of_several_members_is_read_whole() -> None:
 def test_what_comes_behind_the_answer_is_not_its_own(more: bytes) -> None:
     answer, body = read(head(b"Content-Length: 2") + b"ok" + more)
     assert (answer.complete, answer.keep_alive, body) == (True, False, b"ok")
-
-
-def chunk(body: bytes, more: bytes = b"") -> bytes:
-    return b"%x%b\r\n%b\r\n" % (len(body), more, body)
-
-
-@given(
-    bodies=st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=6),
-    more=st.sampled_from([b"", b";name=value"]),
-    cuts=st.lists(st.integers(0, 400), max_size=8),
-)
-def test_a_chunk_alone_in_its_read_has_a_short_way_that_changes_nothing(
-    bodies: list[bytes], more: bytes, cuts: list[int]
-) -> None:
-    stream = head(b"Transfer-Encoding: chunked") + b"".join(chunk(b, more) for b in bodies) + b"0\r\n\r\n"
-    ends = [len(head(b"Transfer-Encoding: chunked"))]
-    for body in bodies:
-        ends.append(ends[-1] + len(chunk(body, more)))
-    edges = sorted({0, len(stream), *ends, *(min(cut, len(stream)) for cut in cuts)})
-    got: list[bytes] = []
-    answer = Answer(lambda: None, got.append)
-    for start, stop in itertools.pairwise(edges):
-        piece = stream[start:stop]
-        lone = answer.lone_chunk(piece)
-        if lone is None:
-            answer.feed(piece)
-        else:
-            got.append(lone)
-    assert (b"".join(got), answer.complete) == (b"".join(bodies), True)
-
-
-def test_the_short_way_is_taken() -> None:
-    answer, _ = read(head(b"Transfer-Encoding: chunked"), chunk(b"first"))
-    assert answer.lone_chunk(chunk(b"second")) == b"second"
-    assert answer.lone_chunk(chunk(b"a") + chunk(b"b")) is None
-    assert answer.lone_chunk(b"0\r\n\r\n") is None

@@ -13,6 +13,7 @@ from withstand.load.exchange import Exchange
 from withstand.load.loop import Loop
 from withstand.load.pacing import Due
 from withstand.load.selfcheck import SelfCheck
+from withstand.load.stamps import StampClock
 from withstand.load.transport import Transport
 from withstand.record import LOOK_NS
 from withstand.request import Message, Request
@@ -30,8 +31,17 @@ def chunk(body: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(body), body)
 
 
+@pytest.fixture(scope="module")
+def stamping() -> Iterator[None]:
+    """The kernel begins to stamp a moment after it was asked, and goes on as long as somebody asks."""
+    keeper = StampClock()
+    clock.sleep_s(0.1)
+    yield
+    keeper.close()
+
+
 @pytest.fixture
-def stream() -> Iterator[SimpleNamespace]:
+def stream(stamping: None) -> Iterator[SimpleNamespace]:
     """A request that was sent; ``say(bytes)`` answers, and the loop looks when ``look()`` is called."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = parse_address(f"http://127.0.0.1:{server.getsockname()[1]}")

@@ -33,8 +33,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the backgro
 from pathlib import Path
 from withstand.stack import embedded_engine
 with embedded_engine(lambda *_: None, Path(sys.argv[1]), parallel=1, context=512) as engine:
-    print(engine.pid, engine.base_url, flush=True)
     try:
+        print(engine.pid, engine.base_url, flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print("interrupted", flush=True)

@@ -66,26 +66,6 @@ def test_cut_anywhere_is_the_same(stream: bytes, cuts: list[int]) -> None:
     assert parse(*pieces) == parse(stream)
 
 
-@given(blocks(), st.integers(0, 200))
-def test_the_short_way_for_a_lone_event_changes_nothing(pieces: list[bytes], cut: int) -> None:
-    stream = b"".join(pieces)
-    parser = SseParser()
-    events = []
-    for piece in (stream[:cut], *_rest(pieces, cut)):
-        lone = parser.lone_object(piece)
-        events += parser.feed(piece) if lone is None else [(None, lone)]
-    assert events + parser.close() == parse(stream)
-
-
-def _rest(pieces: list[bytes], cut: int) -> list[bytes]:
-    """What is behind the cut, still in its pieces."""
-    rest = []
-    for piece in pieces:
-        rest.append(piece[cut:])
-        cut = max(0, cut - len(piece))
-    return rest
-
-
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_an_event_is_there_as_soon_as_its_blank_line_is(end: bytes) -> None:
     parser = SseParser()
@@ -98,11 +78,3 @@ def test_an_event_of_many_lines_costs_no_more_than_its_length() -> None:
     assert not any(parser.feed(line) for line in lines)
     ((_, data),) = parser.feed(b"\n")
     assert len(data) == 1001 * 10_000 - 1
-
-
-def test_the_short_way_is_taken() -> None:
-    parser = SseParser()
-    assert parser.lone_object(b'data: {"first": 1}\n\n') is None
-    parser.feed(b'data: {"first": 1}\n\n')
-    assert parser.lone_object(b'data: {"second": 2}\n\n') == b'{"second": 2}'
-    assert parser.lone_object(b"data: {}\n\ndata: {}\n\n") is None

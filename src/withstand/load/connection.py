@@ -240,6 +240,10 @@ class Connection:
             self._lost(f"The connection broke: {why(e)}")
             return
         self.moved_ns = read_ns
+        exchange = self.exchange
+        if stamp_ns is not None and exchange is not None and not self._tls and exchange.take_lone(data, stamp_ns):
+            self._owner.check.lag.add(read_ns - stamp_ns)
+            return
         if not data:
             self._ended_by_server()
         elif self._tls is None:
@@ -287,7 +291,6 @@ class Connection:
             self._close()
             return
         owner = self._owner
-        owner.check.reads += 1
         if stamp_ns is None:
             exchange.kernel_stamped = owner.loop.may_nap = False
             owner.check.blind.add(read_ns - owner.loop.looked_ns)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from withstand import clock
 from withstand.load.http import Answer
 from withstand.load.pacing import Due
+from withstand.load.shortway import lone_object
 from withstand.record import Clock, Record, Status
 from withstand.wire import Dialect, Reply, StreamReader, WholeReader
 from withstand.wire.openai_common import error_text
-from withstand.wire.reply import HEAD_CHARS, one_line
+from withstand.wire.reply import HEAD_CHARS, OnObject, one_line
 
 _ERROR_BODY_BYTES = 65536
 _SECONDS_DIGITS_MAX = 9
@@ -22,6 +23,7 @@ class Exchange:
         "_asked_stream",
         "_dialect",
         "_keep_text",
+        "_on_lone",
         "_reader",
         "_whole_bytes",
         "alone",
@@ -81,6 +83,7 @@ class Exchange:
         """Whether what was fed last was one chunk of the body and nothing else: the server wrote it in one piece."""
         self._whole_bytes: bytearray | None = None
         self._reader: StreamReader | None = None
+        self._on_lone: OnObject | None = None
 
     def feed(self, data: bytes, stamp_ns: int) -> int:
         """Bytes of the answer, stamped; how many events with output they have completed.
@@ -91,16 +94,25 @@ class Exchange:
         self.last_byte_ns = self.stamp_ns = stamp_ns
         chunk_ns = self.reply.chunk_ns
         before = len(chunk_ns)
-        chunk = self.answer.lone_chunk(data)
-        self.alone = chunk is not None and self._reader is not None
-        if chunk is not None and self._reader is not None:
-            self._reader.feed(chunk, stamp_ns)
-        else:
-            begun = self.answer.begun
-            self.answer.feed(data)
-            if self.answer.begun != begun:
-                self.first_byte_ns = stamp_ns
+        answer = self.answer
+        began_between, chunks, begun = answer.between_chunks, answer.chunks, answer.begun
+        answer.feed(data)
+        if answer.begun != begun:
+            self.first_byte_ns = stamp_ns
+        self.alone = began_between and answer.between_chunks and answer.chunks == chunks + 1
+        self._on_lone = self._reader.lone() if self._reader is not None and answer.between_chunks else None
         return len(chunk_ns) - before
+
+    def take_lone(self, data: bytes, stamp_ns: int) -> bool:
+        """The short way, if it is open and the bytes are as nearly all are; False = ``feed`` them."""
+        if self._on_lone is None:
+            return False
+        payload = lone_object(data)
+        if payload is None:
+            return False
+        self.last_byte_ns = stamp_ns
+        self._on_lone(payload, self.reply, stamp_ns)
+        return True
 
     def _on_head(self) -> None:
         """The status line and headers decide who reads the body."""

@@ -12,8 +12,6 @@ _REDIRECTS = {301, 302, 303, 307, 308}
 _HEADER_BYTES_MAX = 256 << 10
 _INFLATED_BYTES_MAX = 16 << 20
 _ANY_WRAPPING = 47
-_SIZES = {b"%x" % size: size for size in range(1, 4096)}
-"""The usual sizes of a chunk, as they are written."""
 
 
 def request_head(method: str, url: str, host: str, headers: Mapping[str, str]) -> bytes:
@@ -35,7 +33,6 @@ class Answer:
     """One answer as it comes. ``on_body(bytes)`` gets the decoded body; create a new one for each request."""
 
     __slots__ = (
-        "_between_chunks",
         "_close_delimited",
         "_header_bytes",
         "_inflate",
@@ -43,6 +40,8 @@ class Answer:
         "_on_head",
         "_parser",
         "begun",
+        "between_chunks",
+        "chunks",
         "complete",
         "content_type",
         "headers",
@@ -61,7 +60,9 @@ class Answer:
         self._on_head = on_head
         self._on_body = on_body
         self._inflate: zlib._Decompress | None = None
-        self._between_chunks = False
+        self.between_chunks = False
+        """Whether the next byte is the first of a chunk's size, of a body that is not coded."""
+        self.chunks = 0
         self._close_delimited = False
         self._header_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
@@ -70,26 +71,13 @@ class Answer:
         """Let go of the parser and the callbacks: with them this would be a cycle, and garbage costs pauses."""
         del self._parser, self._on_head, self._on_body
 
-    def lone_chunk(self, data: bytes) -> bytes | None:
-        """What is in ``data``, if it is one whole chunk; then it is not to be fed: the parser never misses it.
-
-        A token comes as a chunk of its own nearly always, and this costs a tenth of the parser.
-        """
-        if not self._between_chunks:
-            return None
-        end = data.find(b"\r\n", 0, 6)
-        size = _SIZES.get(data[:end])
-        if size is None or len(data) != end + size + 4 or data[-2:] != b"\r\n":
-            return None
-        return data[end + 2 : -2]
-
     def feed(self, data: bytes) -> None:
         """The next bytes.
 
         Raises:
             HttpError: they are no HTTP.
         """
-        self._between_chunks = False
+        self.between_chunks = False
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, zlib.error) as e:
@@ -100,8 +88,8 @@ class Answer:
             raise HttpError(str(cause) or type(cause).__name__) from None
         except httptools.HttpParserUpgrade:
             raise HttpError("the server switched to another protocol") from None
-        if self._between_chunks and data[-1:] != b"\n":
-            self._between_chunks = False
+        if self.between_chunks and data[-1:] != b"\n":
+            self.between_chunks = False
 
     def closed(self) -> bool:
         """The connection has ended; whether that was this answer's proper end."""
@@ -167,11 +155,12 @@ class Answer:
 
     def on_chunk_header(self) -> None:
         """A chunk begins."""
-        self._between_chunks = False
+        self.chunks += 1
+        self.between_chunks = False
 
     def on_chunk_complete(self) -> None:
         """A chunk has ended: if nothing comes behind it, the next bytes are the next chunk's size."""
-        self._between_chunks = self._inflate is None and self.status is not None
+        self.between_chunks = self._inflate is None and self.status is not None
 
     def on_message_complete(self) -> None:
         """The last byte; of an interim answer too."""

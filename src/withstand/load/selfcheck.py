@@ -97,7 +97,6 @@ class SelfCheck:
         self._worker = worker
         self.lag = LagHistogram()
         self.blind = LagHistogram()
-        self.reads = 0
         self.shared_reads = 0
         self.stall_ns_max = 0
         self._stalls = self._stall_ns = 0
@@ -163,7 +162,7 @@ class SelfCheck:
             gc_pauses=self._gc_pauses,
             gc_pause_ns=self._gc_pause_ns,
             gc_pause_ns_max=self._gc_pause_ns_max,
-            reads=self.reads,
+            reads=self.lag.n + self.blind.n,
             shared_reads=self.shared_reads,
             descriptor_limit=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             descriptors_max=None if own is None else own + self.connections_max,

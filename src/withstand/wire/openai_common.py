@@ -8,7 +8,7 @@ import msgspec
 from withstand.record import Status
 from withstand.request import Request
 from withstand.wire.dialect import Ask
-from withstand.wire.reply import Reply
+from withstand.wire.reply import OnObject, Reply
 from withstand.wire.sse import EventTooLargeError, SseParser
 
 _BROKEN_FINISHES = frozenset({"error", "abort"})
@@ -112,7 +112,7 @@ class OpenAIStream:
 
     __slots__ = ("_lost", "_on_chunk", "_parser", "reply")
 
-    def __init__(self, reply: Reply, on_chunk: Callable[[bytes, Reply, int], None]) -> None:
+    def __init__(self, reply: Reply, on_chunk: OnObject) -> None:
         self.reply = reply
         self._parser = SseParser()
         self._on_chunk = on_chunk
@@ -120,13 +120,8 @@ class OpenAIStream:
 
     def feed(self, data: bytes, stamp_ns: int) -> None:
         """The next bytes, cut anywhere."""
-        payload = self._parser.lone_object(data)
-        if payload is not None:
-            self._on_chunk(payload, self.reply, stamp_ns)
-        elif not self._lost:
-            self._feed_pieces(data, stamp_ns)
-
-    def _feed_pieces(self, data: bytes, stamp_ns: int) -> None:
+        if self._lost:
+            return
         try:
             events = self._parser.feed(data)
         except EventTooLargeError:
@@ -138,6 +133,10 @@ class OpenAIStream:
             before = len(chunk_ns)
             self._take(kind, payload, stamp_ns)
             self.reply.trailed = len(chunk_ns) == before
+
+    def lone(self) -> OnObject | None:
+        """Who can be given an event's JSON object as it is."""
+        return self._on_chunk if self._parser.idle and not self._lost else None
 
     def close(self, stamp_ns: int) -> None:
         """The body has ended."""

@@ -4,6 +4,7 @@ A reader is fed the body's bytes with the stamp of their arrival and fills a Rep
 a reader never raises; what is wrong with an answer is said in ``Reply.fault``.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from withstand.record import Status, TokensFrom
@@ -115,8 +116,15 @@ class StreamReader(Protocol):
     def feed(self, data: bytes, stamp_ns: int) -> None:
         """The next bytes, cut anywhere."""
 
+    def lone(self) -> "OnObject | None":
+        """Who takes an event's JSON object as it is, now that nothing is pending; None = only ``feed`` does."""
+
     def close(self, stamp_ns: int) -> None:
         """The body has ended."""
+
+
+OnObject = Callable[[bytes, Reply, int], None]
+"""Takes (an event's data, the reply that it belongs to, its stamp)."""
 
 
 class WholeReader:
@@ -136,6 +144,9 @@ class WholeReader:
             self.reply.fail(Status.BAD_ANSWER, "The answer has more than 256 MiB")
         else:
             self._parts.append(data)
+
+    def lone(self) -> None:
+        """It knows no events."""
 
     def close(self, stamp_ns: int) -> None:
         """Parse them."""

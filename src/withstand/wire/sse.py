@@ -1,11 +1,10 @@
 r"""Server-sent events, after the WHATWG's rules, from bytes that may be cut anywhere.
 
 Lines end with ``\n``, ``\r\n`` or ``\r``; a blank line ends an event; ``data`` lines of one event are joined;
-comments and unknown fields are nothing. The usual piece, one line ``data: {…}`` and its end, has a short way.
+comments and unknown fields are nothing.
 """
 
 EVENT_BYTES_MAX = 16 << 20
-_NEWLINE = 10
 _BOM = b"\xef\xbb\xbf"
 
 Event = tuple[bytes | None, bytes]
@@ -29,13 +28,10 @@ class SseParser:
         self._last = b""
         self._begun = False
 
-    def lone_object(self, data: bytes) -> bytes | None:
-        """The JSON object, if ``data`` is one whole event of one line that holds one; then it is not to be fed."""
-        if self._size or self._after_cr or not self._begun or not data.startswith(b"data: {"):
-            return None
-        if data[-1] != _NEWLINE or data.find(b"\n") != len(data) - 2 or b"\r" in data:
-            return None
-        return data[6:-2]
+    @property
+    def idle(self) -> bool:
+        """Whether an event has ended here, and nothing of the next is known: what comes can be read by itself."""
+        return self._begun and not self._size and not self._after_cr
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete.
