@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 
 _RUN_LENGTH = 1 << 19
 """A run is sorted through a list of Python objects, which takes ten times its room for a moment."""
-_FEW = 4096
+_FEW = 256
 """So many open values are sorted sooner than bisected further."""
 _SHORT_MAX = 1 << 32
 
