@@ -4,8 +4,8 @@ Run it with the repository's interpreter; a number of records and of events may 
 
     .venv/bin/python benchmarks/metrics/fold_speed.py 20000 128
 
-Prints the time of making the records alone, then of the summary and of the charts with that time taken off, and the
-peak memory of the process.
+Prints the time of making the records alone, then of folding them with that time taken off, of the summary and of the
+charts, and the peak memory of the process.
 """
 
 import random
@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from withstand.metrics.context import StageContext
-from withstand.metrics.series import stage_series
-from withstand.metrics.summarize import summarize_stage
+from withstand.metrics.fold import StageFold
+from withstand.metrics.series import fold_series
+from withstand.metrics.summarize import stage_summary
 from withstand.record import Record, Status, TokensFrom
 from withstand.spec import Constant, Stage
 
@@ -59,10 +60,12 @@ def main() -> None:
     context = StageContext(stage=Stage(arrivals=Constant(rate=RATE_RPS), num_prompts=count))
     making_s = seconds(lambda: [None for _ in records(count, events)])
     print(f"making {count:,} records of {events} events: {making_s:.2f} s")
-    for fold in (summarize_stage, stage_series):
-        spent_s = seconds(lambda fold=fold: fold(records(count, events), context)) - making_s
-        rate = count / spent_s
-        print(f"{fold.__name__}: {spent_s:.2f} s, {rate:,.0f} records/s, {rate * events:,.0f} events/s")
+    fold = StageFold(context.goodput)
+    spent_s = seconds(lambda: [fold.add(record) for record in records(count, events)]) - making_s
+    rate = count / spent_s
+    print(f"folding: {spent_s:.2f} s, {rate:,.0f} records/s, {rate * events:,.0f} events/s")
+    for reading in (stage_summary, fold_series):
+        print(f"{reading.__name__}: {seconds(lambda reading=reading: reading(fold, context)):.2f} s")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory: {peak_mb:.0f} MB")
 

@@ -36,6 +36,14 @@ def test_charts_stay_bounded_and_keep_the_extremes(answer: Answer, context: Cont
     assert len(series.bins.start_s) <= 240
 
 
+def test_answers_to_a_burst_stay_bounded_and_keep_the_extremes(answer: Answer, context: Context) -> None:
+    rng = random.Random(3)
+    scatter = stage_series([answer(i, ttft_ms=rng.uniform(20, 80)) for i in range(4000)], context(4000)).scatter["ttft"]
+    assert len(scatter.at_s) <= 3
+    assert 20 <= min(scatter.value_ms) < 21
+    assert 79 < max(scatter.value_ms) <= 80
+
+
 def test_few_answers_are_all_shown(answer: Answer, context: Context) -> None:
     series = stage_series([answer(i, at_ms=1000 + 100 * i, ttft_ms=50 + i) for i in range(5)], context(5))
     assert series.scatter["ttft"].at_s == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages import Tags, parsed
-from withstand.metrics.series import Ecdf, Scatter
+from withstand.metrics.scatter import Scatter
+from withstand.metrics.series import Ecdf
 from withstand.metrics.summary import Summary
 from withstand.report.charts import charts_json
 from withstand.report.html import render_html

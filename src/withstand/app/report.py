@@ -6,11 +6,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from withstand.app.gather import gathered
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
+from withstand.metrics.fold import StageFold
 from withstand.metrics.rates import has_limits
-from withstand.metrics.series import StageSeries, stage_series
-from withstand.metrics.summarize import summarize, summarize_stage
+from withstand.metrics.series import StageSeries, fold_series
+from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
@@ -49,22 +51,23 @@ class Loader:
 
     def stage(self, folder: RunFolder, index: int) -> LoadedStage:
         """One stage, from its records."""
-        if index in self._done:
-            return self._done[index]
-        entry = folder.manifest.stages[index]
-        context = _context(folder.manifest, entry)
-        loaded = LoadedStage(
-            summarize_stage(folder.records(index), context), stage_series(folder.records(index), context)
-        )
-        if entry.state is not RunState.RUNNING:
-            self._done[index] = loaded
-        return loaded
+        return self.stages(folder, [index])[0]
+
+    def stages(self, folder: RunFolder, indexes: Sequence[int]) -> list[LoadedStage]:
+        """Several, by one reading of the records."""
+        loaded = {i: self._done[i] for i in indexes if i in self._done}
+        new = [i for i in indexes if i not in loaded]
+        if new:
+            with gathered(folder, new, folder.manifest.plan.goodput) as folds:
+                loaded |= {i: _loaded(folds.pop(i), folder.manifest, i) for i in new}
+        self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
+        return [loaded[i] for i in indexes]
 
     def load(self, folder: RunFolder) -> Loaded:
         """Every stage that has records and counts: no warm-up, nothing that was run again."""
         manifest = folder.manifest
         shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
-        stages = [s for s in (self.stage(folder, i) for i in shown) if s.summary.attempted]
+        stages = [s for s in self.stages(folder, shown) if s.summary.attempted]
         partial = why_partial(manifest) or _why_missing(manifest, stages)
         summary = summarize(
             [s.summary for s in stages],
@@ -80,6 +83,11 @@ class Loader:
             damaged_lines=folder.damaged_lines,
             slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
+
+
+def _loaded(fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
+    context = _context(manifest, manifest.stages[index])
+    return LoadedStage(stage_summary(fold, context), fold_series(fold, context))
 
 
 def load_run(path: Path) -> Loaded:

@@ -89,12 +89,11 @@ def _runs_at(path: Path) -> list[_Found]:
 
 
 def _own(folder: RunFolder) -> Iterator[_Found]:
-    """Every stage that was measured; its records are read twice, and not kept."""
+    """Every stage that was measured; the records are read once for all summaries, and again for each one's courses."""
     manifest = folder.manifest
-    for index, entry in manifest.in_order():
-        if entry.stage.warmup or entry.state not in _COMPARED:
-            continue
-        summary = Loader().stage(folder, index).summary
+    measured = [(i, e) for i, e in manifest.in_order() if not e.stage.warmup and e.state in _COMPARED]
+    loaded = Loader().stages(folder, [index for index, _ in measured])
+    for (index, entry), summary in zip(measured, (stage.summary for stage in loaded), strict=True):
         if summary.attempted:
             courses = Courses.of(folder.records(index), summary)
             run = ComparedRun(

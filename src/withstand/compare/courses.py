@@ -13,7 +13,7 @@ import msgspec
 from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantiles, of_ratio
 from withstand.compare.run import Schedule
 from withstand.metrics.flow import BIN_NS, Flow
-from withstand.metrics.latency import NS_PER_MS, Timing, gaps_ns, with_timing
+from withstand.metrics.latency import NS_PER_MS, Timing, with_timing
 from withstand.metrics.summary import Distribution, StageSummary
 from withstand.record import Record
 
@@ -53,7 +53,7 @@ class Courses:
         values = (timing.ttft_ns, timing.tpot_ns, timing.e2el_ns, timing.response_ns) if timing else (None,) * 4
         for series, value in zip(self._times.values(), values, strict=True):
             series.append(_UNKNOWN if value is None else value / NS_PER_MS)
-        self._add_gaps(gaps_ns(record) if timing else [])
+        self._add_gaps(timing.gaps_ns if timing else [])
 
     def _add_gaps(self, gaps: Sequence[int]) -> None:
         self._gap_sums.append(sum(gaps) / NS_PER_MS)

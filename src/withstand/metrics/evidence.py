@@ -4,6 +4,7 @@ import re
 from array import array
 from collections import Counter
 from operator import eq
+from typing import Self
 
 from withstand.metrics.latency import Timing
 from withstand.metrics.ledger import exceeds
@@ -24,6 +25,9 @@ _REGULAR_SHARE = 0.6
 """Of the events of answers that share reads: a client that looks away catches now one, now several."""
 
 
+_SUMS = ("first_turns", "user_stamped", "prompt_tokens", "cached_tokens", "long_answers", "in_one_piece")
+
+
 class Told:
     """Tokens as the server tells them event by event, beside the events."""
 
@@ -37,6 +41,10 @@ class Told:
         """One answer."""
         self.tokens += tokens
         self.events += events
+
+    def merge(self, other: Self) -> None:
+        """Those of other answers."""
+        self.add(other.tokens, other.events)
 
 
 class Lengths:
@@ -65,6 +73,11 @@ class Lengths:
         self.differing += 1
         self.longer += returned > requested
         self.cut += returned < requested and finish_reason == "length"
+
+    def merge(self, other: Self) -> None:
+        """Those of other answers."""
+        for name in ("answers", "requested", "returned", "differing", "longer", "cut"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def _about_the_same(count: int, other: int) -> bool:
@@ -110,6 +123,17 @@ class Evidence:
             self._scheduled_ns.append(record.scheduled_ns)
             self._response_ns.append(timing.response_ns)
 
+    def merge(self, other: Self) -> None:
+        """That of other requests of the stage."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("told", "lengths", "text_lengths", "decode_ns", "decoded_tokens"):
+            getattr(self, name).merge(getattr(other, name))
+        self.error_heads.update(other.error_heads)
+        self._reads.update(other._reads)
+        self._scheduled_ns.extend(other._scheduled_ns)
+        self._response_ns.extend(other._response_ns)
+
     def _add_tokens(self, record: Record) -> None:
         if record.turn == 0 and record.cached_tokens is not None and record.prompt_tokens:
             self.prompt_tokens += record.prompt_tokens
@@ -122,7 +146,7 @@ class Evidence:
 
     def events_a_read(self) -> int | None:
         """How many events came at once in most reads, by weight: several, and always as many, are the server's way."""
-        size = max(self._reads, key=lambda n: n * self._reads[n], default=1)
+        size = max(self._reads, key=lambda n: (n * self._reads[n], n), default=1)
         weight = sum(n * reads for n, reads in self._reads.items())
         return size if size > 1 and size * self._reads[size] >= _REGULAR_SHARE * weight else None
 

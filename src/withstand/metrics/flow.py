@@ -6,6 +6,9 @@ Tokens are kept in bins of 100 ms of the run's clock, everything else as instant
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import repeat
+from operator import floordiv
+from typing import Self
 
 from withstand.metrics.latency import last_token_ns
 from withstand.record import Record, Status
@@ -52,10 +55,17 @@ class Flow:
                 self.tokens_by_bin[event_ns // BIN_NS] += tokens
         elif record.output_tokens and events_ns:
             share = record.output_tokens / len(events_ns)
-            for slot, events in Counter([event_ns // BIN_NS for event_ns in events_ns]).items():
+            for slot, events in Counter(map(floordiv, events_ns, repeat(BIN_NS))).items():
                 self.tokens_by_bin[slot] += events * share
         elif record.output_tokens and (last_ns := last_token_ns(record)) is not None:
             self.tokens_by_bin[last_ns // BIN_NS] += record.output_tokens
+
+    def merge(self, other: Self) -> None:
+        """What else happened in the stage."""
+        for name in ("scheduled", "sent", "left", "completed", "failed"):
+            getattr(self, name).extend(getattr(other, name))
+        for slot, tokens in other.tokens_by_bin.items():
+            self.tokens_by_bin[slot] += tokens
 
     @property
     def begin_ns(self) -> int | None:

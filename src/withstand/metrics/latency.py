@@ -6,10 +6,11 @@ Also the pile of them over a stage. It knows nothing of rates, plans or judgemen
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
 from operator import eq, sub
+from typing import Self
 
 import msgspec
 
-from withstand.metrics.sample import Sample
+from withstand.metrics.sample import Keep, Sample
 from withstand.record import Clock, Record, Status
 
 NS_PER_MS = 1e6
@@ -23,10 +24,12 @@ class Timing(msgspec.Struct, frozen=True):
     ttft_ns: int | None
     tpot_ns: float | None
     gap_mean_ns: float | None
-    """Of its events; ``Latencies.itl`` has the gaps themselves."""
+    """Of all its events, sure or not."""
     e2el_ns: int | None
     response_ns: int | None
     ttft_scheduled_ns: int | None
+    gaps_ns: Sequence[int] = ()
+    """Between events that are sure."""
 
 
 def timing_of(record: Record) -> Timing:
@@ -40,6 +43,7 @@ def timing_of(record: Record) -> Timing:
         e2el_ns=_between(record.sent_ns, last_ns),
         response_ns=_between(record.scheduled_ns, last_ns),
         ttft_scheduled_ns=_between(record.scheduled_ns, first_ns),
+        gaps_ns=gaps_ns(record),
     )
 
 
@@ -98,6 +102,8 @@ def unsure_events(record: Record) -> list[int]:
     """
     if record.clock is Clock.KERNEL:
         return record.unsure
+    if len(set(record.chunk_ns)) == len(record.chunk_ns):
+        return record.unsure
     shared = [i for i, (now, then) in enumerate(pairwise(record.chunk_ns)) if now == then]
     return sorted({*record.unsure, *shared}) if shared else record.unsure
 
@@ -120,6 +126,13 @@ def gaps_ns(record: Record) -> list[int]:
     if isinstance(ends, range):
         return list(map(sub, stamps_ns[1:], stamps_ns))
     return [stamps_ns[end] - stamps_ns[end - 1] for end in ends]
+
+
+def shared_stamps(record: Record, gaps: Sequence[int]) -> int:
+    """Events that share their stamp with the next; where all gaps are known, those of 0."""
+    if len(gaps) == len(record.chunk_ns) - 1:
+        return gaps.count(0)
+    return sum(map(eq, record.chunk_ns[1:], record.chunk_ns))
 
 
 def token_gaps_ns(record: Record) -> list[float]:
@@ -160,11 +173,11 @@ class Latencies:
         "unsure_gaps",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Keep | None = None) -> None:
         self.ttft = Sample()
         self.tpot = Sample("d")
-        self.itl = Sample()
-        self.itl_per_token = Sample("d")
+        self.itl = Sample("q", keep)
+        self.itl_per_token = Sample("d", keep)
         self.itl_request_mean = Sample("d")
         self.e2el = Sample()
         self.response = Sample()
@@ -187,15 +200,24 @@ class Latencies:
         self.response.add(timing.response_ns)
         self.ttft_scheduled.add(timing.ttft_scheduled_ns)
         if record.streamed and record.chunk_ns:
-            self._add_events(record)
+            self._add_events(record, timing.gaps_ns)
 
-    def _add_events(self, record: Record) -> None:
-        gaps = gaps_ns(record)
+    def _add_events(self, record: Record, gaps: Sequence[int]) -> None:
         self.itl.extend(gaps)
-        self.itl_per_token.extend(token_gaps_ns(record))
+        if record.chunk_tokens is not None:
+            self.itl_per_token.extend(token_gaps_ns(record))
         self.output_events += len(record.chunk_ns)
-        self.shared_stamps += sum(map(eq, record.chunk_ns[1:], record.chunk_ns))
+        self.shared_stamps += shared_stamps(record, gaps)
         self.unsure_gaps += len(record.chunk_ns) - 1 - len(gaps)
+
+    def merge(self, other: Self) -> None:
+        """The times of other answers of the stage."""
+        for name in self.__slots__:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(mine, Sample):
+                mine.merge(theirs)
+            else:
+                setattr(self, name, mine + theirs)
 
     def by_name(self) -> dict[str, Sample]:
         """The metrics that a chart shows."""
@@ -203,7 +225,12 @@ class Latencies:
         return {name: getattr(self, name) for name in names}
 
 
+def timing_if_good(record: Record) -> Timing | None:
+    """The times of a good answer; a failure's times are no latency."""
+    return timing_of(record) if record.status is Status.OK else None
+
+
 def with_timing(records: Iterable[Record]) -> Iterable[tuple[Record, Timing | None]]:
-    """Each record with its times; None unless the answer was good, since a failure's times are no latency."""
+    """Each record with its times; None unless the answer was good."""
     for record in records:
-        yield record, timing_of(record) if record.status is Status.OK else None
+        yield record, timing_if_good(record)

@@ -5,6 +5,7 @@ that was asked for stands beside the counts and is never taken for one. It knows
 """
 
 from collections.abc import Callable, Mapping
+from typing import Self
 
 import msgspec
 
@@ -136,6 +137,14 @@ class Accounts:
         for balance in self._checks:
             balance.add(record.id, counts[balance.left], counts[balance.right])
 
+    def merge(self, other: Self) -> None:
+        """Those of other answers of the stage."""
+        for name, (answers, tokens) in other._columns.items():
+            self._columns[name][0] += answers
+            self._columns[name][1] += tokens
+        for mine, theirs in zip(self._checks, other._checks, strict=True):
+            mine.merge(theirs)
+
     def ledger(self, *, text_by: str | None, text_exact: bool) -> Ledger:
         """What has been written so far."""
         columns = {name: Column(answers, tokens) for name, (answers, tokens) in self._columns.items()}
@@ -167,6 +176,13 @@ class _Balance:
             self._differing += 1
             candidate = (min(left, right) / max(left, right), answer)
             self._worst = min(self._worst or candidate, candidate)
+
+    def merge(self, other: Self) -> None:
+        self.answers += other.answers
+        self._left_tokens += other._left_tokens
+        self._right_tokens += other._right_tokens
+        self._differing += other._differing
+        self._worst = min((worst for worst in (self._worst, other._worst) if worst), default=None)
 
     def check(self) -> Check:
         return Check(

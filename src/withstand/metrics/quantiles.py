@@ -23,9 +23,7 @@ def percentile(sample: Sample, share: float) -> float:
     """The quantile at ``share`` of 0 … 1 by numpy's ``linear`` rule, of at least one value."""
     place = (len(sample) - 1) * share
     rank = math.floor(place)
-    low = sample.ranked(rank)
-    high = sample.ranked(min(rank + 1, len(sample) - 1))
-    return _lerp(low, high, place - rank)
+    return _lerp(*sample.pair(rank), place - rank)
 
 
 def _lerp(low: float, high: float, weight: float) -> float:

@@ -5,11 +5,14 @@ event before it and its stamp. Everything else is exact here; what may be off a 
 """
 
 from array import array
-from operator import eq
+from typing import Self
 
-from withstand.metrics.latency import Timing, unsure_events
+from withstand.metrics.latency import Timing, shared_stamps, unsure_events
 from withstand.metrics.sample import Sample
 from withstand.record import Clock, Record
+
+_SAMPLES = ("ttft_low", "e2el_low", "tpot_low", "tpot_high", "gap_low", "gap_high", "response_low")
+_SUMS = ("user_stamped", "together", "together_first")
 
 
 class Ranges:
@@ -52,7 +55,7 @@ class Ranges:
     def _add_stream(self, record: Record, timing: Timing) -> None:
         latest, unsure = record.chunk_ns, unsure_events(record)
         earliest = earliest_ns(record, unsure)
-        self.together += max(0, sum(map(eq, latest[1:], latest)) - len(unsure))
+        self.together += max(0, shared_stamps(record, timing.gaps_ns) - len(unsure))
         self.together_first += latest[:1] == latest[1:2] and earliest[0] == latest[0]
         if timing.ttft_ns is not None:
             self.ttft_low.add(timing.ttft_ns - (latest[0] - earliest[0]))
@@ -65,9 +68,23 @@ class Ranges:
                 _at_least(share, len(_unsure_at_first(latest, unsure))) * max(0, earliest[-1] - latest[0])
             )
             self.tpot_high.add(share * (latest[-1] - earliest[0]))
+        if unsure:
+            self._add_gaps(latest, earliest, unsure)
+
+    def _add_gaps(self, latest: list[int], earliest: list[int], unsure: list[int]) -> None:
         for end in {*unsure, *(i + 1 for i in unsure)} - {0, len(latest)}:
             self.gap_low.add(max(0, earliest[end] - latest[end - 1]))
             self.gap_high.add(latest[end] - earliest[end - 1])
+
+    def merge(self, other: Self) -> None:
+        """Those of other answers of the stage."""
+        for name in _SAMPLES:
+            getattr(self, name).merge(getattr(other, name))
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.tpot_share_max = max(self.tpot_share_max, other.tpot_share_max)
+        self.ready_ns.extend(other.ready_ns)
+        self.late_ns.extend(other.late_ns)
 
 
 def _unsure_at_first(latest: list[int], unsure: list[int]) -> list[int]:

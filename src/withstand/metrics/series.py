@@ -1,26 +1,26 @@
 """What a chart draws of a stage: distributions and courses over time, thinned to a bounded number of points.
 
-A thinned distribution keeps its quantiles; a thinned scatter keeps its extremes, and one point between them. Seconds
-count from the stage's first schedule or send. Only good answers have points; every request has its place in the bins.
+A thinned distribution keeps its quantiles. Seconds count from the stage's first schedule or send. Only good answers
+have points; every request has its place in the bins.
 """
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 import msgspec
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.flow import BIN_NS, Flow
-from withstand.metrics.latency import NS_PER_MS, Latencies, Timing, gap_ends, gaps_ns, with_timing
+from withstand.metrics.fold import StageFold, fold_of
+from withstand.metrics.latency import NS_PER_MS
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.rates import NS_PER_S
 from withstand.metrics.sample import Sample
+from withstand.metrics.scatter import Scatter
 from withstand.record import Record
 
 _QUANTILES_MAX = 200
-_POINTS_MAX = 1500
 _BINS_MAX = 240
 
 
@@ -28,13 +28,6 @@ class Ecdf(msgspec.Struct, frozen=True):
     """Values at evenly spaced shares (both ends included): ``value_ms[i]`` is the quantile ``share[i]``."""
 
     share: list[float]
-    value_ms: list[float]
-
-
-class Scatter(msgspec.Struct, frozen=True):
-    """One point a request (or a gap): seconds since the stage's start, ms."""
-
-    at_s: list[float]
     value_ms: list[float]
 
 
@@ -60,77 +53,19 @@ class StageSeries(msgspec.Struct, frozen=True, kw_only=True):
     bins: Bins | None = None
 
 
-class _Points:
-    """Instants and values, side by side."""
-
-    def __init__(self) -> None:
-        self.at_ns = array("q")
-        self.value = array("d")
-
-    def add(self, at_ns: int | None, value: float | None) -> None:
-        if at_ns is not None and value is not None:
-            self.at_ns.append(at_ns)
-            self.value.append(value)
-
-    def scatter(self, origin_ns: int) -> Scatter:
-        points = _thinned(sorted(zip(self.at_ns, self.value, strict=True)))
-        return Scatter(
-            at_s=[(at_ns - origin_ns) / NS_PER_S for at_ns, _ in points],
-            value_ms=[value / NS_PER_MS for _, value in points],
-        )
-
-
-def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Of each of 500 stretches the lowest, the highest and the middle point."""
-    if len(points) <= _POINTS_MAX:
-        return points
-    stretches = _POINTS_MAX // 3
-    edges = [len(points) * i // stretches for i in range(stretches + 1)]
-    return [point for low, high in pairwise(edges) for point in _three_of(points[low:high])]
-
-
-def _three_of(stretch: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    values = [value for _, value in stretch]
-    places = {values.index(min(values)), values.index(max(values)), len(values) // 2}
-    return [stretch[place] for place in sorted(places)]
-
-
-class _Scatters:
-    """The points of each metric; of an answer's gaps only three, for they are too many."""
-
-    def __init__(self) -> None:
-        self.by_name = {name: _Points() for name in ("ttft", "tpot", "itl", "e2el", "response")}
-
-    def add(self, record: Record, timing: Timing) -> None:
-        points = self.by_name
-        points["ttft"].add(record.sent_ns, timing.ttft_ns)
-        points["tpot"].add(record.sent_ns, timing.tpot_ns)
-        points["e2el"].add(record.sent_ns, timing.e2el_ns)
-        points["response"].add(record.scheduled_ns, timing.response_ns)
-        if gaps := gaps_ns(record):
-            self._add_gaps(record, gaps)
-
-    def _add_gaps(self, record: Record, gaps: list[int]) -> None:
-        """A gap's instant is its end, found by the event that ends it."""
-        ends = gap_ends(record)
-        for place in sorted({gaps.index(min(gaps)), gaps.index(max(gaps)), len(gaps) // 2}):
-            self.by_name["itl"].add(record.chunk_ns[ends[place]], gaps[place])
-
-
 def stage_series(records: Iterable[Record], context: StageContext) -> StageSeries:
     """The charts of one stage, from its records."""
-    latencies, flow, scatters = Latencies(), Flow(), _Scatters()
-    for record, timing in with_timing(records):
-        latencies.add(record, timing)
-        flow.add(record)
-        if timing is not None:
-            scatters.add(record, timing)
-    origin_ns = min([*flow.scheduled, *flow.sent], default=0)
+    return fold_series(fold_of(records, context.goodput), context)
+
+
+def fold_series(fold: StageFold, context: StageContext) -> StageSeries:
+    """The same of records that have been folded."""
+    origin_ns = min(chain(fold.flow.scheduled, fold.flow.sent), default=0)
     return StageSeries(
         name=context.stage.name,
-        ecdf={name: _ecdf(sample) for name, sample in latencies.by_name().items() if len(sample)},
-        scatter={name: points.scatter(origin_ns) for name, points in scatters.by_name.items() if points.at_ns},
-        bins=_bins(flow, origin_ns),
+        ecdf={name: _ecdf(sample) for name, sample in fold.latencies.by_name().items() if len(sample)},
+        scatter=fold.scatters.series(origin_ns),
+        bins=_bins(fold.flow, origin_ns),
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from withstand.metrics.series import Bins, Ecdf, Scatter, StageSeries
+from withstand.metrics.scatter import Scatter
+from withstand.metrics.series import Bins, Ecdf, StageSeries
 from withstand.metrics.summary import Distribution, Interval, StageSummary, Summary
 from withstand.report.json import finite
 

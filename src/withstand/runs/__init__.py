@@ -3,12 +3,17 @@
 from withstand.runs.environment import machine_facts, still_runs, this_process
 from withstand.runs.folder import RunFolder, free_bytes
 from withstand.runs.imported import is_import, keep_import, open_import
+from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
+from withstand.runs.shelf import Shelf
 
 __all__ = [
+    "WHOLE",
     "Manifest",
     "RunFolder",
     "RunState",
+    "Share",
+    "Shelf",
     "StageEntry",
     "TokenizerFacts",
     "Writer",

@@ -6,7 +6,6 @@ closed · ``summary.json`` · ``report.html``. Every finished record is readable
 
 import gzip
 import shutil
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,13 +16,17 @@ from withstand.errors import StorageError, UsageError
 from withstand.files import discard, make_durable, storage_error, write_atomically
 from withstand.record import Record, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
+from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
 from withstand.runs.manifest import SCHEMA, Manifest
 
 _MANIFEST = "run.json"
 _CLOSED = "records.jsonl.gz"
+_CLOSED_AS = (_CLOSED, "records.jsonl.zst", "records.jsonl")
 _PARTS = "records.w*.jsonl"
 _COUNTS = "text-counts.jsonl"
 _LEVEL = 3
+_PACKED = 3
+"""What packing saves of records, at least."""
 
 
 class RunFolder:
@@ -92,37 +95,45 @@ class RunFolder:
         """
         append_counts(self.path / _COUNTS, stage, counts)
 
-    def records(self, stage: int | None = None) -> Iterator[Record]:
-        """The facts of one stage, or of all, in no particular order."""
+    def records(self, stage: int | None = None, share: Share = WHOLE) -> Iterator[Record]:
+        """The facts of one stage, or of all, in no particular order; of several readers each takes its share.
+
+        Shares are of a folder that is ``divisible``.
+        """
         self.damaged_lines = 0
-        closed = self.path / _CLOSED
-        parts = sorted(self.path.glob(_PARTS))
-        seen: set[tuple[int, int]] | None = set() if closed.exists() and parts else None
+        seen: set[tuple[int, int]] | None = None if self.divisible else set()
         counts = read_counts(self.path / _COUNTS, stage)
-        for path in ([closed] if closed.exists() else []) + parts:
-            for record in self._records_of(path):
+        for path in self._files():
+            for record in self._records_of(path, share):
                 if (stage is None or record.stage == stage) and _is_new(record, seen):
                     yield with_text_tokens(record, counts.get((record.stage, record.id)))
 
-    def _records_of(self, path: Path) -> Iterator[Record]:
-        """Every whole line; the last one may have been cut by a crash."""
-        broken = False
-        for line in self._lines_of(path):
-            self.damaged_lines += broken
-            broken = False
-            try:
-                yield decode_record(line)
-            except msgspec.MsgspecError:
-                broken = True
+    @property
+    def divisible(self) -> bool:
+        """No record stands in two files: so it is unless a crash came while they were gathered."""
+        return not (any(self._closed()) and any(self.path.glob(_PARTS)))
 
-    def _lines_of(self, path: Path) -> Iterator[bytes]:
+    def plain_bytes(self) -> int:
+        """About how long all record files are when they are unpacked."""
+        return sum(_size(path) * (1 if path.suffix == ".jsonl" else _PACKED) for path in self._files())
+
+    def _closed(self) -> list[Path]:
+        """As we leave it, or as somebody has packed it since."""
+        return [path for name in _CLOSED_AS if (path := self.path / name).exists()][:1]
+
+    def _files(self) -> list[Path]:
+        return self._closed() + sorted(self.path.glob(_PARTS))
+
+    def _records_of(self, path: Path, share: Share) -> Iterator[Record]:
+        """Every whole line; the last one may have been cut by a crash."""
         try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-                yield from file
-        except (EOFError, gzip.BadGzipFile, zlib.error):
-            self.damaged_lines += 1  # what stands before the damage is read
-        except OSError as e:
-            raise StorageError(f"{path} cannot be read: {e.strerror}.") from None
+            for line in lines_of(path, share):
+                try:
+                    yield decode_record(line)
+                except msgspec.MsgspecError:
+                    self.damaged_lines += line.endswith(b"\n")
+        except DamagedError:
+            self.damaged_lines += share.index == 0  # all readers come upon it
 
     def close(self) -> None:
         """Gather the workers' files into one compressed file.
@@ -144,6 +155,14 @@ class RunFolder:
         except OSError as e:
             discard(temporary)
             raise storage_error(self.path / _CLOSED, e) from None
+
+
+def _size(path: Path) -> int:
+    """In bytes; nothing of a file that has just been gathered into another."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:

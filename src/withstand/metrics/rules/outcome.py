@@ -55,7 +55,7 @@ def error_text(case: Case) -> Doubt | None:
     count = heads.total()
     if count < max(_ERROR_HEADS_MIN, _ERROR_HEADS_SHARE * answers):
         return None
-    head, same = heads.most_common(1)[0]
+    head, same = max(heads.items(), key=lambda item: (item[1], item[0]))
     if 2 * same < count:
         return None
     return Doubt(
