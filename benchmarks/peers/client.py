@@ -134,6 +134,23 @@ def result_json(folder: Path, pattern: str) -> Any:
         raise ReportError(f"{path.name} is no JSON") from e
 
 
+def said_in_vllm_s_words(report: Any) -> Said:
+    """What a report says under the field names of vLLM's result file."""
+    ttft, tpot, itl, e2el = (
+        spread(report, f"mean_{m}_ms", f"median_{m}_ms", f"p99_{m}_ms") for m in ("ttft", "tpot", "itl", "e2el")
+    )
+    return Said(
+        completed=count(report, "completed"),
+        failed=count(report, "failed"),
+        output_tokens=count(report, "total_output_tokens"),
+        request_rate_rps=number(report, "request_throughput"),
+        ttft_ms=ttft,
+        tpot_ms=tpot,
+        itl_ms=itl,
+        e2el_ms=e2el,
+    )
+
+
 def spread(report: Any, mean: str, p50: str, p99: str, to_ms: float = 1) -> Spread:
     """Three numbers of a report, by their keys; what is absent or no number is None."""
     mean_, p50_, p99_ = (number(report, key, to_ms) for key in (mean, p50, p99))

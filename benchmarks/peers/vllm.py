@@ -7,7 +7,7 @@ of the ITLs. TPOT is (E2EL - TTFT) / (tokens - 1).
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.client import Case, Command, Said, count, number, options, result_json, spread
+from benchmarks.peers.client import Case, Command, Said, options, result_json, said_in_vllm_s_words
 from benchmarks.peers.home import program
 
 # The package of the build for the CPU has no ``vllm`` program that starts: its metadata bear another name.
@@ -58,17 +58,4 @@ class Vllm:
 
     def parse(self, folder: Path) -> Said:
         """Its result file; without a completed request it writes zeros for times that it has not."""
-        report = result_json(folder, "vllm.json")
-        ttft, tpot, itl, e2el = (
-            spread(report, f"mean_{m}_ms", f"median_{m}_ms", f"p99_{m}_ms") for m in ("ttft", "tpot", "itl", "e2el")
-        )
-        return Said(
-            completed=count(report, "completed"),
-            failed=count(report, "failed"),
-            output_tokens=count(report, "total_output_tokens"),
-            request_rate_rps=number(report, "request_throughput"),
-            ttft_ms=ttft,
-            tpot_ms=tpot,
-            itl_ms=itl,
-            e2el_ms=e2el,
-        )
+        return said_in_vllm_s_words(result_json(folder, "vllm.json"))

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from benchmarks.peers.client import Case, Command, ReportError, Said, count, number, options, result_json, spread
+from benchmarks.peers.client import Case, Command, ReportError, Said, options, result_json, said_in_vllm_s_words
 
 import withstand
 
@@ -47,17 +47,4 @@ class Withstand:
         stages = result_json(folder, "summary.json").get("stages")
         if not stages:
             raise ReportError("no stage")
-        stage = stages[0]
-        ttft, tpot, itl, e2el = (
-            spread(stage, f"mean_{m}_ms", f"median_{m}_ms", f"p99_{m}_ms") for m in ("ttft", "tpot", "itl", "e2el")
-        )
-        return Said(
-            completed=count(stage, "completed"),
-            failed=count(stage, "failed"),
-            output_tokens=count(stage, "total_output_tokens"),
-            request_rate_rps=number(stage, "request_throughput"),
-            ttft_ms=ttft,
-            tpot_ms=tpot,
-            itl_ms=itl,
-            e2el_ms=e2el,
-        )
+        return said_in_vllm_s_words(stages[0])

@@ -4,7 +4,6 @@ Each takes its share of the lines, puts what is long on a shelf, and leaves its 
 of the whole. What is small is folded here: to start a process would take longer.
 """
 
-import os
 import pickle
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import msgspec
 from withstand.errors import StorageError
 from withstand.metrics.fold import StageFold
 from withstand.metrics.sample import Keep
-from withstand.runs import WHOLE, RunFolder, Share
+from withstand.runs import WHOLE, RunFolder, Share, allowed_cores
 from withstand.spec import Slo
 
 _LARGE_BYTES = 50_000_000
@@ -81,7 +80,7 @@ def gathered(folder: RunFolder, stages: Collection[int], goodput: Slo) -> Iterat
 
 
 def _by_several(folder: RunFolder, stages: Collection[int], goodput: Slo, room: str) -> Gathered:
-    count = min(_READERS_MAX, _cores()) if folder.divisible else 1
+    count = min(_READERS_MAX, allowed_cores()) if folder.divisible else 1
     shares = [Share(index, count) for index in range(count)]
     parts = [Part(str(folder.path), tuple(stages), goodput, share, room) for share in shares]
     whole = Gathered({stage: StageFold(goodput) for stage in stages})
@@ -96,10 +95,6 @@ def _merge(whole: Gathered, part: Gathered) -> None:
     whole.damaged_lines += part.damaged_lines
     for stage, fold in part.folds.items():
         whole.folds[stage].merge(fold)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 @contextmanager

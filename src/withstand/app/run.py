@@ -1,7 +1,6 @@
 """One run from plan to report: target ready, stages driven one after another, each written as it ends."""
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from withstand.load.stage import StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
 from withstand.request import Request
-from withstand.runs import RunFolder, RunState, still_runs
+from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
 from withstand.spec import Inf, Plan, Stage, is_redacted
 from withstand.stack import EngineInfo, embedded_engine
 
@@ -84,7 +83,7 @@ def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresigh
     if is_ray(plan.fleet):
         return Foresight()
     foresight = foresee(plan, stages, screen)
-    cores = _cores()
+    cores = allowed_cores()
     shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
     for stage in stages:
         connections, workers = connections_foreseen(plan, stage), shares[stage.name]
@@ -94,10 +93,6 @@ def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresigh
     if advice := foresight.advice(heaviest, shares[heaviest.name], cores):
         screen.message(advice)
     return foresight
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
@@ -123,7 +118,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
 
 @contextlib.contextmanager
 def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
-    with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(_cores(), plan.workers or 1)) as hosts:
+    with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(allowed_cores(), plan.workers or 1)) as hosts:
         if hosts.names:
             how = "Started" if hosts.started else "Joined"
             screen.message(f"{how} a Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
@@ -150,7 +145,7 @@ class _Crew(msgspec.Struct, frozen=True):
     def stripes(self, plan: Plan, stage: Stage) -> Stripes:
         """How they share a stage."""
         nodes = len(self.hosts.names)
-        return stripes_of(plan, stage, _cores(), nodes=nodes, needed=self.foresight.workers(stage))
+        return stripes_of(plan, stage, allowed_cores(), nodes=nodes, needed=self.foresight.workers(stage))
 
 
 class _Measuring:

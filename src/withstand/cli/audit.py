@@ -8,9 +8,9 @@ import msgspec
 
 from withstand.app.audit import audit_paths, exit_code
 from withstand.audit.shape import Audit
+from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import Verb
-from withstand.cli.output import rendered, say, write_result
-from withstand.files import write_atomically
+from withstand.cli.output import rendered
 from withstand.report.audit_markdown import audit_markdown
 from withstand.report.audit_text import print_audit
 
@@ -33,10 +33,6 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> int:
     cannot be read, or nothing can be known.
     """
     audit = audit_paths(paths)
-    text = _FORMATS[form or _SUFFIXES.get(output.suffix.lower() if output else "", "text")](audit)
-    if output is None:
-        write_result(text)
-    else:
-        write_atomically(output, text.encode())
-        say(f"Written: {output}")
+    text = _FORMATS[form or form_of(output, _SUFFIXES)](audit)
+    deliver(text, output)
     return exit_code(audit)

@@ -9,12 +9,12 @@ import click
 from withstand import clock
 from withstand.app.compare import compare_paths, gate
 from withstand.app.prices import prices_of
+from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import Verb
-from withstand.cli.output import rendered, say, write_result
+from withstand.cli.output import rendered, say
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.decision import decide
 from withstand.compare.shape import Comparison, Decision
-from withstand.files import write_atomically
 from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
@@ -80,7 +80,7 @@ def verb(
     )
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
     prices = prices_of(asked["prices"], [side.label for side in comparison.sides])
-    _show(comparison, decide(comparison, prices), form or _form_of(output), output)
+    _show(comparison, decide(comparison, prices), form or form_of(output, _SUFFIXES), output)
     if fail_if_slower is None:
         return 0
     verdict = gate(comparison, fail_if_slower)
@@ -94,12 +94,4 @@ def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, outp
         text += rendered(lambda console: print_decisions(decisions, console))
     else:
         text = render(comparison, form, decisions=decisions, now=clock.utc_iso(clock.anchor().wall_ns))
-    if output is None:
-        write_result(text)
-    else:
-        write_atomically(output, text.encode())
-        say(f"Written: {output}")
-
-
-def _form_of(output: Path | None) -> str:
-    return _SUFFIXES.get(output.suffix.lower(), "text") if output else "text"
+    deliver(text, output)

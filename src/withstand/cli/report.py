@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from withstand.app.report import Loaded, load_runs
+from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import Verb
-from withstand.cli.output import rendered, say, write_result
+from withstand.cli.output import rendered, say
 from withstand.cli.screen import stage_block
 from withstand.errors import UsageError
-from withstand.files import write_atomically
 from withstand.metrics.cost import Costs, costs
 from withstand.report.classic import Style
 from withstand.report.costs import costs_markdown, costs_text
@@ -67,7 +67,7 @@ def verb(
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     """
-    form = form or _form_of(output)
+    form = form or form_of(output, _SUFFIXES)
     if price is not None and form not in _PRICED:
         raise UsageError(f"--price-per-hour is for text and Markdown; {form} has the throughputs to compute it from.")
     if tokens and form in _FORMATS:
@@ -84,11 +84,7 @@ def verb(
     if price is not None:
         share = Slo().share if loaded.slo_share is None else loaded.slo_share
         text = f"{text}\n{_PRICED[form](costs(loaded.summary.stages, price, share))}"
-    if output is None:
-        write_result(text)
-    else:
-        write_atomically(output, text.encode())
-        say(f"Written: {output}")
+    deliver(text, output)
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
@@ -102,7 +98,3 @@ def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
     return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, tokens=tokens))])
-
-
-def _form_of(output: Path | None) -> str:
-    return _SUFFIXES.get(output.suffix.lower(), "text") if output else "text"

@@ -141,11 +141,6 @@ def _correct(rows: Sequence[_Draft]) -> int:
     return len(tests)
 
 
-def _is_possible(pair: Pair | None) -> bool:
-    """A test, or what a longer run would make one."""
-    return pair is not None and pair.method is not Method.NONE and (pair.chance is None or _is_test(pair))
-
-
 def _is_test(pair: Pair | None) -> bool:
     return pair is not None and not (pair.error == 0 and pair.log_ratio == 0)
 

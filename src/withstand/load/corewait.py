@@ -1,6 +1,7 @@
 """How long this process could have run and had no core: the kernel's own account (Linux), cheap enough to ask often."""
 
 import os
+from pathlib import Path
 
 _PATH = "/proc/self/schedstat"
 _BYTES = 96
@@ -28,7 +29,7 @@ class CoreWait:
 
     def grown_ns(self) -> int:
         """By how much the wait grew between the last two samples; 0 where nobody keeps account."""
-        return _wait_ns(self._now) - _wait_ns(self._before)
+        return (_wait_ns(self._now) or 0) - (_wait_ns(self._before) or 0)
 
     def close(self) -> None:
         """Give the descriptor back."""
@@ -37,7 +38,15 @@ class CoreWait:
             self._descriptor = -1
 
 
-def _wait_ns(account: bytes) -> int:
+def core_wait_ns() -> int | None:
+    """All the time so far; None where the system does not count it."""
+    try:
+        return _wait_ns(Path(_PATH).read_bytes())
+    except OSError:
+        return None
+
+
+def _wait_ns(account: bytes) -> int | None:
     """The second of three numbers: CPU time, time on the runqueue, turns."""
     words = account.split()
-    return int(words[1]) if len(words) > 1 else 0
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else None

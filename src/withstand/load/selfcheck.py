@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from withstand import clock
+from withstand.load.corewait import core_wait_ns
 from withstand.load.limits import local_ports
 from withstand.load.stamps import StampClock
 from withstand.record import STALL_NS, Health, Spread
@@ -87,7 +88,7 @@ class Taken(msgspec.Struct, frozen=True):
     def now(cls) -> "Taken":
         """Up to this instant."""
         switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        return cls(clock.now_ns(), clock.cpu_ns(), _runqueue_wait_ns(), switches)
+        return cls(clock.now_ns(), clock.cpu_ns(), core_wait_ns(), switches)
 
 
 class SelfCheck:
@@ -177,14 +178,6 @@ class SelfCheck:
 
 def _difference(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
-
-
-def _runqueue_wait_ns() -> int | None:
-    """Time spent runnable without a core; None where the system does not count it."""
-    try:
-        return int(Path("/proc/self/schedstat").read_text("ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def _open_descriptors() -> int | None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from withstand.compare.shape import Comparison, Decision, Group, Row, Side, Unmatched
 from withstand.report import comparison_words as words
 from withstand.report.comparison_words import Listed, Notes
-from withstand.report.markdown import escaped
+from withstand.report.markdown import doubt_line, escaped
 from withstand.report.numbers import UNKNOWN, counted, signed_percent
-from withstand.report.standing import Heard
 
 _DOUBTS_MAX = 3
 
@@ -43,16 +42,10 @@ def _folded(title: str, parts: Sequence[str]) -> str:
 
 
 def _doubts(comparison: Comparison) -> list[str]:
-    said = [_doubt(doubt) for doubt in words.doubts(comparison)]
+    said = [doubt_line(doubt) for doubt in words.doubts(comparison)]
     said += [f"- {escaped(text)} ({escaped(', '.join(at))})" for text, at in words.remarks(comparison).items()]
     first, rest = "\n".join(said[:_DOUBTS_MAX]), said[_DOUBTS_MAX:]
     return [first, _folded(counted(len(rest), "more doubt"), ["\n".join(rest)] if rest else [])]
-
-
-def _doubt(doubt: Heard) -> str:
-    mark = "**Blocking.** " if doubt.blocking else ""
-    where = f" ({escaped(doubt.where)})" if doubt.where else ""
-    return f"- {mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
 
 
 def _decided(decisions: Sequence[Decision]) -> str:

@@ -12,7 +12,9 @@ from rich.text import Text
 
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Row, Verdict
 from withstand.metrics.doubts import Doubt
+from withstand.report.comparison_words import Notes
 from withstand.report.numbers import UNKNOWN, number
+from withstand.report.terminal import shown
 
 _WORDS = {
     Verdict.BETTER: ("better", "bold green"),
@@ -27,7 +29,7 @@ _FROM_MAX = 1000
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """All of it."""
-    notes, shared = _Notes(), _shared(comparison)
+    notes, shared = Notes(), _shared(comparison)
     console.print()
     console.print(_sides(comparison))
     console.print(Text(_told(shared), style="dim"))
@@ -45,23 +47,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     _print_rest(comparison, notes, console)
 
 
-def shown(text: str) -> str:
-    """On one line, without control characters: an escape sequence must not reach the terminal."""
-    return "".join(c for c in " ".join(text.split()) if c.isprintable())
-
-
-class _Notes:
-    """Sentences, each with a number."""
-
-    def __init__(self) -> None:
-        self.sentences: list[str] = []
-
-    def mark(self, sentence: str | None) -> str:
-        if not sentence:
-            return ""
-        if sentence not in self.sentences:
-            self.sentences.append(sentence)
-        return f" [{self.sentences.index(sentence) + 1}]"
+def _mark(notes: Notes, sentence: str | None) -> str:
+    return f" [{notes.refer([sentence])[0]}]" if sentence else ""
 
 
 def _sides(comparison: Comparison) -> Table:
@@ -109,7 +96,7 @@ def _print_title(comparison: Comparison, group: Group, shared: Mapping[str, str]
             console.print(_marked("?", remark))
 
 
-def _table(comparison: Comparison, group: Group, notes: _Notes, *, wide: bool) -> Table:
+def _table(comparison: Comparison, group: Group, notes: Notes, *, wide: bool) -> Table:
     table = Table(box=None, padding=(0, 2 if wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
     table.add_column("", no_wrap=True)
     for side in comparison.sides:
@@ -123,7 +110,7 @@ def _table(comparison: Comparison, group: Group, notes: _Notes, *, wide: bool) -
     return table
 
 
-def _cells(comparison: Comparison, row: Row, notes: _Notes, *, wide: bool) -> Iterator[Text]:
+def _cells(comparison: Comparison, row: Row, notes: Notes, *, wide: bool) -> Iterator[Text]:
     yield Text.assemble(shown(row.title), ("" if row.unit == _SHARE else f" {row.unit}", "dim"))
     for cell in row.cells:
         yield _value(row, cell)
@@ -131,7 +118,7 @@ def _cells(comparison: Comparison, row: Row, notes: _Notes, *, wide: bool) -> It
         yield Text(_fastest(comparison, row))
     differences = [d for d in row.differences if d]
     yield Text("\n".join(_difference(d) for d in differences))
-    yield _verdicts(differences, notes.mark(row.remark))
+    yield _verdicts(differences, _mark(notes, row.remark))
 
 
 def _fastest(comparison: Comparison, row: Row) -> str:
@@ -182,9 +169,9 @@ def _longer(comparison: Comparison, group: Group) -> str:
     return "; ".join(told)
 
 
-def _print_rest(comparison: Comparison, notes: _Notes, console: Console) -> None:
+def _print_rest(comparison: Comparison, notes: Notes, console: Console) -> None:
     console.print()
-    for place, sentence in enumerate(notes.sentences, start=1):
+    for place, sentence in notes.listed():
         console.print(_marked(f"[{place}]", sentence))
     for alone in comparison.unmatched:
         label = shown(comparison.sides[alone.side].label)

@@ -25,7 +25,7 @@ def markdown(summary: Summary, *, tokens: bool = False) -> str:
     ]
     doubts = heard(summary)
     if doubts:
-        parts += ["### Doubts", "\n".join(_doubt(doubt) for doubt in doubts)]
+        parts += ["### Doubts", "\n".join(doubt_line(doubt) for doubt in doubts)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -53,7 +53,8 @@ def _ledger(summary: Summary) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _doubt(doubt: Heard) -> str:
+def doubt_line(doubt: Heard) -> str:
+    """One item of a list."""
     mark = "**Blocking.** " if doubt.blocking else ""
     where = f" ({escaped(doubt.where)})" if doubt.where else ""
     return f"- {mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"

@@ -15,7 +15,7 @@ def machine_facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
         "cpu": _cpu_model(),
-        "cores": str(_cores()),
+        "cores": str(allowed_cores()),
         "cpu limit": _cgroup_cpus(),
         "memory": _memory(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -25,7 +25,8 @@ def machine_facts() -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _cores() -> int:
+def allowed_cores() -> int:
+    """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
