@@ -293,7 +293,8 @@ class Connection:
             return
         owner = self._owner
         if stamp_ns is None:
-            exchange.kernel_stamped = owner.loop.may_nap = False
+            exchange.kernel_stamped = False
+            owner.loop.nap_ns = 0
             owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
         try:

@@ -14,9 +14,8 @@ from collections.abc import Callable
 
 from withstand.wire import Reply, StreamReader
 
-_SIZES = {b"%x" % size: size for size in range(1, 4096)}
-"""The usual sizes of a chunk, as they are written."""
-_SIZE_CHARS_MAX = 3
+_SIZE_LINES = {len(line) + size + 2: line for size in range(1, 4096) for line in (b"%x\r\n" % size,)}
+"""The line that a chunk begins with, by the chunk's whole length; each length has one at most."""
 _TEXT = re.compile(rb'"(?:content|text)": ?"([^"\\\x00-\x1f]+)"')
 _NOT_PLAIN = bytes({*b'"\\', *range(0x20), *range(0x7F, 0x100)})
 _PROBE = b"a probe of ours"
@@ -39,13 +38,12 @@ class ShortWay:
 
     def take(self, data: bytes, stamp_ns: int) -> bool:
         """Count the output of a read that is like the one learnt from; False = read it in full."""
-        end = data.find(b"\r\n", 1, _SIZE_CHARS_MAX + 2)
-        if _SIZES.get(data[:end]) != len(data) - end - 4:
-            return False
+        line = _SIZE_LINES.get(len(data), _UNKNOWN)
+        begin = len(line)
         after = self._after
-        if not data.startswith(self._before, end + 2) or not data.endswith(after):
+        if not (data.startswith(line) and data.startswith(self._before, begin) and data.endswith(after)):
             return False
-        text = data[end + self._skipped : -len(after)]
+        text = data[begin + self._skipped : -len(after)]
         if not text or text.translate(None, _NOT_PLAIN) != text:
             return False
         if self._wants_text:
@@ -66,7 +64,7 @@ class ShortWay:
         before, after = data[begin:text_begin], data[text_end:end]
         if _is_the_output(before, after, reader_for):
             self._before, self._after = before, data[text_end:]
-            self._skipped = 2 + len(before)
+            self._skipped = len(before)
 
 
 def _is_the_output(before: bytes, after: bytes, reader_for: Callable[[Reply], StreamReader]) -> bool:
