@@ -1,4 +1,4 @@
-"""The bridge between a run and a Ray cluster: orders come in by standard input, words go out, the crew works between."""
+"""The bridge between a run and a Ray cluster: orders come in by standard input, words go out."""
 
 from collections.abc import Callable
 

@@ -100,7 +100,7 @@ def _join(address: str) -> None:
 
 
 def _see_token_wanted() -> None:
-    """Ray shows a token that it finds to any cluster of this machine, and only now do we know which one it has found."""
+    """Ray shows a token that it finds to any cluster of this machine; only now do we know which one that is."""
     address = ray.get_runtime_context().gcs_address
     door = door_of(address)
     env_for(os.environ, f"The Ray cluster at {address}", wanted=wants_token(door) if door else None)

@@ -27,7 +27,7 @@ def env_for(env: Mapping[str, str], where: str, *, wanted: bool | None) -> dict[
         raise MeasureError(f"{where} wants a token. {CURE}.")
     if wanted is False and mode == "token":
         raise MeasureError(
-            f"{where} asks for no token, and where one is shown all the same Ray starts no worker: set {_MODE}=disabled."
+            f"{where} asks for no token, and Ray starts no worker for whoever shows one: set {_MODE}=disabled."
         )
     return {_MODE: "token"} if _given(env) and not mode and wanted is not False else {}
 
