@@ -23,7 +23,7 @@ _TOLD_CHARS_MAX = 300
 _OTHER_VERSION = re.compile("versions? (mismatch|differ)|incompatible", re.IGNORECASE)
 _NO_TOKEN = re.compile("timeout|timed out|failed to connect|authenti|authoriz", re.IGNORECASE)
 """Whoever shows no token, or a wrong one, is told no more than this."""
-_STILLBORN = "Starting Ray client server failed"
+_STILLBORN = re.compile("Starting Ray client server failed|Proxy failed to Connect to backend")
 """Ray forks a server for each client, which a race kills now and then (their issue 63202); the next one lives."""
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
@@ -94,7 +94,7 @@ def _join(address: str) -> None:
     try:
         ray.init(address, **_QUIET)
     except ConnectionError as e:
-        if _STILLBORN not in str(e):
+        if not _STILLBORN.search(str(e)):
             raise
         ray.init(address, **_QUIET)
 
@@ -117,6 +117,6 @@ def _refusal(address: str, told: str) -> str:
     where = f"The Ray cluster at {address}" if address else "Ray on this machine"
     if _OTHER_VERSION.search(told):
         return f"{where} is of another version; use the same Ray and the same Python here and there: {told}."
-    if _NO_TOKEN.search(told):
+    if _NO_TOKEN.search(told) and not _STILLBORN.search(told):
         told += f". Does it want a token, or another one? {CURE}"
     return f"{where} does not take us: {told}."
