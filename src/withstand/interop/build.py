@@ -105,6 +105,12 @@ class RunBuilder:
         elif isinstance(value, str):
             self.condition("arrivals", value)
 
+    def ramp(self, shape: object, start: object, end: object) -> None:
+        """A rate that changes during the run; tools write ``inf`` beside it."""
+        low, high = values.number(start), values.number(end)
+        if values.text(shape) and low is not None and high is not None:
+            self._conditions["arrivals"] = f"{shape} ramp, {low:g} to {high:g} req/s"
+
     @property
     def rate_asked(self) -> float | None:
         """The asked rate so far, where it is a number."""

@@ -54,7 +54,7 @@ def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
     if refused:
         first = refused[0]
         where = f" ({first.position})" if first.position else ""
-        more = f" The same holds for {len(refused) - 1} more in it." if len(refused) > 1 else ""
+        more = f" {len(refused) - 1} more in it are none either." if len(refused) > 1 else ""
         return f"{shown} is no result{where}: {values.plain(first.reason)}{more}"
     if not text.strip():
         return f"{shown} is empty."

@@ -25,6 +25,7 @@ from withstand.interop import (
     load_test,
     serving_json,
     serving_text,
+    strangers,
     tables,
 )
 from withstand.interop.blocks import lines_of
@@ -84,7 +85,9 @@ def find_runs(text: str, place: Place) -> Found:
     printed = [] if _is_nothing_else(text, found.documents) else _in_text(text, place)
     parts = [_in_documents(found.documents, place), ([], damage), *printed]
     runs = [run for part in parts for run in part[0]]
-    return runs, [refused for part in parts for refused in part[1]]
+    refused = [refused for part in parts for refused in part[1]]
+    stranger = None if runs or refused else strangers.named_text(text)
+    return runs, [Refused(place.position or "", stranger)] if stranger else refused
 
 
 def _is_nothing_else(text: str, documents: Sequence[Document]) -> bool:
@@ -110,7 +113,7 @@ def _in_value(value: Any, place: Place, depth: int) -> Found:
     form = next((form for form in forms if form.recognises(value)), None)
     if form:
         return form.read(value, place), []
-    reason = _look_alike(value) if isinstance(value, Mapping) else None
+    reason = _look_alike(value)
     if reason:
         return [], [Refused(place.position or "", reason)]
     return _within(value, place, depth)
@@ -133,10 +136,12 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{i}]", item) for i, item in enumerate(value[:_ITEMS_MAX])]
 
 
-def _look_alike(value: Mapping[str, Any]) -> str | None:
+def _look_alike(value: Any) -> str | None:
+    if not isinstance(value, Mapping):
+        return strangers.named_list(value) if isinstance(value, list) else None
     if genai_bench.is_metadata(value):
         return "the description of a genai-bench experiment, without numbers: give its folder, or the files beside it."
-    return serving_json.look_alike(value)
+    return strangers.named(value)
 
 
 def _in_text(text: str, place: Place) -> list[Found]:

@@ -55,23 +55,20 @@ _SGLANG_KEYS = frozenset(
      "mean_e2e_latency_ms", "total_input_vision_tokens"}
 )  # fmt: skip
 _NOT_LABELS = frozenset({"rtfx", "good_completed", "server_info", "request_rate"})
-_OFFLINE = {
-    "elapsed_time": "vLLM's offline throughput benchmark", "avg_latency": "vLLM's offline latency benchmark",
-}  # fmt: skip
+
+
+_TOTALS = (
+    ("total_input_tokens", "input_throughput", "prompt token"), ("total_output_tokens", "output_throughput", "token"),
+)  # fmt: skip
+_WARM_UP = -1
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
-    """A duration, a count of completed requests, and something that was measured."""
+    """A duration, a count of completed requests, and something that was measured; no warm-up of a sweep."""
     measured = any(key in value for key in ("output_throughput", "request_throughput")) or any(
         _LATENCY.match(key) for key in value
     )
-    return "duration" in value and "completed" in value and measured
-
-
-def look_alike(value: Mapping[str, Any]) -> str | None:
-    """The name of a benchmark that is no serving benchmark."""
-    named = next((name for key, name in _OFFLINE.items() if key in value), None)
-    return f"{named} without a server: no requests arrive over time in it." if named else None
+    return "duration" in value and "completed" in value and measured and value.get("run_number") != _WARM_UP
 
 
 def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
@@ -105,6 +102,17 @@ def note_definitions(run: RunBuilder, tool: str) -> None:
         run.note(["ttft"], "an answer without a token counts as 0 in the mean.")
     run.note(["itl"], "gaps between chunks; chunks of one read count as about 0 apart.")
     run.note(["duration_s"], "begins before the first send.")
+    _drop_uncounted(run)
+
+
+def _drop_uncounted(run: RunBuilder) -> None:
+    """A total of 0 beside completed requests is what the clients write for tokens that they do not count."""
+    if not run.numbers.get("completed"):
+        return
+    for total, rate, whose in _TOTALS:
+        if run.numbers.get(total) == 0:
+            for name in (total, rate, "total_token_throughput"):
+                run.drop(name, f"no {whose} was counted: 0 beside {run.numbers['completed']:,.0f} answers.")
 
 
 def _take(run: RunBuilder, key: str, given: Any, *, in_seconds: bool) -> None:
@@ -121,6 +129,7 @@ def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
     for key, name in _CONDITIONS.items():
         run.condition(name, value.get(key))
     run.condition("model", values.mapping(value.get("server_info")).get("model_path"))
+    run.ramp(*(value.get(f"ramp_up_{part}") for part in ("strategy", "start_rps", "end_rps")))
     run.rate(value.get("request_rate"))
     _asked_lengths(run, value)
     for key in _ENGINE_LABELS:
