@@ -1,4 +1,4 @@
-"""Writing so that a crash, a full disk or a reader in between never sees half a file."""
+"""Writing so that a crash, a full disk or a reader in between never sees half a file; and looking at any path safely."""
 
 import contextlib
 import errno
@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from withstand.errors import StorageError
+from withstand.errors import StorageError, UsageError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -47,3 +47,22 @@ def storage_error(path: Path, e: OSError) -> StorageError:
     """What failed, why, and the cure."""
     cure = "Free some space" if e.errno in _FULL else "Choose a folder that exists and may be written to"
     return StorageError(f"{path} cannot be written: {e.strerror}. {cure}; what was measured before is kept.")
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path leads to something; what is too long for a name leads nowhere.
+
+    Raises:
+        UsageError: it may not even be looked at.
+    """
+    try:
+        return path.exists()
+    except OSError as e:
+        if e.errno == errno.ENAMETOOLONG:
+            return False
+        raise UsageError(f"{path} cannot be read: {e.strerror}.") from None
+
+
+def name_of(path: Path) -> str:
+    """The last part of where a path leads; a link that leads to itself has its own name."""
+    return Path(os.path.realpath(path)).name

@@ -17,6 +17,8 @@ from withstand.record import Status, TokensFrom
 
 _STATS = {
     "time_to_first_token": "ttft",
+    "ttft": "ttft",
+    "ttst": "time_to_second_token",
     "time_to_first_output_token": "ttft_output",
     "time_to_second_token": "time_to_second_token",
     "inter_token_latency": "tpot",
@@ -36,6 +38,7 @@ _NUMBERS = {
     "total_isl": "total_input_tokens",
     "total_input_sequence_length": "total_input_tokens",
     "total_osl": "total_output_tokens",
+    "benchmark_token_count": "total_output_tokens",
     "total_output_sequence_length": "total_output_tokens",
     "benchmark_duration": "duration_s",
     "effective_concurrency": "concurrency_mean",
@@ -52,20 +55,23 @@ _NOTES = {
     "chunk's tokens out.",
     "itl": "its inter_chunk_latency.",
     "output_throughput": "over first send to last response.",
+    "speed_per_request": "newer versions: 1000 / its inter_token_latency, so TTFT is not in it.",
 }
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
-    """Metrics by name, each with its unit and average."""
+    """Metrics by name, each with its unit and average; in the first version one level below."""
+    value = values.mapping(value.get("records")) or value
     metrics = [value.get(name) for name in ("request_throughput", "request_latency", "time_to_first_token")]
     return any(isinstance(metric, Mapping) and {"unit", "avg"} <= metric.keys() for metric in metrics)
 
 
 def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
     """One aggregate export."""
+    metrics = values.mapping(value.get("records")) or value
     tool = "AIPerf" if "was_cancelled" in value or "aiperf_version" in value else "genai-perf"
     run = place.builder(f"{tool} JSON", tool, values.text(value.get("aiperf_version")))
-    for tag, metric in value.items():
+    for tag, metric in metrics.items():
         if isinstance(metric, Mapping) and "unit" in metric:
             _take(run, tag, str(metric["unit"]), {k: v for k, v in metric.items() if k != "unit"})
     _conditions(run, value)
@@ -196,7 +202,12 @@ def _take_labelled(run: RunBuilder, label: str, stats: Mapping[str, Any]) -> Non
 
 def recognises_record(value: Mapping[str, Any]) -> bool:
     """One line of ``profile_export.jsonl``."""
-    return isinstance(value.get("metadata"), Mapping) and isinstance(value.get("metrics"), Mapping)
+    return "request_start_ns" in values.mapping(value.get("metadata")) and isinstance(value.get("metrics"), Mapping)
+
+
+def read_record(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
+    """A file of one line."""
+    return read_records([value], place)
 
 
 def read_records(lines: Sequence[Mapping[str, Any]], place: Place) -> list[ImportedRun]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from withstand.errors import FormatError
+from withstand.files import is_there
 from withstand.interop import genai_bench, values
 from withstand.interop.derive import complete
 from withstand.interop.documents import whole
@@ -33,7 +34,7 @@ def read_path(path: Path) -> Imported:
     Raises:
         FormatError: it cannot be read, or holds no result; the text says why.
     """
-    if path.is_dir():
+    if is_there(path) and path.is_dir():
         return _folder(path)
     return read_text(_text(path), path.name, str(path))
 
@@ -106,10 +107,7 @@ def _folder(path: Path) -> Imported:
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
     metadata: dict[Path, Mapping[str, Any]] = {}
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
-    if len(files) > _FILES_MAX:
-        raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
-    for file in files:
+    for file in _files(path):
         try:
             text = _text(file)
         except FormatError as e:
@@ -125,6 +123,17 @@ def _folder(path: Path) -> Imported:
     if not runs:
         raise FormatError(_why_nothing(str(path), "folder", refused))
     return Imported(runs=tuple(_described(without_twins(runs), metadata)), refused=tuple(refused))
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        next(path.iterdir(), None)  # ``rglob`` passes over what may not be read
+    except OSError as e:
+        raise FormatError(f"{path} cannot be read: {e.strerror}.") from None
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
+    if len(files) > _FILES_MAX:
+        raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
+    return files
 
 
 def _described(runs: list[ImportedRun], metadata: Mapping[Path, Mapping[str, Any]]) -> Iterator[ImportedRun]:

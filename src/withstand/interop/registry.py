@@ -29,7 +29,7 @@ from withstand.interop import (
     tables,
 )
 from withstand.interop.blocks import lines_of
-from withstand.interop.documents import Document, scattered, whole
+from withstand.interop.documents import Document, scattered, whole, without_halves
 from withstand.interop.shape import ImportedRun, Refused
 from withstand.interop.source import Place
 
@@ -54,6 +54,7 @@ _OBJECTS = (
     Form(guidellm.recognises, guidellm.read),
     Form(genai_bench.recognises, genai_bench.read),
     Form(aiperf.recognises, aiperf.read),
+    Form(aiperf.recognises_record, aiperf.read_record),
     Form(inference_perf.recognises, inference_perf.read),
     Form(llmd.recognises, llmd.read),
     Form(inferencemax.recognises, inferencemax.read),
@@ -77,6 +78,7 @@ TOOLS = (
 
 def find_runs(text: str, place: Place) -> Found:
     """Every run of a text, in the order of formats, and what only looks like one."""
+    text = without_halves(text)
     document = whole(text)
     if document is not None:
         return _in_value(document.value, place, 0)
