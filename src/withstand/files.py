@@ -12,19 +12,38 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """The whole of ``data`` under ``path``, or nothing changed.
+    """The whole of ``data`` under ``path``, or nothing changed. A device or pipe is written to, never replaced.
 
     Raises:
         StorageError: the disk is full, read-only, or not ours.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    if _is_special(path):
+        _write_into(path, data)
+        return
+    target = Path(os.path.realpath(path))  # a link stays one
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(data)
         make_durable(temporary)
-        temporary.replace(path)
+        temporary.replace(target)
     except OSError as e:
         discard(temporary)
+        raise storage_error(path, e) from None
+
+
+def _is_special(path: Path) -> bool:
+    """``/dev/stdout``, ``/dev/null``, a named pipe: to put a file in its place would take it from everybody."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:
+        return False  # it cannot be written either, which is told better by who tries
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as e:
         raise storage_error(path, e) from None
 
 

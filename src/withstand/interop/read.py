@@ -4,6 +4,7 @@ A folder is searched whole: a sweep, or all that one tool wrote of one run. A ru
 counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
 """
 
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ def read_path(path: Path) -> Imported:
     """
     if is_there(path) and path.is_dir():
         return _folder(path)
-    return read_text(_text(path), path.name, str(path))
+    return read_text(_text(path), _written(Path(path.name)), str(path))
 
 
 def read_text(text: str, name: str, shown: str | None = None) -> Imported:
@@ -106,23 +107,29 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 def _folder(path: Path) -> Imported:
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
-    metadata: dict[Path, Mapping[str, Any]] = {}
+    metadata: dict[str, Mapping[str, Any]] = {}
     for file in _files(path):
+        name = _written(file.relative_to(path))
         try:
             text = _text(file)
         except FormatError as e:
-            refused.append(Refused(str(file.relative_to(path)), str(e)))
+            refused.append(Refused(name, str(e)))
             continue
-        found, no = find_runs(text, Place(str(file.relative_to(path))))
+        found, no = find_runs(text, Place(name))
         runs += [complete(run) for run in found]
         described = whole(text) if no else None
         if described and genai_bench.is_metadata(values.mapping(described.value)):
-            metadata[file.parent.relative_to(path)] = values.mapping(described.value)
+            metadata[str(Path(name).parent)] = values.mapping(described.value)
         else:
-            refused += [Refused(f"{file.relative_to(path)} {r.position}".strip(), r.reason) for r in no]
+            refused += [Refused(f"{name} {r.position}".strip(), r.reason) for r in no]
     if not runs:
         raise FormatError(_why_nothing(str(path), "folder", refused))
     return Imported(runs=tuple(_described(without_twins(runs), metadata)), refused=tuple(refused))
+
+
+def _written(path: Path) -> str:
+    """A name may hold bytes that are no text; nobody could write them down again."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _files(path: Path) -> list[Path]:
@@ -136,9 +143,9 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _described(runs: list[ImportedRun], metadata: Mapping[Path, Mapping[str, Any]]) -> Iterator[ImportedRun]:
+def _described(runs: list[ImportedRun], metadata: Mapping[str, Mapping[str, Any]]) -> Iterator[ImportedRun]:
     """genai-bench says in one file what holds for all of its folder."""
     for run in runs:
-        told = metadata.get(Path(run.source.file).parent) if run.source.tool == "genai-bench" else None
+        told = metadata.get(str(Path(run.source.file).parent)) if run.source.tool == "genai-bench" else None
         conditions = genai_bench.described(run.conditions, told) if told else run.conditions
         yield msgspec.structs.replace(run, conditions=conditions)
