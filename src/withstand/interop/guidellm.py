@@ -86,8 +86,9 @@ def _spread(run: RunBuilder, name: str, distribution: Mapping[str, Any], scale: 
     flat |= {"mean": distribution.get("mean"), "std": distribution.get("std_dev")}
     flat |= {"median": distribution.get("median")}
     flat |= {"min": distribution.get("min"), "max": distribution.get("max")}
-    if distribution.get("count") != 0:
-        run.of(name, distribution.get("count"))
+    count, completed = values.whole(distribution.get("count")), run.numbers.get("completed")
+    if count != 0:
+        run.of(name, None if count and completed and count > completed else count)  # of tokens, as newer ones weigh
         run.spread(name, flat, scale, said=said)
 
 

@@ -35,12 +35,14 @@ from withstand.interop.source import Place
 
 Found = tuple[list[ImportedRun], list[Refused]]
 _DEPTH_MAX = 3
-_HEADER_MAX = 20_000
+_HEADER_MAX = 100_000
 _COLUMNS_MIN = 3
 _DAMAGES_MAX = 5
 _NEARLY_ALL = 0.99
 _DAMAGED = "a JSON value begins here and cannot be read to its end: it is damaged, or cut off."
 _ITEMS_MAX = 100_000
+_GUIDELLM_KEY = "time_to_first_token_ms:"
+_YAML_MAX = 20_000_000
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -65,9 +67,16 @@ _OBJECTS = (
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
 )
+_CSVS: tuple[tuple[Callable[[Sequence[str]], bool], Callable[[Sequence[list[str]], Place], list[ImportedRun]]], ...] = (
+    (guidellm_csv.recognises, guidellm_csv.read),
+    (guidellm_csv.recognises_old, guidellm_csv.read_old),
+    (load_test.recognises_csv, load_test.read_csv),
+    (serving_json.recognises_csv, serving_json.read_csv),
+)
 _LISTS = (
     Form(inferencemax.recognises_list, inferencemax.read_list),
     Form(llmperf.recognises_responses, llmperf.read_responses),
+    Form(inference_perf.recognises_requests, inference_perf.read_requests),
     Form(evalscope.recognises_percentiles, evalscope.read_percentiles),
 )
 TOOLS = (
@@ -171,33 +180,27 @@ def _csv(text: str, place: Place) -> Found:
     head = next(iter(tables.csv_rows(first)), [])
     if len(head) < _COLUMNS_MIN:
         return [], []
-    if guidellm_csv.recognises(head):
-        return guidellm_csv.read(tables.csv_rows(text), place), []
     if aiperf.recognises_table(head):
         return aiperf.read_csv(tables.csv_rows(text), place), []
-    if load_test.recognises_csv(head):
-        return _rows(text, place, load_test.read_csv)
-    if serving_json.recognises(dict.fromkeys(head)):
-        return _rows(text, place, serving_json.rows_of)
-    return [], []
-
-
-def _rows(text: str, place: Place, read: Callable[[Sequence[Mapping[str, str]], Place], list[ImportedRun]]) -> Found:
-    """A run a row; rows whose cells are not those of the header are told."""
-    rows = tables.csv_rows(text)
+    read = next((read for recognises, read in _CSVS if recognises(head)), None)
+    rows = tables.csv_rows(text) if read else []
+    if read is None or not rows:
+        return [], []
     odd = [Refused(f"line {n}", "its cells are not those of the header.") for n in tables.csv_odd_lines(rows)]
-    return read(tables.csv_dicts(rows), place), odd[:_DAMAGES_MAX]
+    return read(tables.csv_whole(rows), place), odd[:_DAMAGES_MAX]
 
 
 def _yaml(text: str) -> Any:
-    """An llm-d report is YAML; without its parser the user is told."""
-    lines = text.splitlines()
-    keys = {line.split(":", 1)[0] for line in lines if line[:1].isalpha()}
-    if not ({"version", "scenario"} <= keys and keys & {"metrics", "results"}):
+    """An llm-d report and GuideLLM's longer form are YAML; without its parser the user is told."""
+    keys = {line.split(":", 1)[0] for line in text.splitlines() if line[:1].isalpha()}
+    is_llmd = {"version", "scenario"} <= keys and keys & {"metrics", "results"}
+    if not is_llmd and not ("benchmarks" in keys and _GUIDELLM_KEY in text):
         return None
+    if len(text) > _YAML_MAX:
+        raise FormatError("A YAML file as large as this takes minutes to read: give the tool's JSON file.")
     try:
         return msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True)
     except ImportError:
-        raise FormatError("An llm-d report is YAML, which needs: pip install 'withstand[yaml]'.") from None
+        raise FormatError("A result in YAML needs: pip install 'withstand[yaml]'.") from None
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
         return None

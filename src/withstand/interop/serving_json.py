@@ -14,6 +14,7 @@ from withstand.interop import serving_facts, values
 from withstand.interop.build import RunBuilder
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
+from withstand.interop.tables import csv_dicts
 
 _LATENCY = re.compile(
     r"^(?P<stat>mean|median|std|min|max|p\d+(?:\.\d+)?)_"
@@ -57,9 +58,6 @@ _SGLANG_KEYS = frozenset(
 _NOT_LABELS = frozenset({"rtfx", "good_completed", "server_info", "request_rate"})
 
 
-_TOTALS = (
-    ("total_input_tokens", "input_throughput", "prompt token"), ("total_output_tokens", "output_throughput", "token"),
-)  # fmt: skip
 _WARM_UP = -1
 
 
@@ -102,17 +100,6 @@ def note_definitions(run: RunBuilder, tool: str) -> None:
         run.note(["ttft"], "an answer without a token counts as 0 in the mean.")
     run.note(["itl"], "gaps between chunks; chunks of one read count as about 0 apart.")
     run.note(["duration_s"], "begins before the first send.")
-    _drop_uncounted(run)
-
-
-def _drop_uncounted(run: RunBuilder) -> None:
-    """A total of 0 beside completed requests is what the clients write for tokens that they do not count."""
-    if not run.numbers.get("completed"):
-        return
-    for total, rate, whose in _TOTALS:
-        if run.numbers.get(total) == 0:
-            for name in (total, rate, "total_token_throughput"):
-                run.drop(name, f"no {whose} was counted: 0 beside {run.numbers['completed']:,.0f} answers.")
 
 
 def _take(run: RunBuilder, key: str, given: Any, *, in_seconds: bool) -> None:
@@ -150,6 +137,11 @@ def _asked_lengths(run: RunBuilder, value: Mapping[str, Any]) -> None:
         run.condition("output_tokens", value.get(returned))
 
 
-def rows_of(table: Sequence[Mapping[str, str]], place: Place) -> list[ImportedRun]:
-    """The rows of a sweep's ``summary.csv``."""
-    return [run for i, row in enumerate(table, start=2) for run in read(row, place.at(f"line {i}"))]
+def recognises_csv(header: Sequence[str]) -> bool:
+    """A sweep's ``summary.csv``."""
+    return recognises(dict.fromkeys(header))
+
+
+def read_csv(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
+    """One run a row."""
+    return [run for i, row in enumerate(csv_dicts(rows), start=2) for run in read(row, place.at(f"line {i}"))]

@@ -101,16 +101,22 @@ def csv_rows(text: str) -> list[list[str]]:
     return rows
 
 
+def csv_whole(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows with as many cells as the first, and a last one that is cut off: any other is shifted somewhere."""
+    return [row for row in rows if _is_whole(row, rows[0])]
+
+
+def csv_odd_lines(rows: Sequence[list[str]]) -> list[int]:
+    """The lines that are left out, of a table without blank lines."""
+    return [i for i, row in enumerate(rows, start=1) if not _is_whole(row, rows[0])]
+
+
+def _is_whole(row: Sequence[str], header: Sequence[str]) -> bool:
+    return len(row) == len(header) or row[-1].endswith(CUT)
+
+
 def csv_dicts(rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
-    """Rows by the names of the first; one with other cells than those is shifted somewhere, and left out."""
-    if not rows:
-        return []
+    """Rows by the names of the first."""
     header, *body = rows
     names = [name.strip() for name in header]
-    whole = [row for row in body if len(row) == len(names) or (row is rows[-1] and row[-1].endswith(CUT))]
-    return [dict(zip(names, row, strict=False)) for row in whole]
-
-
-def csv_odd_lines(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The lines that ``csv_dicts`` leaves out, of a table without blank lines."""
-    return [i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0]) and not row[-1].endswith(CUT)]
+    return [dict(zip(names, row, strict=False)) for row in body]
