@@ -1,6 +1,7 @@
 """What a run came to, drawn by hypothesis, and the sheet on which a writer of files notes what must be read from it."""
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import msgspec
 from hypothesis import strategies as st
@@ -121,9 +122,9 @@ class Sample(msgspec.Struct, frozen=True):
     conditions: tuple[dict[str, object], ...] = ()
 
 
-def alike(a: Sample, b: Sample) -> bool:
-    """Whether a run of one may rightly be taken for a run of the other."""
-    return any(_alike(one, other) for one in a.runs for other in b.runs)
+def twins(runs: Sequence[dict[str, float]]) -> bool:
+    """Whether one of them may rightly be taken for another."""
+    return any(_alike(one, other) for one, other in combinations(runs, 2))
 
 
 def _alike(one: dict[str, float], other: dict[str, float]) -> bool:

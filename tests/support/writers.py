@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
-from truth import Sample, Sheet, Times, Truth, truths
+from truth import Sample, Sheet, Times, Truth, truths, twins
 
 Draw = st.DrawFn
 Written = tuple[Any, dict[str, float], dict[str, object]]
@@ -300,6 +301,7 @@ JSONS: Mapping[str, Callable[[Draw, Truth], Written]] = {
 def json_files(draw: Draw, kind: str) -> Sample:
     """One run, or several as they are kept: a list, lines, an object by name, lines of a log."""
     written = [JSONS[kind](draw, truth) for truth in draw(st.lists(truths(), min_size=1, max_size=3))]
+    assume(not twins([known for _, known, _ in written]))
     values = [value for value, _, _ in written]
     text = _laid_out(draw, values)
     return Sample(text, tuple(known for _, known, _ in written), tuple(asked for _, _, asked in written))

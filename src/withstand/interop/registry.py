@@ -52,6 +52,15 @@ class Form(msgspec.Struct, frozen=True):
     read: Callable[[Any, Place], list[ImportedRun]]
 
 
+class CsvForm(msgspec.Struct, frozen=True):
+    """A CSV: how its header is known, and who reads its rows."""
+
+    recognises: Callable[[Sequence[str]], bool]
+    read: Callable[[Sequence[Sequence[str]], Place], list[ImportedRun]]
+    is_even: bool = True
+    """All rows have the cells of the first."""
+
+
 _OBJECTS = (
     Form(guidellm.recognises, guidellm.read),
     Form(genai_bench.recognises, genai_bench.read),
@@ -67,11 +76,12 @@ _OBJECTS = (
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
 )
-_CSVS: tuple[tuple[Callable[[Sequence[str]], bool], Callable[[Sequence[list[str]], Place], list[ImportedRun]]], ...] = (
-    (guidellm_csv.recognises, guidellm_csv.read),
-    (guidellm_csv.recognises_old, guidellm_csv.read_old),
-    (load_test.recognises_csv, load_test.read_csv),
-    (serving_json.recognises_csv, serving_json.read_csv),
+_CSVS = (
+    CsvForm(guidellm_csv.recognises, guidellm_csv.read),
+    CsvForm(guidellm_csv.recognises_old, guidellm_csv.read_old),
+    CsvForm(aiperf.recognises_table, aiperf.read_csv, is_even=False),
+    CsvForm(load_test.recognises_csv, load_test.read_csv),
+    CsvForm(serving_json.recognises_csv, serving_json.read_csv),
 )
 _LISTS = (
     Form(inferencemax.recognises_list, inferencemax.read_list),
@@ -158,7 +168,7 @@ def _look_alike(value: Any) -> str | None:
 def _in_text(text: str, place: Place) -> list[Found]:
     """Printed results; a CSV and a YAML file are nothing else besides."""
     of_csv = _csv(text, place)
-    if of_csv[0]:
+    if any(of_csv):
         return [of_csv]
     report = _yaml(text)
     if report is not None:
@@ -177,17 +187,19 @@ def _in_text(text: str, place: Place) -> list[Found]:
 
 def _csv(text: str, place: Place) -> Found:
     first = text.lstrip("\ufeff \r\n")[:_HEADER_MAX].split("\n", 1)[0]
-    head = next(iter(tables.csv_rows(first)), [])
+    head = next(iter(tables.csv_rows(first)[0]), [])
     if len(head) < _COLUMNS_MIN:
         return [], []
-    if aiperf.recognises_table(head):
-        return aiperf.read_csv(tables.csv_rows(text), place), []
-    read = next((read for recognises, read in _CSVS if recognises(head)), None)
-    rows = tables.csv_rows(text) if read else []
-    if read is None or not rows:
+    form = next((form for form in _CSVS if form.recognises(head)), None)
+    if form is None:
         return [], []
-    odd = [Refused(f"line {n}", "its cells are not those of the header.") for n in tables.csv_odd_lines(rows)]
-    return read(tables.csv_whole(rows), place), odd[:_DAMAGES_MAX]
+    rows, broken = tables.csv_rows(text)
+    odd = tables.csv_odd_lines(rows) if form.is_even else []
+    refused = [Refused(f"line {n}", "its cells are not those of the header.") for n in odd[:_DAMAGES_MAX]]
+    if broken:
+        refused.append(Refused(f"line {broken}", "its quotes do not match: from here on the file is damaged."))
+    rows = tables.csv_whole(rows) if form.is_even else rows
+    return form.read(rows, place) if rows else [], refused
 
 
 def _yaml(text: str) -> Any:

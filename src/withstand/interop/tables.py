@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
+from itertools import zip_longest
 
 import msgspec
 
@@ -80,25 +81,33 @@ def _plain(cell: str) -> str:
 
 
 def _unwrapped(rows: Iterable[list[str]]) -> list[list[str]]:
-    """A long first cell goes on in a row that is otherwise empty."""
+    """A long first cell goes on in a row that is otherwise empty; a number that goes on below its row is broken."""
     whole: list[list[str]] = []
     for row in rows:
         if whole and row[0] and not any(row[1:]):
             whole[-1] = [f"{whole[-1][0]} {row[0]}", *whole[-1][1:]]
+        elif whole and not row[0] and any(row):
+            pairs = zip_longest(whole[-1], row, fillvalue="")
+            whole[-1] = [f"{above}… {below}" if below else above for above, below in pairs]
         else:
             whole.append(row)
     return whole
 
 
-def csv_rows(text: str) -> list[list[str]]:
-    """The cells of a CSV; an unreadable one has none. Without a last newline the last cell is marked as cut off."""
+def csv_rows(text: str) -> tuple[list[list[str]], int | None]:
+    """The cells of a CSV, and the line at which it cannot be read on: its quotes do not match, or a cell is endless.
+
+    Without a last newline the last cell is marked as cut off.
+    """
+    reader = csv.reader(StringIO(text), strict=True)
+    rows: list[list[str]] = []
     try:
-        rows = [row for row in csv.reader(StringIO(text)) if any(cell.strip() for cell in row)]
+        rows.extend(row for row in reader if any(cell.strip() for cell in row))
     except csv.Error:
-        return []
+        return rows, reader.line_num
     if rows and not text.endswith(("\n", "\r")):
         rows[-1][-1] += CUT
-    return rows
+    return rows, None
 
 
 def csv_whole(rows: Sequence[list[str]]) -> list[list[str]]:
