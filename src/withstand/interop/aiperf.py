@@ -165,8 +165,10 @@ def read_csv(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
             header = ["avg" if name == "Value" else name for name in row]
         elif row[0] == "Endpoint":
             break
-        elif header:
+        elif len(row) == len(header) or (row is rows[-1] and len(row) < len(header)):
             _take_labelled(run, row[0], dict(zip(header[1:], row[1:], strict=False)))
+        elif header:
+            run.leave(row[0], f"its {len(row)} cells are not those of the header.")
     return [_finished(run)] if run.has("e2el") or run.has("request_throughput") else []
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from withstand.interop.build import RunBuilder
 from withstand.interop.guidellm import NOTES
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
@@ -56,10 +57,7 @@ def _cells(line: str) -> list[str]:
 
 def _run(index: int, info: list[str], stats: list[str], place: Place) -> ImportedRun:
     run = place.builder("GuideLLM printed table", "GuideLLM")
-    kind, _, load = info[0].partition("@")
-    run.label("strategy", info[0])
-    run.condition("max_concurrency", {"concurrent": load, "synchronous": 1}.get(kind))
-    run.rate(load if kind in {"constant", "poisson"} else "inf" if kind in {"concurrent", "synchronous", "throughput"} else None)
+    asked(run, info[0])
     names = ("duration_s", "completed", "incomplete", "failed")
     for name, cell in zip(names, info[3:7], strict=False):
         run.number(name, cell)
@@ -74,3 +72,11 @@ def _run(index: int, info: list[str], stats: list[str], place: Place) -> Importe
         run.note([name], definition)
     run.label("benchmark", str(index + 1))
     return run.build()
+
+
+def asked(run: RunBuilder, strategy: str) -> None:
+    """``constant@10.00``, ``concurrent@3``, ``synchronous``."""
+    kind, _, load = strategy.partition("@")
+    run.label("strategy", strategy)
+    run.condition("max_concurrency", {"concurrent": load, "synchronous": 1}.get(kind))
+    run.rate("inf" if kind in {"concurrent", "synchronous", "throughput"} else load or None)

@@ -24,7 +24,9 @@ from withstand.interop.source import Place
 
 _BYTES_MAX = 2 << 30
 _FILES_MAX = 10_000
-_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ""})
+_SUFFIXES = frozenset(
+    {".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ".stdout", ""}
+)
 _GZIP = b"\x1f\x8b"
 _GZIP_BITS = 31
 

@@ -15,6 +15,7 @@ from withstand.interop import (
     evalscope,
     genai_bench,
     guidellm,
+    guidellm_console,
     guidellm_csv,
     guidellm_digest,
     guidellm_text,
@@ -182,6 +183,8 @@ def _in_text(text: str, place: Place) -> list[Found]:
     lines = lines_of(text)
     if guidellm_text.recognises(lines):
         printed.append(guidellm_text.read(lines, place))
+    if guidellm_console.recognises(lines):
+        printed.append(guidellm_console.read(lines, place))
     return [serving_text.read(text, place), *((runs, []) for runs in printed)]
 
 
