@@ -17,7 +17,8 @@ _LITERALS = ("1e999", "-1e999", "1" * 400, "-3", "1e15", "1e16", "0", "-0.0", "1
 _WORDS = ("xxx", "inf", "-1", "1,000", "12,34", "5ms", "3 s", "NaN", "N/A", "1e999", "0x10", "1_000", "٣", "½", "<b>",
           "</script>", "\ud800", "\x00", "\x1b[31m", "\u2028", "9" * 50, "a" * 5000, "=1+1", "%s{0}", "../../x")  # fmt: skip
 _SIGNS = "\n\r\t |={}[],:\"'\\\x00\x1b\u2028\ufeff%-–│┃"  # noqa: RUF001  a dash of tables
-_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?|[+-]?\.\d+")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[+-]?\.\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
 _SCALES = (1.0, 1e3, 1e-3, 1e-6, 1e-9, 1 / 60)
 
 
@@ -170,7 +171,8 @@ def _told(run: ImportedRun) -> Mapping[str, float]:
 
 
 def _stands(value: float, text: str, run: ImportedRun) -> bool:
-    near = [float(found[0].replace(",", "")) * scale for found in _NUMBER.finditer(text) for scale in _SCALES]
+    written = [found[0] for pattern in (_NUMBER, _THOUSANDS) for found in pattern.finditer(text)]
+    near = [float(number.replace(",", "")) * scale for number in written for scale in _SCALES]
     counts = list(run.numbers.values())
     parts = [a - b - c for a in counts for b in counts for c in (*counts, 0)]
     return any(abs(value - one) <= 1e-9 * max(abs(value), 1e-9) for one in near) or value in parts or value == 0

@@ -55,6 +55,7 @@ _NOTES = {
     "chunk's tokens out.",
     "itl": "its inter_chunk_latency.",
     "output_throughput": "over first send to last response.",
+    "effective_latency": "failed requests are in it.",
     "speed_per_request": "newer versions: 1000 / its inter_token_latency, so TTFT is not in it.",
 }
 
@@ -117,6 +118,7 @@ def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
     if load.get("concurrency") is not None or phase.get("concurrency") is not None:
         run.rate("inf")
     _prompt(run, values.mapping(values.mapping(config.get("input")).get("prompt")))
+    _dataset(run, config.get("datasets"))
     run.condition("dataset", values.mapping(config.get("input")).get("public_dataset"))
     run.condition("date", value.get("start_time"))
 
@@ -139,6 +141,26 @@ def _main_phase(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def _prompt(run: RunBuilder, prompt: Mapping[str, Any]) -> None:
     run.condition("input_tokens", values.mapping(prompt.get("input_tokens")).get("mean"))
     run.condition("output_tokens", values.mapping(prompt.get("output_tokens")).get("mean"))
+
+
+def _dataset(run: RunBuilder, datasets: object) -> None:
+    """Newer versions have a list of them."""
+    first = values.mapping(datasets[0]) if isinstance(datasets, list) and datasets else {}
+    prompts = values.mapping(first.get("prompts"))
+    run.condition("dataset", first.get("type"))
+    run.condition("input_tokens", values.mapping(prompts.get("isl")).get("mean"))
+    run.condition("output_tokens", values.mapping(prompts.get("osl")).get("mean"))
+
+
+def warm_ups(manifest: Mapping[str, Any]) -> list[str]:
+    """The files of a run's warm-up, as its ``phase_manifest.json`` lists them."""
+    phases = manifest.get("phases")
+    return [
+        str(file)
+        for phase in map(values.mapping, phases if isinstance(phases, list) else ())
+        for file in (phase.get("metrics_json"), phase.get("metrics_csv"))
+        if phase.get("phase_kind") == "warmup" and file
+    ]
 
 
 def _finished(run: RunBuilder) -> ImportedRun:

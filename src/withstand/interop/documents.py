@@ -13,7 +13,7 @@ import msgspec
 _TRIES_MAX = 2000
 """Places of a log at which a JSON value is looked for in vain, before the search is given up."""
 _GLANCE = 400
-_BEGUN = re.compile(r"^[\[{]\s*(?:[\"\[{]|$)")
+_BEGUN = re.compile(r"^[\[{][\[{\s]*(?:\"|$)")
 """So begins JSON, and not ``[INFO]`` or ``{'a': 1}`` of a log."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(

@@ -14,6 +14,8 @@ _SHARED_MIN = 5
 _EXACT = frozenset({"completed", "failed", "attempted", "total_output_tokens", "total_input_tokens"})
 _HALVES = {"evalscope JSON", "evalscope percentiles"}
 """Two files of one run that share no number; they lie in one folder."""
+_OURS = ("tpot.", "itl.")
+"""Of single requests these are computed here, by our definitions and not by the tool's."""
 _TWO_DIGITS = 0.0051
 _DIGITS = {"GuideLLM printed table": 0.051}
 """Half of the last digit that a format prints, where that is not the second."""
@@ -54,6 +56,8 @@ def _same(a: tuple[ImportedRun, dict[str, float]], b: tuple[ImportedRun, dict[st
     if run.source.format == other.source.format:
         return bool(first) and first == second
     shared = first.keys() & second.keys()
+    if run.facts or other.facts:
+        shared -= {name for name in shared if name.startswith(_OURS)}
     digits = max(_DIGITS.get(each.source.format, _TWO_DIGITS) for each in (run, other))
     return len(shared) >= _SHARED_MIN and all(_agree(name, first[name], second[name], digits) for name in shared)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from withstand.errors import FormatError
 from withstand.files import is_there
-from withstand.interop import genai_bench, values
+from withstand.interop import aiperf, genai_bench, values
 from withstand.interop.derive import complete
 from withstand.interop.documents import whole
 from withstand.interop.once import without_twins
@@ -24,6 +24,7 @@ from withstand.interop.source import Place
 
 _BYTES_MAX = 2 << 30
 _FILES_MAX = 10_000
+_DESCRIPTION_MAX = 1_000_000
 _SUFFIXES = frozenset(
     {".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ".stdout", ""}
 )
@@ -109,7 +110,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 def _folder(path: Path) -> Imported:
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
-    metadata: dict[str, Mapping[str, Any]] = {}
+    descriptions: dict[str, Mapping[str, Any]] = {}
     for file in _files(path):
         name = _written(file.relative_to(path))
         try:
@@ -119,14 +120,29 @@ def _folder(path: Path) -> Imported:
             continue
         found, no = find_runs(text, Place(name))
         runs += [complete(run) for run in found]
-        described = whole(text) if no else None
-        if described and genai_bench.is_metadata(values.mapping(described.value)):
-            metadata[str(Path(name).parent)] = values.mapping(described.value)
+        described = whole(text) if not found and len(text) <= _DESCRIPTION_MAX else None
+        if described and _describes(values.mapping(described.value)):
+            descriptions[name] = values.mapping(described.value)
         else:
             refused += [Refused(f"{name} {r.position}".strip(), r.reason) for r in no]
+    runs = _without_warm_ups(runs, refused, descriptions)
     if not runs:
         raise FormatError(_why_nothing(str(path), "folder", refused))
-    return Imported(runs=tuple(_described(without_twins(runs), metadata)), refused=tuple(refused))
+    return Imported(runs=tuple(_described(without_twins(runs), descriptions)), refused=tuple(refused))
+
+
+def _describes(value: Mapping[str, Any]) -> bool:
+    """A file that holds no numbers, but says something of those beside it."""
+    return genai_bench.is_metadata(value) or bool(aiperf.warm_ups(value))
+
+
+def _without_warm_ups(
+    runs: list[ImportedRun], refused: list[Refused], descriptions: Mapping[str, Mapping[str, Any]]
+) -> list[ImportedRun]:
+    """AIPerf lists in one file which of the others are of its warm-up."""
+    warm = {str(Path(name).parent / file) for name, about in descriptions.items() for file in aiperf.warm_ups(about)}
+    refused += [Refused(name, "of the warm-up, which counts for nothing.") for name in sorted(warm)]
+    return [run for run in runs if run.source.file not in warm]
 
 
 def _written(path: Path) -> str:
@@ -145,9 +161,10 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _described(runs: list[ImportedRun], metadata: Mapping[str, Mapping[str, Any]]) -> Iterator[ImportedRun]:
+def _described(runs: list[ImportedRun], descriptions: Mapping[str, Mapping[str, Any]]) -> Iterator[ImportedRun]:
     """genai-bench says in one file what holds for all of its folder."""
+    metadata = {Path(name).parent: about for name, about in descriptions.items() if genai_bench.is_metadata(about)}
     for run in runs:
-        told = metadata.get(str(Path(run.source.file).parent)) if run.source.tool == "genai-bench" else None
+        told = metadata.get(Path(run.source.file).parent) if run.source.tool == "genai-bench" else None
         conditions = genai_bench.described(run.conditions, told) if told else run.conditions
         yield msgspec.structs.replace(run, conditions=conditions)

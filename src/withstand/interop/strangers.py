@@ -46,7 +46,7 @@ _KNOWN: Sequence[_Stranger] = (
         "SGLang's steady-state window, without latencies: give the result file of the same run.",
         "concurrency_ratio window_start average_concurrency",
     ),
-    _of("slices of time of one AIPerf run: give its profile_export_aiperf.json.", "timeslices", r"^Timeslice,Metric,Unit,"),
+    _of("slices of time of one AIPerf run: give its profile_export_aiperf.json.", "timeslices", r"^Timeslice,(?:.*,)?Metric,Unit,"),
     _of("AIPerf's means over several runs: give the folders of the runs.", "schema_version metadata metrics"),
     _of("AIPerf's means over a sweep: give the folders of the runs.", "aggregation_type num_profile_runs"),
     _of("genai-perf's raw records: give profile_export_genai_perf.json beside them.", "experiments service_kind"),
