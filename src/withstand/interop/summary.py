@@ -46,6 +46,7 @@ def _name(run: ImportedRun) -> str:
         who,
         None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
         None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
+        conditions.labels.get("part"),
     ]
     return " ".join(part for part in parts if part) or run.source.position or run.source.tool
 

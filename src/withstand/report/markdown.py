@@ -9,14 +9,14 @@ from withstand.report.columns import CAPTION, COLUMNS
 from withstand.report.standing import Heard, heard, standing
 from withstand.report.tokens import columns_of, tells
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
 def markdown(summary: Summary, *, tokens: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
     line = run_line(summary)
     parts = [
-        f"**{standing(summary).sentence}**",
+        f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
