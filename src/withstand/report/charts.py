@@ -122,9 +122,9 @@ def _parts(values: Sequence[Any], together: int) -> list[Sequence[Any]]:
     return [values[i : i + together] for i in range(0, len(values) - together + 1, together)]
 
 
-def short(value: float | None) -> float | int | None:
+def short(value: float | None, digits: int = 4) -> float | int | None:
     """Four digits are more than a pixel shows."""
     if value is None:
         return None
-    short = float(f"{value:.4g}")
+    short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() else short

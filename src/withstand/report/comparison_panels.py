@@ -3,11 +3,12 @@
 A bar is drawn against the largest value of its row, from zero, with its interval as a whisker.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from withstand.compare.shape import Cell, Comparison, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.comparison_charts import kind_of
+from withstand.report.comparison_parts import legend
 from withstand.report.comparison_words import Listed
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag
@@ -33,7 +34,20 @@ def lines(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     known = {metric.metric: metric for metric in metrics}
     blocks = [_block(kind, comparison.groups, known) for kind in _TITLES]
     shown = [block for block in blocks if block]
-    return joined(*shown) if shown else tag("p", "Load was not varied: there is no course to draw.", class_="lead")
+    if not shown:
+        return tag("p", "Load was not varied: there is no course to draw.", class_="lead")
+    return joined(tag("p", _about_lines(comparison, known), class_="lead"), legend(comparison.sides), *shown)
+
+
+def _about_lines(comparison: Comparison, known: Container[str]) -> str:
+    """How to read them, as far as it applies here, and what the files do not tell."""
+    cells = [cell for group in comparison.groups for row in group.rows for cell in row.cells]
+    said = ["Bars are 95 % intervals." if any(cell.interval for cell in cells) else "There are no intervals."]
+    if any(group.rate is None and group.concurrency is None for group in comparison.groups):
+        said.append("inf has no place on the scale and is not joined.")
+    lacking = [name for name, choices in _LINES if not any(key in known for choice in choices for key in choice)]
+    said += [f"Not told by any side: {', '.join(lacking).lower()}."] if lacking else []
+    return " ".join(said)
 
 
 def _block(kind: str, groups: Sequence[Group], known: dict[str, Listed]) -> Markup:
@@ -80,7 +94,12 @@ def loads(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     panels = [_panel(comparison, group, chosen) for group in comparison.groups[:most]]
     more = len(comparison.groups) - len(panels)
     note = f"{more:,} more sets of conditions stand in the tables above." if more else ""
-    return joined(tag("div", *panels, class_="grid"), tag("p", note, class_="lead") if note else Markup())
+    return joined(
+        tag("p", "Each bar against the largest of its row; bold is best.", class_="lead"),
+        legend(comparison.sides),
+        tag("div", *panels, class_="grid"),
+        tag("p", note, class_="lead") if note else Markup(),
+    )
 
 
 def _panel(comparison: Comparison, group: Group, chosen: Sequence[str]) -> Markup:
@@ -112,7 +131,7 @@ def _bars(comparison: Comparison, row: Row) -> Iterator[Markup]:
             "tr",
             title if place == 0 else Markup(),
             name,
-            tag("td", tag("span", _bar(place, cell, most), class_="track")),
+            tag("td", tag("span", _bar(row, place, most), class_="track")),
             value,
         )
 
@@ -122,10 +141,12 @@ def _ends(cell: Cell) -> list[float]:
     return [end for end in ends if end is not None]
 
 
-def _bar(place: int, cell: Cell, most: float) -> Markup:
+def _bar(row: Row, place: int, most: float) -> Markup:
+    cell = row.cells[place]
     if cell.value is None or most <= 0:
         return Markup()
-    length = tag("i", class_="length", style=f"--c: var(--side-{place % 8}); width: {100 * cell.value / most:.1f}%")
+    kind = "length hatched" if words.is_forbidden(row, place) else "length"
+    length = tag("i", class_=kind, style=f"--c: var(--side-{place % 8}); width: {100 * cell.value / most:.1f}%")
     ends = cell.interval
     if ends is None or ends.low is None or ends.high is None:
         return length

@@ -1,12 +1,18 @@
-"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict."""
+"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict.
 
-from collections.abc import Sequence
+A small number is that of a doubt at the head of the page, and leads there.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import HEADLINE, Listed, Notes
+from withstand.report.comparison_words import HEADLINE, Listed, Numbered
 from withstand.report.html_tables import scrollable
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import UNKNOWN, signed_percent
 
 _GLANCE_MAX = 600
@@ -21,6 +27,21 @@ _CLASSES = {
 }
 _SIGNS = {Verdict.BETTER: "\N{BLACK UP-POINTING TRIANGLE}", Verdict.WORSE: "\N{BLACK DOWN-POINTING TRIANGLE}"}
 _SIGNS |= {Verdict.NO_DIFFERENCE: "=", Verdict.UNKNOWN: "?"}
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What all tables of a page refer to."""
+
+    comparison: Comparison
+    numbered: Numbered
+    common: frozenset[str]
+    """What holds for all rows, and is said once."""
+
+
+def context_of(comparison: Comparison) -> Context:
+    """Gathered once for all tables."""
+    said = frozenset(said for said in (words.common_lack(comparison), words.common_cure(comparison)) if said)
+    return Context(comparison, Numbered(comparison), said)
 
 
 def glance(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
@@ -68,20 +89,18 @@ def _glance_cell(row: Row | None, side: int) -> Markup:
     return tag("td", sign, " ", signed_percent(difference.percent), said, class_=_CLASSES[difference.verdict])
 
 
-def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
-    """One metric: a chart, a table, and the notes that the table refers to."""
-    notes = Notes()
-    first = shown.first
-    better = {True: ", lower is better", False: ", higher is better", None: ""}[first.lower_is_better]
+def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:
+    """One metric: a chart and a table."""
+    first, sides = shown.first, context.comparison.sides
+    better = f", {words.direction(first)}" if words.direction(first) else ""
     title = tag("summary", first.title, tag("span", f" {words.unit(first)}{better}", class_="unit"))
-    most = max(1, _VALUES_MAX // len(comparison.sides))
-    rows = [_row(comparison, pair, shown.decimals, notes) for pair in shown.pairs[:most]]
+    rows = [_row(context, pair, shown.decimals) for pair in shown.pairs[: max(1, _VALUES_MAX // len(sides))]]
     more = len(shown.pairs) - len(rows)
     table = tag(
         "table",
-        _head(comparison, words.unit(first)),
+        _head(context.comparison, shown),
         tag("tbody", *rows),
-        class_="sides many" if len(comparison.sides) > 2 else "sides",
+        class_="sides many" if len(sides) > 2 else "sides",
     )
     caption = tag("figcaption", f"{first.title} at each load", class_="unseen")
     plot = tag("div", class_="plot", data_chart="bars", data_metric=shown.metric)
@@ -91,22 +110,22 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
         tag("figure", caption, plot),
         scrollable(table, first.title),
         tag("p", f"{more:,} more rows are in the CSV and the JSON.", class_="lead") if more > 0 else Markup(),
-        _noted(notes),
         open=opened,
         class_="metric",
     )
 
 
-def _head(comparison: Comparison, unit: str) -> Markup:
+def _head(comparison: Comparison, shown: Listed) -> Markup:
     baseline, *others = [side.label for side in comparison.sides]
+    unit = words.unit(shown.first)
     sides = [_side_heading(place, side.label, unit) for place, side in enumerate(comparison.sides)]
+    bounded = any(difference and difference.interval for _, row in shown.pairs for difference in row.differences)
+    below = "with 95 % interval" if bounded else "without interval"
     against = [
-        tag("th", f"{other} against {baseline}", tag("span", "95 %", class_="unit"), scope="col") for other in others
+        tag("th", f"{other} against {baseline}", tag("span", below, class_="unit"), scope="col", class_="against")
+        for other in others
     ]
-    fastest = [
-        tag("th", "Fastest", scope="col", class_="who"),
-        tag("th", "Faster by", tag("span", "%", class_="unit"), scope="col"),
-    ]
+    fastest = [tag("th", "Fastest", scope="col", class_="who"), tag("th", "Faster by", scope="col")]
     return tag("thead", tag("tr", tag("th", "Load", scope="col"), *sides, *fastest, *against))
 
 
@@ -120,44 +139,48 @@ def swatch(place: int) -> Markup:
     return tag("i", class_="swatch", style=f"--c: var(--side-{place % 8})", aria_hidden="true")
 
 
-def _row(comparison: Comparison, pair: tuple[Group, Row], decimals: int, notes: Notes) -> Markup:
+def _row(context: Context, pair: tuple[Group, Row], decimals: int) -> Markup:
     group, row = pair
     work = words.work(group)
-    load = tag(
-        "th", group.label, _marks(notes, words.reservations(row)), tag("small", work) if work else Markup(), scope="row"
-    )
-    values = [_value(row, side, decimals, notes) for side in range(len(row.cells))]
-    winner = joined(swatch(row.fastest), words.fastest(comparison, row)) if row.fastest is not None else UNKNOWN
+    load = tag("th", group.label, tag("small", work) if work else Markup(), scope="row")
+    values = [_value(context, row, side, decimals) for side in range(len(row.cells))]
+    name = words.fastest(context.comparison, row)
+    winner = joined(swatch(row.fastest), name) if row.fastest is not None else UNKNOWN
     fastest = [tag("td", winner, class_="who"), tag("td", words.faster_by(row))]
-    against = [_against(row, row.differences[side]) for side in range(1, len(row.cells))]
+    against = [_against(context, row, row.differences[side]) for side in range(1, len(row.cells))]
     return tag("tr", load, *values, *fastest, *against)
 
 
-def _value(row: Row, side: int, decimals: int, notes: Notes) -> Markup:
+def _value(context: Context, row: Row, side: int, decimals: int) -> Markup:
     cell = row.cells[side]
     ends = words.interval(row, cell.interval, decimals)
-    marks = _marks(notes, words.cell_doubts(row, side))
     shown = words.value(row, cell.value, decimals)
     return tag(
-        "td", shown, marks, tag("small", ends) if ends else Markup(), class_="best" if row.fastest == side else ""
+        "td",
+        shown,
+        _marks(context, cell.doubts),
+        tag("small", ends) if ends else Markup(),
+        class_="best" if row.fastest == side else "",
     )
 
 
-def _against(row: Row, difference: Difference | None) -> Markup:
+def _against(context: Context, row: Row, difference: Difference | None) -> Markup:
+    """The verdict, the size, and what would be needed to say more."""
     if difference is None:
         return tag("td", UNKNOWN)
-    ends = words.difference_interval(difference) or "no interval"
+    ends, least = words.difference_interval(difference), words.shows_from(difference)
     chance = f", p {difference.chance:.2g}" if difference.chance is not None else ""
+    size = f"{signed_percent(difference.percent)}{chance}{f' ({ends})' if ends else ''}"
+    lines = [size, *([f"of {least} it would have been"] if least else []), *row.lacks, difference.enough]
+    told = [line for line in lines if line and line not in context.common]
     verdict = tag("b", words.verdict(row, difference))
-    size = tag("small", tag("span", f"{signed_percent(difference.percent)}{chance}"), " ", tag("span", f"({ends})"))
-    return tag("td", verdict, size, class_=_CLASSES[difference.verdict])
+    marks = _marks(context, row.because)
+    small = [tag("small", unbroken(line)) for line in told]
+    return tag("td", verdict, marks, *small, class_=f"against {_CLASSES[difference.verdict]}")
 
 
-def _marks(notes: Notes, sentences: Sequence[str]) -> Markup:
-    numbers = notes.refer(sentences)
-    return tag("sup", ", ".join(map(str, numbers))) if numbers else Markup()
-
-
-def _noted(notes: Notes) -> Markup:
-    items = [tag("li", sentence) for _, sentence in notes.listed()]
-    return tag("ol", *items, class_="notes") if items else Markup()
+def _marks(context: Context, doubts: Iterable[Doubt]) -> Markup:
+    """Links to the doubts, each with the words that a screen reader needs."""
+    numbers = context.numbered.of(doubts)
+    links = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
+    return tag("sup", *(joined(", " if place else "", link) for place, link in enumerate(links))) if links else Markup()

@@ -18,7 +18,10 @@
 
   // What stands at a mark.
 
-  const figure = (value, metric) => (metric.share ? `${(100 * value).toLocaleString("en", { maximumFractionDigits: 1 })} %` : `${value.toLocaleString("en", { maximumSignificantDigits: 4 })} ${metric.unit}`);
+  // As the tables have it: as many decimals as the smallest value of the metric needs, fewer on bars.
+  const fixed = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const figure = (value, metric) => (metric.share ? `${(100 * value).toLocaleString("en", { maximumFractionDigits: 1 })} %` : `${fixed(value, metric.decimals)} ${metric.unit}`);
+  const label = (value, metric) => (metric.share ? `${(100 * value).toLocaleString("en", { maximumFractionDigits: 1 })} %` : fixed(value, value < 99.995 ? Math.max(2, metric.decimals) : value < 999.95 ? 1 : 0));
 
   function wrapped(text) {
     const lines = [""];
@@ -63,13 +66,14 @@
     const places = groups.map((group, index) => ({ group, index })).filter(({ index }) => metric.rows[index]);
     const traces = shown().map((side) => {
       const marks = marksOf(metric, side, places);
-      return { ...traceOf(metric, side, marks), type: "bar", x: marks.map((mark) => mark.i), marker: { color: colourOf(side) } };
+      const pattern = { shape: marks.map((mark) => (mark.cell[6] ? "/" : "")), size: 7, solidity: 0.55, fillmode: "overlay", fgcolor: style("--paper"), fgopacity: 0.55 };
+      return { ...traceOf(metric, side, marks), type: "bar", x: marks.map((mark) => mark.i), marker: { color: colourOf(side), pattern } };
     });
     const values = reachOf(traces);
     if (!values.length) return missing("No side that is shown has this metric.");
     const bounded = traces.some((trace) => trace.error_y.visible);
     if (!bounded && values.length / 2 <= LABELS_MAX) {
-      for (const trace of traces) Object.assign(trace, { text: trace.y.map((y) => figure(y, metric).split(" ")[0]), textposition: "outside", textangle: 0, constraintext: "none", textfont: { size: 11 }, cliponaxis: false });
+      for (const trace of traces) Object.assign(trace, { text: trace.y.map((y) => label(y, metric)), textposition: "outside", textangle: 0, constraintext: "none", textfont: { size: 11 }, cliponaxis: false });
     }
     const xaxis = { tickvals: places.map((_, i) => i), ticktext: places.map(({ group }) => escaped(group.label)), range: [-0.5, places.length - 0.5] };
     const yaxis = metric.share ? { range: [0, 1.08], tickformat: ".0%" } : { range: [0, 1.14 * Math.max(...values)] };
@@ -106,12 +110,8 @@
   }
 
   // A course and, apart from it, what stands at inf.
-  function courses(metric, side, places, dash) {
-    const marks = marksOf(metric, side, places);
-    return [marks.filter((mark) => !mark.apart), marks.filter((mark) => mark.apart)].filter((part) => part.length).map((part) => ({
-      ...lineTrace(metric, side, part, dash), x: part.map((mark) => mark.x),
-    }));
-  }
+  const parts = (marks) => [marks.filter((mark) => !mark.apart), marks.filter((mark) => mark.apart)].filter((part) => part.length);
+  const courses = (metric, side, places, dash) => parts(marksOf(metric, side, places)).map((part) => ({ ...lineTrace(metric, side, part, dash), x: part.map((mark) => mark.x) }));
 
   function lineTrace(metric, side, marks, dash) {
     const color = colourOf(side);
@@ -130,14 +130,10 @@
     if (!across || !up) return missing(NOT_DRAWN);
     const { places } = placesOf(kind);
     const named = places.length <= LABELS_MAX / 2;
-    const traces = shown().map((side, place) => {
-      const marks = marksOf(up, side, places).filter((mark) => known(across.rows[mark.index]?.[side][0]));
-      const trace = lineTrace(up, side, marks, "solid");
-      return {
-        ...trace, x: marks.map((mark) => across.rows[mark.index][side][0]), mode: named && place === 0 ? "lines+markers+text" : "lines+markers",
-        text: marks.map((mark) => (mark.apart ? "inf" : mark.at.toLocaleString("en"))), textposition: "top left", textfont: { size: 10 },
-      };
-    }).filter((trace) => trace.x.length);
+    const traces = shown().flatMap((side, place) => parts(marksOf(up, side, places).filter((mark) => known(across.rows[mark.index]?.[side][0]))).map((marks) => ({
+      ...lineTrace(up, side, marks, "solid"), x: marks.map((mark) => across.rows[mark.index][side][0]), mode: named && place === 0 ? "lines+markers+text" : "lines+markers",
+      text: marks.map((mark) => (mark.apart ? "inf" : mark.at.toLocaleString("en"))), textposition: "bottom right", textfont: { size: 10 },
+    })));
     if (!traces.length) return missing("No side that is shown has both metrics.");
     const most = 1.06 * Math.max(...traces.flatMap((trace) => trace.x));
     const xaxis = { range: [0, most], title: { text: escaped(across.unit), standoff: 6 } };
