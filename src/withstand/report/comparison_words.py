@@ -10,7 +10,7 @@ import msgspec
 from withstand.compare.shape import Comparison, Difference, Group, Row, Side, Verdict
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import Interval
-from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, number, percent, signed_percent
+from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
 from withstand.report.standing import Heard, few, gathered
 
 FIRST = ("ttft.mean", "tpot.mean", "itl.mean", "output_throughput")
