@@ -58,7 +58,11 @@ def rates(*rows: str, steps: str = "") -> str:
     return f"{steps}\n{head}|:--:|:--:|:--:|:--:|:--:|:--:|:--:|\n" + "".join(f"| {row} |\n" for row in rows)
 
 
-SPEEDS = "| Concurrency | TTFT p50 | TTFT p90 | Total p90 | Tok/s |\n|:-:|:-:|:-:|:-:|:-:|\n| 4 | 408ms | 446ms | 4798ms | 36.5 |\n"
+SPEEDS = """\
+| Concurrency | TTFT p50 | TTFT p90 | Total p90 | Tok/s |
+|:-:|:-:|:-:|:-:|:-:|
+| 4 | 408ms | 446ms | 4798ms | 36.5 |
+"""
 STEP = "  Testing 10.0 RPS for 30.0s...\n    Sent: 300 | Actual RPS: 10.0 | Success: 100 | TTFT p90: 56056ms\n"
 LOST = {"num_prompts": 2000, "completed": 1015, "request_rate": "inf", "request_throughput": 10.15}
 
@@ -73,8 +77,10 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     ),
     DoubtKind.BACKEND_NO_ENGINE: (
         {"a.jsonl": served(framework="a") + served(framework="b")},
-        "“backend” is vllm in every run: it names how the client spoke, not what was measured. "
-        "That stands in “framework”: a, b.",
+        (
+            "“backend” is vllm in every run: it names how the client spoke, not what was measured. "
+            "That stands in “framework”: a, b."
+        ),
     ),
     DoubtKind.REQUESTS_FAILED: ({"a.txt": printed(Failed_requests="100")}, "100 of 1,100 requests failed (9.1 %)"),
     DoubtKind.RATE_NOT_ACHIEVED: (
@@ -129,8 +135,10 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
             "Total generated tokens": "25883", "Total generated tokens (retokenized)": "129591",
             "Benchmark duration (s)": "107.24", "Output token throughput (tok/s)": "241.36",
         })},
-        "Claimed are 25,883 output tokens, counted from the text 129,591 (5.01x). The claim equals what was asked for: "
-        "it is no count at all. By the text the throughput is 1,208 tok/s, not 241.4.",
+        (
+            "Claimed are 25,883 output tokens, counted from the text 129,591 (5.01x). The claim equals what was asked "
+            "for: it is no count at all. By the text the throughput is 1,208 tok/s, not 241.4."
+        ),
     ),
     DoubtKind.EVENTS_AGAINST_TOKENS: (
         {"a.txt": printed(Mean_E2EL="5050.00", Median_E2EL="5000.00")},
@@ -167,8 +175,10 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     ),
     DoubtKind.SPEED_NO_THROUGHPUT: (
         {"a.md": SPEEDS},
-        "36.50 tok/s is the mean speed of single requests, not what the server put out. With 4 at once the server may "
-        "have made up to 146.",
+        (
+            "36.50 tok/s is the mean speed of single requests, not what the server put out. With 4 at once the server "
+            "may have made up to 146."
+        ),
     ),
     DoubtKind.SPEED_BESIDE_THROUGHPUT: (
         {"a.md": SPEEDS, "b.csv": levels("1,20,20,0,.08,700,14756,28.01", "8,20,20,0,.3,2434,22727,149.43")},
