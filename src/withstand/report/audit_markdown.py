@@ -13,6 +13,7 @@ from withstand.report.audit_parts import (
     claims_told,
     doubts_between,
     doubts_of,
+    in_short,
     statistic,
 )
 from withstand.report.markdown import doubt_line, escaped
@@ -20,7 +21,8 @@ from withstand.report.markdown import doubt_line, escaped
 
 def audit_markdown(audit: Audit) -> str:
     """The whole text, with a newline at its end."""
-    parts = [part for file in audit.files for part in _file(file)]
+    parts = [f"**{told}**"] if (told := in_short(audit)) else []
+    parts += [part for file in audit.files for part in _file(file)]
     between = doubts_between(audit)
     if between:
         parts += [f"### Between the {len(audit.files)} files", "\n".join(map(doubt_line, between))]

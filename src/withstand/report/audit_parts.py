@@ -1,5 +1,6 @@
 """What every form of an audit says in the same words: headlines, marks, doubts with their arithmetic, values."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from withstand.audit.shape import Audit, Claim, FileAudit, Finding, Standing
@@ -13,7 +14,7 @@ TITLES = {
     Standing.UNKNOWN: "CANNOT BE KNOWN",
 }
 MARKS = {Standing.STANDS: "✓", Standing.FALLS: "✗", Standing.UNKNOWN: "?", Standing.PARTLY: "~"}
-LEGEND = "✓ can be quoted   ~ in part   ✗ does not stand   ? nobody can know   blank: not told"
+LEGEND = "✓ can be quoted   ~ in part   ✗ falls   ? cannot be known   blank: not told"
 UNITS = {
     **dict.fromkeys((Claim.TTFT, Claim.TTFT_P99, Claim.TPOT, Claim.ITL, Claim.E2EL), "ms"),
     Claim.REQUESTS: "",
@@ -21,7 +22,22 @@ UNITS = {
     Claim.SUCCESS: "%",
 }
 """Rates have it in their name."""
+_ENDS = {
+    Standing.FALLS: ("does not stand", "do not stand"),
+    Standing.PARTLY: ("stands in part", "stand in part"),
+    Standing.UNKNOWN: ("cannot be known", "cannot be known"),
+    Standing.STANDS: ("stands", "stand"),
+}
 _SMALL = 0.1
+
+
+def in_short(audit: Audit) -> str:
+    """``11 files: 8 do not stand, 1 stands in part, 2 stand.``; nothing of a single one."""
+    if len(audit.files) < 2:
+        return ""
+    counts = Counter(file.standing for file in audit.files)
+    told = [f"{n} {_ENDS[standing][n > 1]}" for standing in _ENDS if (n := counts[standing])]
+    return f"{len(audit.files)} files: {', '.join(told)}."
 
 
 def doubts_of(file: FileAudit) -> tuple[Heard, ...]:

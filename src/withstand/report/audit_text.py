@@ -18,6 +18,7 @@ from withstand.report.audit_parts import (
     claims_told,
     doubts_between,
     doubts_of,
+    in_short,
     statistic,
 )
 from withstand.report.terminal import print_doubt, print_marked, shown
@@ -34,7 +35,10 @@ _ROOMY = 1000
 
 
 def print_audit(audit: Audit, console: Console) -> None:
-    """All files, then what lies between them."""
+    """How many stand, all files, then what lies between them."""
+    if told := in_short(audit):
+        console.print()
+        console.print(Text(told, style="bold"))
     for file in audit.files:
         console.print()
         _print_file(file, console)

@@ -73,14 +73,13 @@ def _table(summary: Summary, *, wide: bool) -> Table:
         header = Text("\n".join(words), justify="right").append(f"\n{unit}", style="dim")
         table.add_column(header, justify="right", no_wrap=True)
     for phase, stages in groupby(summary.stages, key=lambda stage: stage.phase):
-        _add_phase(table, phase, stages)
+        _add_phase(table, phase, stages, indent=" " if phase and wide else "")
     return table
 
 
-def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary]) -> None:
+def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary], indent: str) -> None:
     if phase:
         table.add_row(Text(shown(phase), style="italic"))
-    indent = " " if phase else ""
     for stage in stages:
         table.add_row(Text(f"{indent}{shown(stage.name)}"), *_cells(stage))
 
