@@ -64,7 +64,7 @@ def test_what_was_done_is_told_once(page: str) -> None:
 
 def test_what_could_not_be_compared_is_said(page: str) -> None:
     assert "1 measurement without an equal on the other side." in page
-    assert "20 req/s: the other side has no such rate." in text_of(page)
+    assert "new at 20 req/s is left out. the other side has no such rate." in text_of(page)
 
 
 def test_a_forced_comparison_says_so(page: str) -> None:
@@ -130,11 +130,12 @@ def test_a_course_that_nobody_tells_is_named() -> None:
 def test_each_way_of_varying_load_has_its_charts(page: str) -> None:
     assert "Against offered rate" in page
     assert "Against concurrency" in page
-    assert 'data-kind="rate" data-metrics="ttft.p50 ttft.p99"' in page
-    assert 'data-kind="concurrency" data-metrics="success_rate"' in page
-    groups = data_of(page)["groups"]
-    assert isinstance(groups, list)
-    assert [group["at"] for group in groups] == [1, 5, 10, None, 1, 4, 16]
+    assert 'data-course="0" data-metrics="ttft.p50 ttft.p99"' in page
+    assert 'data-course="1" data-metrics="success_rate"' in page
+    assert data_of(page)["courses"] == [
+        {"kind": "rate", "places": [[0, 1], [1, 5], [2, 10], [3, None]]},
+        {"kind": "concurrency", "places": [[4, 1], [5, 4], [6, 16]]},
+    ]
 
 
 def test_one_set_of_conditions_has_no_course() -> None:

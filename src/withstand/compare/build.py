@@ -155,6 +155,7 @@ def _group(sides: Sequence[ComparedSide], draft: _GroupDraft, judge: Judge) -> G
         label=matched.label,
         rate=matched.setting.rate,
         concurrency=matched.setting.concurrency,
+        phase=matched.setting.phase,
         conditions=shared_conditions([run.setting for runs in matched.members for run in runs]),
         rows=tuple(_row(row, judge) for row in draft.rows),
         volumes=tuple(_volume([run.summary for run in runs]) for runs in matched.members),

@@ -120,6 +120,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Offered; None = inf or a closed loop."""
     concurrency: int | None = None
+    phase: str | None = None
+    """Of our own plans: another phase is another course."""
     conditions: dict[str, str] = {}
     """What all sides share here: model, lengths, dataset, prompts …"""
     rows: tuple[Row, ...]

@@ -11,6 +11,7 @@ import msgspec
 from withstand.compare.shape import Comparison, Difference, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.charts import escaped_json, short
+from withstand.report.comparison_courses import courses
 from withstand.report.comparison_words import Listed, Notes
 from withstand.report.json import finite
 from withstand.report.numbers import signed_percent
@@ -28,25 +29,16 @@ def comparison_charts(comparison: Comparison, metrics: Sequence[Listed], bytes_m
     return escaped_json(msgspec.json.encode(_document(comparison, ())))
 
 
-def kind_of(group: Group) -> str:
-    """Which axis a group has its place on; ``inf`` is a rate without a number."""
-    return "concurrency" if group.rate is None and group.concurrency is not None else "rate"
-
-
 def _document(comparison: Comparison, metrics: Sequence[Listed]) -> dict[str, Any]:
     notes = Notes()
     drawn = {metric.metric: _metric(comparison, metric, notes) for metric in metrics}
     return {
         "sides": [side.label for side in comparison.sides],
-        "groups": [_group(group) for group in comparison.groups],
+        "groups": [group.label for group in comparison.groups],
+        "courses": [{"kind": course.kind, "places": course.places} for course in courses(comparison.groups)],
         "metrics": drawn,
         "sentences": [sentence for _, sentence in notes.listed()],
     }
-
-
-def _group(group: Group) -> dict[str, Any]:
-    at = group.concurrency if group.rate is None else group.rate
-    return {"label": group.label, "kind": kind_of(group), "at": at}
 
 
 def _metric(comparison: Comparison, metric: Listed, notes: Notes) -> dict[str, Any]:

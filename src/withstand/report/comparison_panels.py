@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from withstand.compare.shape import Cell, Comparison, Group, Row
 from withstand.report import comparison_words as words
-from withstand.report.comparison_charts import kind_of
+from withstand.report.comparison_courses import LENGTH, Course, courses
 from withstand.report.comparison_parts import legend
 from withstand.report.comparison_words import Listed
 from withstand.report.html_tables import scrollable
@@ -26,13 +26,12 @@ _LINES = (
     ("Request throughput", (("request_throughput",),)),
 )
 """Of each the choice of which most is there, earlier ones first."""
-_TITLES = {"rate": "Against offered rate", "concurrency": "Against concurrency"}
 
 
 def lines(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     """A block for each way in which load was varied."""
     known = {metric.metric: metric for metric in metrics}
-    blocks = [_block(kind, comparison.groups, known) for kind in _TITLES]
+    blocks = [_block(place, one, comparison, known) for place, one in enumerate(courses(comparison.groups))]
     shown = [block for block in blocks if block]
     if not shown:
         return tag("p", "Load was not varied: there is no course to draw.", class_="lead")
@@ -50,23 +49,24 @@ def _about_lines(comparison: Comparison, known: Container[str]) -> str:
     return " ".join(said)
 
 
-def _block(kind: str, groups: Sequence[Group], known: dict[str, Listed]) -> Markup:
-    own = {id(group) for group in groups if kind_of(group) == kind}
+def _block(place: int, course: Course, comparison: Comparison, known: dict[str, Listed]) -> Markup:
+    own = {id(comparison.groups[index]) for index, _ in course.places}
     there = {key for key, metric in known.items() if sum(id(group) in own for group, _ in metric.pairs) > 1}
-    figures = [*_line_figures(kind, there, known), *_curves(kind, there, known)]
+    figures = [*_line_figures(place, there, known)]
+    figures += [] if course.kind == LENGTH else _curves(place, there, known)
     if not figures:
         return Markup()
-    return tag("div", tag("h3", _TITLES[kind]), tag("div", *figures, class_="grid"), class_="group")
+    return tag("div", tag("h3", course.title), tag("div", *figures, class_="grid"), class_="group")
 
 
-def _line_figures(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+def _line_figures(course: int, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
     for title, choices in _LINES:
         chosen = max(([key for key in choice if key in there] for choice in choices), key=len)
         if chosen:
             first = known[chosen[0]].first
             styles = " solid, ".join(words_of(key) for key in chosen) + (" dashed" if len(chosen) > 1 else "")
             told = f" {words.unit(first)}" + (f"; {styles}" if "." in chosen[0] else "")
-            plot = tag("div", class_="plot", data_chart="lines", data_kind=kind, data_metrics=" ".join(chosen))
+            plot = tag("div", class_="plot", data_chart="lines", data_course=str(course), data_metrics=" ".join(chosen))
             yield tag("figure", tag("figcaption", title, tag("i", told)), plot)
 
 
@@ -75,14 +75,14 @@ def words_of(metric: str) -> str:
     return metric.partition(".")[2]
 
 
-def _curves(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+def _curves(course: int, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
     """Latency against throughput: who is further to the right and lower gives more for less."""
     across = next((key for key in ("output_throughput", "request_throughput") if key in there), None)
     for name in ("ttft", "e2el", "tpot"):
         up = next((key for key in (f"{name}.p50", f"{name}.mean") if key in there), None)
         if across and up:
             told = f" {words.unit(known[up].first)}, across {known[across].first.title.lower()}"
-            plot = tag("div", class_="plot", data_chart="curve", data_kind=kind, data_metrics=f"{across} {up}")
+            plot = tag("div", class_="plot", data_chart="curve", data_course=str(course), data_metrics=f"{across} {up}")
             yield tag("figure", tag("figcaption", f"{known[up].first.title} against throughput", tag("i", told)), plot)
 
 

@@ -72,7 +72,7 @@ def _remark(kind: str, sentence: str, where: str) -> Markup:
 
 def _unmatched(comparison: Comparison) -> Markup:
     lost = comparison.unmatched
-    told = few([f"{comparison.sides[one.side].label}, {one.what}: {one.why}" for one in lost], 40)
+    told = few(words.unmatched(comparison), 40)
     return tag(
         "li",
         tag("p", "Not compared", class_="kind"),

@@ -10,12 +10,13 @@ import msgspec
 from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
 from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import HEADLINE, Listed, Numbered
+from withstand.report.comparison_words import HEADLINE, Listed, Notes, Numbered
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import UNKNOWN, signed_percent
 
 _GLANCE_MAX = 600
+_COLUMNS_MAX = 7
 _VALUES_MAX = 400
 """Cells of a table: with very many sets of conditions the rest is in the CSV and the JSON."""
 
@@ -30,29 +31,34 @@ _SIGNS |= {Verdict.NO_DIFFERENCE: "=", Verdict.UNKNOWN: "?"}
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What all tables of a page refer to."""
+    """What a table refers to: the page's doubts, and notes of its own, under letters."""
 
     comparison: Comparison
     numbered: Numbered
     common: frozenset[str]
-    """What holds for all rows, and is said once."""
+    """What holds for all rows of the page, or of the table, and is said once."""
+    notes: Notes
 
 
 def context_of(comparison: Comparison) -> Context:
     """Gathered once for all tables."""
     said = frozenset(said for said in (words.common_lack(comparison), words.common_cure(comparison)) if said)
-    return Context(comparison, Numbered(comparison), said)
+    return Context(comparison, Numbered(comparison), said, Notes())
 
 
 def glance(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
-    """A row for each of the metrics that people look for first, a column for each set of conditions."""
+    """The metrics that people look for first against the sets of conditions; whichever are fewer are the columns."""
     shown = [one for one in metrics if one.metric in HEADLINE] or list(metrics)
     shown = shown[: max(1, _GLANCE_MAX // max(1, len(comparison.groups) * (len(comparison.sides) - 1)))]
     if not shown or len(comparison.sides) < 2:
         return tag("p", "There is nothing to compare.", class_="lead")
-    headings = [tag("th", group.label, scope="col") for group in comparison.groups]
-    head = tag("thead", tag("tr", tag("th", "Metric", scope="col"), *headings))
-    bodies = [_glance_body(comparison, shown, side) for side in range(1, len(comparison.sides))]
+    turned = len(comparison.groups) > _COLUMNS_MAX
+    shown = shown[:_COLUMNS_MAX] if turned else shown
+    names = [one.first.title for one in shown] if turned else [group.label for group in comparison.groups]
+    corner = tag("th", "Load" if turned else "Metric", scope="col")
+    head = tag("thead", tag("tr", corner, *(tag("th", name, scope="col") for name in names)))
+    sides = range(1, len(comparison.sides))
+    bodies = [_glance_body(comparison, shown, side, len(names) + 1, turned=turned) for side in sides]
     return scrollable(tag("table", _key(), head, *bodies, class_="glance"), "Verdicts at a glance")
 
 
@@ -67,17 +73,16 @@ def _key() -> Markup:
     return tag("caption", *(joined(part, "  ") for part in parts))
 
 
-def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int) -> Markup:
+def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int, width: int, *, turned: bool) -> Markup:
     against = f"{comparison.sides[side].label} against {comparison.sides[0].label}"
-    width = str(len(comparison.groups) + 1)
-    head = tag("tr", tag("th", against, scope="rowgroup", colspan=width), class_="phase")
-    return tag("tbody", head, *(_glance_row(comparison, metric, side) for metric in shown))
-
-
-def _glance_row(comparison: Comparison, metric: Listed, side: int) -> Markup:
-    rows = {id(group): row for group, row in metric.pairs}
-    cells = [_glance_cell(rows.get(id(group)), side) for group in comparison.groups]
-    return tag("tr", tag("th", metric.first.title, scope="row"), *cells)
+    head = tag("tr", tag("th", against, scope="rowgroup", colspan=str(width)), class_="phase")
+    rows = {(one.metric, id(group)): row for one in shown for group, row in one.pairs}
+    if turned:
+        lines = [(group.label, [(one.metric, id(group)) for one in shown]) for group in comparison.groups]
+    else:
+        lines = [(one.first.title, [(one.metric, id(group)) for group in comparison.groups]) for one in shown]
+    cells = [(name, [_glance_cell(rows.get(key), side) for key in keys]) for name, keys in lines]
+    return tag("tbody", head, *(tag("tr", tag("th", name, scope="row"), *told) for name, told in cells))
 
 
 def _glance_cell(row: Row | None, side: int) -> Markup:
@@ -92,6 +97,9 @@ def _glance_cell(row: Row | None, side: int) -> Markup:
 def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:
     """One metric: a chart and a table."""
     first, sides = shown.first, context.comparison.sides
+    cure = words.common_cure_of(row for _, row in shown.pairs)
+    own = cure if cure and cure not in context.common else None
+    context = msgspec.structs.replace(context, common=context.common | ({own} if own else set()), notes=Notes())
     better = f", {words.direction(first)}" if words.direction(first) else ""
     title = tag("summary", first.title, tag("span", f" {words.unit(first)}{better}", class_="unit"))
     rows = [_row(context, pair, shown.decimals) for pair in shown.pairs[: max(1, _VALUES_MAX // len(sides))]]
@@ -110,6 +118,7 @@ def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:
         tag("figure", caption, plot),
         scrollable(table, first.title),
         tag("p", f"{more:,} more rows are in the CSV and the JSON.", class_="lead") if more > 0 else Markup(),
+        _noted(context.notes, own),
         open=opened,
         class_="metric",
     )
@@ -165,22 +174,31 @@ def _value(context: Context, row: Row, side: int, decimals: int) -> Markup:
 
 
 def _against(context: Context, row: Row, difference: Difference | None) -> Markup:
-    """The verdict, the size, and what would be needed to say more."""
+    """The verdict, the size, what would have been shown, and what would be needed to say more."""
     if difference is None:
         return tag("td", UNKNOWN)
     ends, least = words.difference_interval(difference), words.shows_from(difference)
     chance = f", p {difference.chance:.2g}" if difference.chance is not None else ""
-    size = f"{signed_percent(difference.percent)}{chance}{f' ({ends})' if ends else ''}"
-    lines = [size, *([f"of {least} it would have been"] if least else []), *row.lacks, difference.enough]
-    told = [line for line in lines if line and line not in context.common]
+    size = tag("span", f"{signed_percent(difference.percent)}{chance}")
+    lines = [f"would show {least}" if least else None, difference.enough]
+    told = [joined(size, " ", tag("span", f"({ends})")) if ends else size]
+    told += [joined(unbroken(line)) for line in lines if line and line not in context.common]
     verdict = tag("b", words.verdict(row, difference))
-    marks = _marks(context, row.because)
-    small = [tag("small", unbroken(line)) for line in told]
+    letters = context.notes.refer(lack for lack in row.lacks if lack not in context.common)
+    marks = _marks(context, row.because, letters)
+    small = [tag("small", line) for line in told]
     return tag("td", verdict, marks, *small, class_=f"against {_CLASSES[difference.verdict]}")
 
 
-def _marks(context: Context, doubts: Iterable[Doubt]) -> Markup:
-    """Links to the doubts, each with the words that a screen reader needs."""
+def _marks(context: Context, doubts: Iterable[Doubt], letters: Sequence[int] = ()) -> Markup:
+    """Links to the doubts, each with the words that a screen reader needs, and the letters of notes."""
     numbers = context.numbered.of(doubts)
-    links = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
-    return tag("sup", *(joined(", " if place else "", link) for place, link in enumerate(links))) if links else Markup()
+    marks = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
+    marks += [joined(words.letter(place)) for place in letters]
+    return tag("sup", *(joined(", " if place else "", mark) for place, mark in enumerate(marks))) if marks else Markup()
+
+
+def _noted(notes: Notes, cure: str | None) -> Markup:
+    said = [joined(tag("b", words.letter(place)), " ", unbroken(sentence)) for place, sentence in notes.listed()]
+    said += [joined(f"To conclude more: {cure}.")] if cure else []
+    return tag("ul", *(tag("li", one) for one in said), class_="notes") if said else Markup()

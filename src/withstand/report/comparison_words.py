@@ -208,7 +208,12 @@ def common_lack(comparison: Comparison) -> str | None:
 
 def common_cure(comparison: Comparison) -> str | None:
     """What would be needed to conclude more, where it is the same for all rows."""
-    found = {d.enough for group in comparison.groups for row in group.rows for d in row.differences if d}
+    return common_cure_of(row for group in comparison.groups for row in group.rows)
+
+
+def common_cure_of(rows: Iterable[Row]) -> str | None:
+    """The same for some of them."""
+    found = {difference.enough for row in rows for difference in row.differences if difference}
     return found.pop() if len(found) == 1 else None
 
 
