@@ -7,6 +7,8 @@ Numbers under names of ``terms`` have no place in a stage: they stay with the ru
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from withstand.interop.checks import joint_doubts, run_doubts
 from withstand.interop.checks.words import asked, input_tokens_each
 from withstand.interop.derive import fact_samples
@@ -70,20 +72,26 @@ def _how_long(run: ImportedRun) -> str | None:
 
 def _name(run: ImportedRun) -> str:
     conditions = run.conditions
-    who = conditions.engine or conditions.labels.get("heading") or conditions.labels.get("strategy")
     rate = "inf" if conditions.arrivals == "inf" and conditions.max_concurrency is None else conditions.request_rate
     return _joined(
-        who,
+        _who(run),
         None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
         None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
     )
 
 
+def _who(run: ImportedRun) -> str | None:
+    """What was measured, by its author's label."""
+    labels = run.conditions.labels
+    return run.conditions.engine or labels.get("heading") or labels.get("strategy")
+
+
 def summary_of(runs: Sequence[ImportedRun]) -> Summary:
     """All runs that can be stages, with the doubts that they raise singly and together."""
     named = [(name, run) for name, run in zip(names_of(runs), runs, strict=True) if can_be_stage(run)]
+    several = len({_who(run) for _, run in named}) > 1
     return summarize(
-        [stage_of(run, name) for name, run in named],
+        [msgspec.structs.replace(stage_of(run, name), phase=_who(run) if several else None) for name, run in named],
         backend=_common([run.conditions.backend for _, run in named]),
         model_id=_common([run.conditions.model for _, run in named]),
         doubts=joint_doubts(runs),

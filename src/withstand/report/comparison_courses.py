@@ -1,4 +1,4 @@
-"""Along what load was varied: each set of conditions has its place on one course, over rate, concurrency or prompt length.
+"""Along what load was varied: each set of conditions stands on one course, over rate, concurrency or prompt length.
 
 Phases of a plan are courses of their own, and so are sets of conditions that differ in more than the load.
 """

@@ -6,6 +6,7 @@ from typing import Any
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
+from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted, seconds
@@ -43,7 +44,7 @@ def masthead(summary: Summary, about: About) -> Markup:
 
 
 def _extent(summary: Summary) -> str:
-    phases = {stage.phase for stage in summary.stages if stage.phase}
+    phases = {stage.phase for stage in summary.stages if stage.phase and name_of(stage) == stage.name}
     requests = sum(stage.attempted for stage in summary.stages)
     duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
     extent = f"{counted(requests, 'request')} in {counted(len(summary.stages), 'stage')}"
@@ -53,7 +54,8 @@ def _extent(summary: Summary) -> str:
 
 def _place(summary: Summary, about: About) -> str:
     when = about.created_utc and about.created_utc.replace("T", " ").replace("Z", " UTC")
-    facts = [about.engine, summary.target, summary.backend, when]
+    backend = f"backend {summary.backend}" if summary.backend else None
+    facts = [about.engine, summary.target, backend, when]
     return " · ".join(fact for fact in facts if fact)
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS
+from withstand.report.columns import CAPTION, COLUMNS, name_of
 from withstand.report.itl import itl_lines
 from withstand.report.markup import NO_BREAK, unbroken
 from withstand.report.numbers import counted, seconds
@@ -81,7 +81,7 @@ def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary], 
     if phase:
         table.add_row(Text(shown(phase), style="italic"))
     for stage in stages:
-        table.add_row(Text(f"{indent}{shown(stage.name)}"), *_cells(stage))
+        table.add_row(Text(f"{indent}{shown(name_of(stage))}"), *_cells(stage))
 
 
 def _cells(stage: StageSummary) -> Iterator[Text]:
