@@ -116,6 +116,25 @@ def test_answers_of_other_length_are_other_work() -> None:
     assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)
 
 
+def test_tokens_of_other_work_a_second_are_no_number_of_times_either() -> None:
+    prompts = {name: run_of(records_of(_latencies("a"), tokens=n)) for name, n in (("A", 4), ("B", 8))}
+    told = {
+        n: replace(r, estimates=dict(r.estimates) | {"input_throughput": r.estimates["ttft.mean"]})
+        for n, r in prompts.items()
+    }
+    row = _row(compare([side_of(name, run) for name, run in told.items()]), "input_throughput")
+    assert (row.fastest, row.faster_by_percent) == (None, None)
+    assert row.because[0].kind is DoubtKind.LENGTHS_DIFFER
+
+
+def test_few_answers_are_a_doubt_about_their_tail_and_about_nothing_else() -> None:
+    runs = [_with_doubt(run_of(records_of(_latencies(name)[:200])), DoubtKind.TOO_FEW_SAMPLES) for name in "ab"]
+    comparison = compare([side_of("A", runs[0]), side_of("B", runs[1])])
+    doubted = [row.metric for row in comparison.groups[0].rows if row.cells[0].doubts]
+    assert doubted
+    assert all(metric.endswith("p99") for metric in doubted)
+
+
 def test_tools_that_mean_other_things_by_a_name_are_not_compared_by_it() -> None:
     one, other = (run_of(records_of(_latencies(name))) for name in "ab")
     noted = replace(other, notes={"e2el": "ends with the stream's last line."})

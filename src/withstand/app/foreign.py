@@ -1,5 +1,6 @@
 """Another tool's file or folder, or what ``withstand import`` has made of one, ready to be shown."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,9 @@ from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.interop.values import plain
 from withstand.report.about import About
 from withstand.runs import is_import, open_import
+
+_COMPACT = re.compile(r"^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$")
+"""As vLLM writes a date."""
 
 
 def load_foreign(path: Path) -> Loaded:
@@ -27,12 +31,13 @@ def load_foreign(path: Path) -> Loaded:
         refused.append(
             f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
         )
+    engines = {run.conditions.engine for run in runs}
     about = About(
         title=path.name,
-        created_utc=runs[0].conditions.date,
+        created_utc=_COMPACT.sub(r"\1-\2-\3 \4:\5:\6", runs[0].conditions.date or "") or None,
         version=__version__,
         plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
         machine={},
-        engine=runs[0].conditions.engine,
+        engine=engines.pop() if len(engines) == 1 else None,
     )
     return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))

@@ -25,6 +25,8 @@ from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import,
 
 _TOOL = "withstand"
 _COMPARED = frozenset({RunState.DONE, RunState.INTERRUPTED, RunState.FAILED})
+_HEADINGS_MAX = 8
+"""More of them are chapters."""
 _LABEL = re.compile(r"^(?P<label>[^=/\\]{1,60})=(?P<path>.+)$")
 
 
@@ -53,7 +55,7 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
     label, paths = _parsed(argument)
     found = [f for path in paths for f in _runs_at(path)]
     name = label or name_of(paths[0])
-    field = by or ("engine" if len({f.engine for f in found}) > 1 else None)
+    field = by or _dividing(found, single=single)
     if field is None:
         return [_side(name, found)]
     split: dict[str, list[_Found]] = {}
@@ -63,6 +65,14 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
         raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
     names = {value: value if single and not label else f"{name}: {value}" for value in split}
     return [_side(names[value], _without(members, field)) for value, members in split.items()]
+
+
+def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
+    """By what a path falls into sides of its own: engines; where there is no other path, the headings over blocks."""
+    if len({f.engine for f in found}) > 1:
+        return "engine"
+    headings = {_value(f, "heading") for f in found}
+    return "heading" if single and 1 < len(headings) <= _HEADINGS_MAX else None
 
 
 def _parsed(argument: str) -> tuple[str | None, list[Path]]:

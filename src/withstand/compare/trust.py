@@ -4,13 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from withstand.compare.run import ComparedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.quantiles import samples_needed
 
 _WAITS = frozenset({"ttft", "e2el", "response"})
 _DECODE = frozenset({"tpot", "itl"})
-_WORK = frozenset({"e2el", "response", "request_throughput", "request_goodput", "output_throughput",
-                   "total_token_throughput"})  # fmt: skip
 _TOKENS = frozenset({"tpot", "output_throughput", "total_token_throughput"})
-_RATES = frozenset({"request_throughput", "request_goodput", "output_throughput", "total_token_throughput"})
+_RATES = frozenset({
+    "request_throughput", "request_goodput", "output_throughput", "input_throughput", "total_token_throughput",
+    "output_throughput_per_gpu", "input_throughput_per_gpu", "throughput_per_gpu", "attempts_per_s",
+})  # fmt: skip
+_WORK = _RATES | {"e2el", "response"}
 _TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
     DoubtKind.RATE_NOT_ACHIEVED: _WAITS,
     DoubtKind.LATENCY_GROWS: _WAITS,
@@ -28,7 +31,6 @@ _TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
     DoubtKind.TPOT_AGAINST_ITL: _DECODE,
     DoubtKind.EVENTS_AGAINST_TOKENS: _TOKENS | _DECODE,
     DoubtKind.PEAK_BELOW_MEAN: frozenset(),
-    DoubtKind.MEAN_FAR_FROM_MEDIAN: frozenset({"ttft"}),
     DoubtKind.SPEED_NO_THROUGHPUT: _RATES,
     DoubtKind.SUMS_DISAGREE: _RATES,
     DoubtKind.PRINTED_TOO_COARSE: _RATES,
@@ -49,14 +51,28 @@ _FORBIDS = frozenset({
 _WORK_WITHIN = 0.05
 
 
-def touching(doubts: Iterable[Doubt], metric: str) -> tuple[Doubt, ...]:
-    """Those that are about a metric."""
-    return tuple(doubt for doubt in doubts if metric in _TOUCHED.get(doubt.kind, {metric}))
+def touching(doubts: Iterable[Doubt], key: str, *, n: int | None = None, capped: bool = False) -> tuple[Doubt, ...]:
+    """Those that are about a number, such as ``ttft.p99`` over ``n`` answers or ``output_throughput``.
+
+    ``capped``: the client held requests back, so that what counts from the send holds no queue of its making.
+    """
+    return tuple(doubt for doubt in doubts if _touches(doubt.kind, key, n, capped=capped))
 
 
-def forbidding(doubts: Iterable[Doubt]) -> Doubt | None:
-    """The first that forbids a verdict."""
-    return next((doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS), None)
+def _touches(kind: DoubtKind, key: str, n: int | None, *, capped: bool) -> bool:
+    metric, _, which = key.partition(".")
+    if kind is DoubtKind.RATE_NOT_ACHIEVED and capped:
+        return metric == "response"
+    if kind is DoubtKind.TOO_FEW_SAMPLES:
+        return which.startswith("p") and (n is None or n < samples_needed(float(which[1:])))
+    if kind is DoubtKind.MEAN_FAR_FROM_MEDIAN:
+        return key == "ttft.mean"
+    return metric in _TOUCHED.get(kind, {metric})
+
+
+def forbidding(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
+    """Those that forbid a verdict."""
+    return tuple(doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS)
 
 
 def is_other_work(doubts: Iterable[Doubt]) -> bool:

@@ -51,6 +51,11 @@ class DoubtKind(StrEnum):
     TOO_FEW_SAMPLES = "too_few_samples"
     PRINTED_TOO_COARSE = "printed_too_coarse"
 
+    @property
+    def spoken(self) -> str:
+        """``fewer than asked``."""
+        return self.value.replace("_", " ")
+
 
 RULES: Mapping[DoubtKind, str] = {
     DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
@@ -172,3 +177,5 @@ class Doubt(msgspec.Struct, frozen=True):
     sentence: str
     remedy: str
     blocking: bool = False
+    brief: str = ""
+    """Its figures alone, for where the sentence was said of another already: ``28.45 of 35 (81 %)``."""

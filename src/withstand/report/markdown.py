@@ -55,9 +55,14 @@ def _ledger(summary: Summary) -> Iterator[str]:
 
 def doubt_line(doubt: Heard) -> str:
     """One item of a list."""
+    return f"- {doubt_text(doubt)}"
+
+
+def doubt_text(doubt: Heard) -> str:
+    """The sentence, where it holds, and the remedy."""
     mark = "**Blocking.** " if doubt.blocking else ""
     where = f" ({escaped(doubt.where)})" if doubt.where else ""
-    return f"- {mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
+    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
 
 
 def escaped(text: str) -> str:

@@ -39,6 +39,12 @@ def asked(run: ImportedRun) -> float | None:
     return float(prompts) if prompts is not None else run.numbers.get("attempted")
 
 
+def input_tokens_each(run: ImportedRun) -> float | None:
+    """Mean prompt length, as counted."""
+    mean, total, completed = (run.numbers.get(n) for n in ("mean_input_tokens", "total_input_tokens", "completed"))
+    return mean or (total / completed if total and completed else None)
+
+
 def output_tokens_each(run: ImportedRun) -> float | None:
     """Mean answer length, as counted."""
     mean, total, completed = (run.numbers.get(n) for n in ("mean_output_tokens", "total_output_tokens", "completed"))

@@ -7,6 +7,8 @@ from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
 
+counted = rounding.counted
+
 
 class Case(msgspec.Struct, frozen=True):
     """One stage before its judges."""
@@ -25,11 +27,6 @@ def number(value: float) -> str:
     """Three digits or all of the whole ones, thousands with commas."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f}"
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 request``, ``2,400 requests``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def median_of(distribution: Distribution) -> float | None:

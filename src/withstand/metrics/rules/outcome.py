@@ -25,6 +25,7 @@ def requests_failed(case: Case) -> Doubt | None:
         "Times and throughputs are those of the good ones only.",
         "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
         blocking=count >= _FAILED_SHARE_MAX * asked,
+        brief=f"{count:,} of {asked:,}",
     )
 
 
@@ -46,6 +47,7 @@ def rate_limited(case: Case) -> Doubt | None:
         "a limiter answered, not the engine, so this says nothing of what the engine can do.",
         "Raise the limit of the gateway or of the account, or stay below it.",
         blocking=not case.summary.completed,
+        brief=f"{limited:,} of {asked:,}",
     )
 
 
