@@ -9,12 +9,16 @@ from withstand.app.report import Loaded
 from withstand.interop.read import read_path
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.interop.values import plain
+from withstand.metrics.cost import priced
 from withstand.report.about import About
 from withstand.runs import is_import, open_import
+from withstand.spec import Slo
 
 
-def load_foreign(path: Path) -> Loaded:
+def load_foreign(path: Path, price_per_hour: float | None) -> Loaded:
     """A result file or folder of another tool, or what ``withstand import`` has made of one.
+
+    Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
 
     Raises:
         WithstandError: it holds no result that is known.
@@ -35,4 +39,7 @@ def load_foreign(path: Path) -> Loaded:
         machine={},
         engine=runs[0].conditions.engine,
     )
-    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))
+    summary = summary_of(runs)
+    stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
+    summary = msgspec.structs.replace(summary, stages=stages)
+    return Loaded(summary, series_of(runs), about, imported=runs, notices=tuple(refused))

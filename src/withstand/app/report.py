@@ -9,8 +9,8 @@ import msgspec
 from withstand.app.gather import gathered
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
+from withstand.metrics.cost import priced
 from withstand.metrics.fold import StageFold
-from withstand.metrics.rates import has_limits
 from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
@@ -37,16 +37,15 @@ class Loaded(msgspec.Struct, frozen=True):
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
-    slo_share: float | None = None
-    """How many of the requests the plan's limits ask to be good; None = it has no limits."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
 
 class Loader:
-    """Loads a run; a stage that is finished is computed once."""
+    """Loads a run; a stage that is finished is computed once. A price of an hour takes the place of the plan's."""
 
-    def __init__(self) -> None:
+    def __init__(self, price_per_hour: float | None = None) -> None:
+        self._price_per_hour = price_per_hour
         self._done: dict[int, LoadedStage] = {}
 
     def stage(self, folder: RunFolder, index: int) -> LoadedStage:
@@ -59,7 +58,7 @@ class Loader:
         new = [i for i in indexes if i not in loaded]
         if new:
             with gathered(folder, new, folder.manifest.plan.goodput) as folds:
-                loaded |= {i: _loaded(folds.pop(i), folder.manifest, i) for i in new}
+                loaded |= {i: self._loaded(folds.pop(i), folder.manifest, i) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -81,13 +80,13 @@ class Loader:
             [s.series for s in stages],
             _about(manifest),
             damaged_lines=folder.damaged_lines,
-            slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
 
-
-def _loaded(fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
-    context = _context(manifest, manifest.stages[index])
-    return LoadedStage(stage_summary(fold, context), fold_series(fold, context))
+    def _loaded(self, fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
+        context, plan = _context(manifest, manifest.stages[index]), manifest.plan
+        price_per_hour = plan.price_per_hour if self._price_per_hour is None else self._price_per_hour
+        summary = priced(stage_summary(fold, context), price_per_hour, plan.goodput.share)
+        return LoadedStage(summary, fold_series(fold, context))
 
 
 def load_run(path: Path) -> Loaded:
@@ -99,13 +98,15 @@ def load_run(path: Path) -> Loaded:
     return Loader().load(RunFolder.open(path))
 
 
-def load_runs(paths: Sequence[Path]) -> Loaded:
+def load_runs(paths: Sequence[Path], price_per_hour: float | None = None) -> Loaded:
     """One run or result file, or the stages of several side by side, each named after its folder or file.
+
+    Without a price of an hour, runs of ours have that of their plans.
 
     Raises:
         WithstandError: a path is neither, or is damaged.
     """
-    runs = [_load(path) for path in paths]
+    runs = [_load(path, price_per_hour) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [path.resolve().name for path in paths]
@@ -117,12 +118,12 @@ def is_run_folder(path: Path) -> bool:
     return (path / "run.json").exists() or not path.exists()
 
 
-def _load(path: Path) -> Loaded:
+def _load(path: Path, price_per_hour: float | None) -> Loaded:
     if is_run_folder(path):
-        return load_run(path)
+        return Loader(price_per_hour).load(RunFolder.open(path))
     from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
 
-    return load_foreign(path)
+    return load_foreign(path, price_per_hour)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
@@ -144,7 +145,6 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         about,
         damaged_lines=sum(run.damaged_lines for run in runs),
         imported=tuple(imported for run in runs for imported in run.imported),
-        slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
 

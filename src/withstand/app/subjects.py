@@ -102,6 +102,7 @@ def _own(folder: RunFolder) -> Iterator[_Found]:
                 summary=summary,
                 estimates=told_estimates(summary) | courses.estimates(),
                 schedule=courses.schedule(),
+                price_per_hour=manifest.plan.price_per_hour,
             )
             yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
 

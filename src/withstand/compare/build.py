@@ -237,11 +237,13 @@ def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
 
 def _side(side: ComparedSide) -> Side:
     models = {run.setting.model for run in side.runs}
+    prices = {run.price_per_hour for run in side.runs}
     return Side(
         label=side.label,
         sources=side.sources,
         tool=side.tool,
         model=models.pop() if len(models) == 1 else None,
+        price_per_hour=prices.pop() if len(prices) == 1 else None,
         facts=all(run.summary.facts for run in side.runs),
         doubts=_once(d for run in side.runs for d in run.summary.doubts if d.blocking),
     )
