@@ -12,9 +12,10 @@ from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
-from withstand.compare.trust import forbidding, is_other_work, other_definition, other_work, touching
+from withstand.compare.trust import Weighed, forbidding, is_other_work, other_definition, other_work, weighed
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.reach import Circumstances, circumstances_of
 from withstand.metrics.summary import StageSummary
 
 NEGLIGIBLE_PERCENT = 1.0
@@ -87,18 +88,22 @@ def _group_draft(sides: Sequence[ComparedSide], matched: Matched, options: Optio
 
 def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint: Sequence[Doubt]) -> _Draft:
     found = [[e for run in runs if (e := run.estimates.get(asked.key))] for runs in matched.members]
-    doubts = [_once(d for run in runs for d in touching(run.summary.doubts, asked.metric)) for runs in matched.members]
-    cells = [_cell(estimates, own) for estimates, own in zip(found, doubts, strict=True)]
+    doubts = [_weighed(asked, runs) for runs in matched.members]
+    cells = [_cell(estimates, _once(w.doubt for w in own)) for estimates, own in zip(found, doubts, strict=True)]
+    shared = weighed(joint, asked.key, Circumstances())
     pairs: list[Pair | None] = [None]
     forbidden: list[str | None] = [None]
     for place in range(1, len(sides)):
-        shared = touching(joint, asked.metric)
         against = [*shared, *doubts[0], *doubts[place]]
         void = is_other_work(against)
         pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
         forbidden.append(_why_forbidden(asked, labelled, against))
     return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden)
+
+
+def _weighed(asked: Asked, runs: Sequence[ComparedRun]) -> list[Weighed]:
+    return [w for run in runs for w in weighed(run.summary.doubts, asked.key, circumstances_of(run.summary))]
 
 
 def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:
@@ -116,8 +121,8 @@ def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]],
     return Pair(method=Method.NONE, log_ratio=None, lack=f"{missing} does not tell it")
 
 
-def _why_forbidden(asked: Asked, runs: Sequence[tuple[str, ComparedRun]], doubts: Sequence[Doubt]) -> str | None:
-    doubt = forbidding(doubts)
+def _why_forbidden(asked: Asked, runs: Sequence[tuple[str, ComparedRun]], against: Sequence[Weighed]) -> str | None:
+    doubt = forbidding(against)
     if doubt is None:
         return other_definition(asked.metric, runs)
     owner = next((label for label, run in runs if doubt in run.summary.doubts), None)

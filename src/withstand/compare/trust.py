@@ -1,68 +1,41 @@
-"""Which doubts forbid a verdict on which metric, and in what words. A doubt that forbids nothing is only shown."""
+"""Which doubts forbid a verdict on a number, and what makes a comparison void. What forbids nothing is only shown.
 
-from collections.abc import Iterable, Mapping, Sequence
+What a doubt does to a number is ``metrics.reach``'s to say: with one that falls, or that nobody can know, nothing can
+be concluded.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from withstand.compare.run import ComparedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.reach import Circumstances, Effect, effect
 
-_WAITS = frozenset({"ttft", "e2el", "response"})
-_DECODE = frozenset({"tpot", "itl"})
-_WORK = frozenset({"e2el", "response", "request_throughput", "request_goodput", "output_throughput",
-                   "total_token_throughput"})  # fmt: skip
-_TOKENS = frozenset({"tpot", "output_throughput", "total_token_throughput"})
-_RATES = frozenset({"request_throughput", "request_goodput", "output_throughput", "total_token_throughput"})
-_TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
-    DoubtKind.RATE_NOT_ACHIEVED: _WAITS,
-    DoubtKind.LATENCY_GROWS: _WAITS,
-    DoubtKind.TOO_SHORT_TO_TELL: _WAITS | _RATES,
-    DoubtKind.NOT_STREAMED: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.HOP_BUFFERS: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.SHARED_READS: frozenset({"itl"}),
-    DoubtKind.SEVERAL_TOKENS_AN_EVENT: frozenset({"itl"}),
-    DoubtKind.CLAIMED_NOT_COUNTED: _TOKENS,
-    DoubtKind.TOKENS_ESTIMATED: _TOKENS,
-    DoubtKind.LENGTHS_DIFFER: _WORK,
-    DoubtKind.FINISH_REASONS_MIXED: _WORK,
-    DoubtKind.PREFIX_CACHE: _WAITS,
-    DoubtKind.CONCURRENCY_DISAGREES: _WAITS,
-    DoubtKind.TPOT_AGAINST_ITL: _DECODE,
-    DoubtKind.EVENTS_AGAINST_TOKENS: _TOKENS | _DECODE,
-    DoubtKind.PEAK_BELOW_MEAN: frozenset(),
-    DoubtKind.MEAN_FAR_FROM_MEDIAN: frozenset({"ttft"}),
-    DoubtKind.SPEED_NO_THROUGHPUT: _RATES,
-    DoubtKind.SUMS_DISAGREE: _RATES,
-    DoubtKind.PRINTED_TOO_COARSE: _RATES,
-    DoubtKind.SENDS_LATE: _WAITS,
-    DoubtKind.CLOCK_LAGGED: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.QUEUE_OF_A_BURST: _WAITS,
-    DoubtKind.FLAT_THROUGHPUT: _WAITS,
-    DoubtKind.LIKE_A_LIMITER: frozenset({"success_rate"}),
-    DoubtKind.PARTS_AGAINST_WHOLE: frozenset({"tpot"}),
-    DoubtKind.BACKEND_NO_ENGINE: frozenset(),
-}
-"""Which metrics a doubt is about; one that is not listed touches all."""
-_FORBIDS = frozenset({
-    DoubtKind.RATE_NOT_ACHIEVED, DoubtKind.LATENCY_GROWS, DoubtKind.TOO_SHORT_TO_TELL, DoubtKind.NOT_STREAMED,
-    DoubtKind.HOP_BUFFERS, DoubtKind.CLIENT_LIMIT, DoubtKind.ERROR_TEXT, DoubtKind.IMPOSSIBLE,
-})  # fmt: skip
-"""With one of these the number is another thing than its name says, whatever its interval."""
 _WORK_WITHIN = 0.05
 
 
-def touching(doubts: Iterable[Doubt], metric: str) -> tuple[Doubt, ...]:
-    """Those that are about a metric."""
-    return tuple(doubt for doubt in doubts if metric in _TOUCHED.get(doubt.kind, {metric}))
+class Weighed(msgspec.Struct, frozen=True):
+    """A doubt, and what it does to the number in question."""
+
+    doubt: Doubt
+    effect: Effect
 
 
-def forbidding(doubts: Iterable[Doubt]) -> Doubt | None:
+def weighed(doubts: Iterable[Doubt], number: str, of: Circumstances) -> tuple[Weighed, ...]:
+    """Those that have to do with a number, such as ``ttft.p99``."""
+    return tuple(Weighed(doubt, found) for doubt in doubts if (found := effect(doubt, number, of)))
+
+
+def forbidding(against: Iterable[Weighed]) -> Doubt | None:
     """The first that forbids a verdict."""
-    return next((doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS), None)
+    return next((one.doubt for one in against if one.effect is not Effect.BESIDE), None)
 
 
-def is_other_work(doubts: Iterable[Doubt]) -> bool:
+def is_other_work(against: Iterable[Weighed]) -> bool:
     """Whether what was done is not alike: then no ratio of times or tokens means anything."""
     kinds = (DoubtKind.LENGTHS_DIFFER, DoubtKind.CLAIMED_NOT_COUNTED)
-    return any(doubt.blocking and doubt.kind in kinds for doubt in doubts)
+    return any(one.doubt.blocking and one.doubt.kind in kinds for one in against)
 
 
 def other_work(runs: Sequence[tuple[str, ComparedRun]]) -> Doubt | None:
