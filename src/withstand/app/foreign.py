@@ -15,7 +15,7 @@ from withstand.runs import is_import, open_import
 from withstand.spec import Slo
 
 
-def load_foreign(path: Path, price_per_hour: float | None) -> Loaded:
+def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
     """A result file or folder of another tool, or what ``withstand import`` has made of one.
 
     Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
@@ -42,4 +42,4 @@ def load_foreign(path: Path, price_per_hour: float | None) -> Loaded:
     summary = summary_of(runs)
     stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
     summary = msgspec.structs.replace(summary, stages=stages)
-    return Loaded(summary, series_of(runs), about, imported=runs, notices=tuple(refused))
+    return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(refused))

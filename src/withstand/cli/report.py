@@ -61,7 +61,7 @@ def verb(
     if tokens and form in _FORMATS:
         has = "has no token ledger" if form == "csv" else "always has the token ledger"
         raise UsageError(f"--tokens is for text and Markdown; {form} {has}.")
-    loaded = load_runs(paths, price_per_hour)
+    loaded = load_runs(paths, price_per_hour, charts=form == "html")
     for notice in loaded.notices:
         say(notice)
     if loaded.summary.partial:
