@@ -28,4 +28,6 @@ def test_what_is_above_is_counted_piece_by_piece(
             pieces.merge(other)
         whole = [*first, *second]
         counted = pieces.above([len(piece) for piece in whole], limits)
-    assert [list(counts) for counts in counted] == [[sum(v > limit for v in piece) for piece in whole] for limit in limits]
+    assert [list(counts) for counts in counted] == [
+        [sum(v > limit for v in piece) for piece in whole] for limit in limits
+    ]

@@ -73,9 +73,7 @@ def fold_stages(folder: RunFolder, folds: Folds, share: Share = WHOLE) -> Gather
 
 
 @contextmanager
-def gathered(
-    folder: RunFolder, stages: Collection[int], goodput: Slo, besides: Besides = NOTHING
-) -> Iterator[Folds]:
+def gathered(folder: RunFolder, stages: Collection[int], goodput: Slo, besides: Besides = NOTHING) -> Iterator[Folds]:
     """The folds of some stages, which may be read within the context.
 
     Raises:

@@ -1,7 +1,7 @@
 """A stage's requests one by one, in the order of their sends: what a comparison needs beside the summary.
 
-Some numbers a request, and the gaps between an answer's events, which go to a shelf where they are many. It knows nothing
-of estimates.
+Some numbers a request, and the gaps between an answer's events, which go to a shelf where they are many. It knows
+nothing of estimates.
 """
 
 import math
