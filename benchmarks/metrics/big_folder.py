@@ -1,17 +1,19 @@
-"""What it takes to report a large run: by default 1,000,000 requests of 100 events in four stages.
+"""What it takes to read a large run: by default 1,000,000 requests of 100 events in four stages.
 
 Run it with the repository's interpreter; how many requests, how they are packed and what is asked for may follow:
 
-    .venv/bin/python -m benchmarks.metrics.big_folder 1000000 --packed gz --format html
+    .venv/bin/python -m benchmarks.metrics.big_folder 1000000 --packed gz --format json html --verb audit compare
 
-Makes the folder in a temporary directory (seeded: lognormal gaps, failures, several workers), has it reported by a
-process of its own, and prints how long that took and the peak of the memory that it and its children held together.
-Then ITL and TTFT of every stage (percentiles, mean, spread) are held against numpy's over the same times.
+Makes the folder in a temporary directory (seeded: lognormal gaps, failures, several workers), has it reported, audited
+or compared with itself (both sides are read) by a process of its own, and prints how long that took, of how much of the
+cores, and the peak of the memory that it and its children held together. ITL and TTFT in the JSON report (percentiles,
+mean, spread of each stage) are held against numpy's over the same times.
 """
 
 import argparse
 import gzip
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,8 @@ BATCH = 1000
 FAILING = 97
 """One in so many fails."""
 LOOK_S = 0.05
+ANSWERED = (0, 1)
+"""Exit codes of a result, be it that nothing in it stands."""
 
 
 def stage_records(stage: int, count: int) -> Iterator[tuple[Record, Any]]:
@@ -148,20 +152,39 @@ def tree_rss_bytes(pid: int) -> int:
     return total + sum(tree_rss_bytes(int(child)) for child in children)
 
 
-def report(path: Path, form: str, out: Path) -> tuple[float, int]:
-    """Seconds and peak bytes of one report."""
-    began = time.perf_counter()
+class Spent(msgspec.Struct, frozen=True):
+    """What one call took."""
+
+    wall_s: float
+    cpu_s: float
+    """Of all its processes."""
+    peak_bytes: int
+
+
+def spent(arguments: list[str], out: Path) -> Spent:
+    began, before_s = time.perf_counter(), children_cpu_s()
     peak = 0
     with out.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "withstand", "report", str(path), "--format", form], stdout=file
-        )
+        process = subprocess.Popen([sys.executable, "-m", "withstand", *arguments], stdout=file)
         while process.poll() is None:
             peak = max(peak, tree_rss_bytes(process.pid))
             time.sleep(LOOK_S)
-    if process.returncode:
-        sys.exit(f"the report ended with {process.returncode}")
-    return time.perf_counter() - began, peak
+    if process.returncode not in ANSWERED:
+        sys.exit(f"{arguments[0]} ended with {process.returncode}")
+    return Spent(time.perf_counter() - began, children_cpu_s() - before_s, peak)
+
+
+def children_cpu_s() -> float:
+    """Of all children that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def calls(path: Path, forms: list[str], verbs: list[str]) -> dict[str, list[str]]:
+    """What is called, by its name in the output."""
+    reports = {f"report {form}": ["report", str(path), "--format", form] for form in forms}
+    others = {"audit": ["audit", str(path)], "compare": ["compare", f"a={path}", f"b={path}"]}
+    return reports | {verb: others[verb] for verb in verbs}
 
 
 def worst_difference(path: Path, exact: list[dict[str, float]]) -> float:
@@ -178,16 +201,18 @@ def main() -> None:
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
     parser.add_argument("--packed", choices=("plain", "gz", "zst"), default="plain")
     parser.add_argument("--format", nargs="*", default=["json"])
+    parser.add_argument("--verb", nargs="*", choices=("audit", "compare"), default=[])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="big-folder-") as room:
         path, exact = make(Path(room), asked.requests, asked.packed)
         size_mb = sum(file.stat().st_size for file in path.iterdir()) / 1e6
         print(f"{asked.requests:,} requests, {asked.packed}: {size_mb:,.0f} MB")
-        for form in asked.format:
-            out = Path(room) / f"report.{form}"
-            spent_s, peak = report(path, form, out)
-            print(f"{form}: {spent_s:.1f} s, {peak / 2**20:,.0f} MiB at the most", flush=True)
-            if form == "json":
+        for name, arguments in calls(path, asked.format, asked.verb).items():
+            out = Path(room) / name
+            took = spent(arguments, out)
+            held = f"{took.peak_bytes / 2**20:,.0f} MiB at the most"
+            print(f"{name}: {took.wall_s:.1f} s ({took.cpu_s:.1f} s of CPU), {held}", flush=True)
+            if name == "report json":
                 print(f"ITL and TTFT are off numpy's by {worst_difference(out, exact):.1e} of the value at the most")
 
 

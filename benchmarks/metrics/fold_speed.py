@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from withstand.metrics.context import StageContext
-from withstand.metrics.fold import StageFold
+from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import fold_series
 from withstand.metrics.summarize import stage_summary
 from withstand.record import Record, Status, TokensFrom
@@ -60,7 +60,7 @@ def main() -> None:
     context = StageContext(stage=Stage(arrivals=Constant(rate=RATE_RPS), num_prompts=count))
     making_s = seconds(lambda: [None for _ in records(count, events)])
     print(f"making {count:,} records of {events} events: {making_s:.2f} s")
-    fold = StageFold(context.goodput)
+    fold = StageFold(context.goodput, besides=Besides(charts=True))
     spent_s = seconds(lambda: [fold.add(record) for record in records(count, events)]) - making_s
     rate = count / spent_s
     print(f"folding: {spent_s:.2f} s, {rate:,.0f} records/s, {rate * events:,.0f} events/s")

@@ -8,6 +8,7 @@ import pytest
 
 from withstand.app import gather
 from withstand.app.report import load_run
+from withstand.app.subjects import sides_of
 from withstand.errors import StorageError
 from withstand.record import encode_record
 from withstand.runs import RunFolder
@@ -42,6 +43,13 @@ def test_several_readers_show_what_one_shows(folder: RunFolder, *, packed: bool)
     one, several = load_run(SAMPLE), load_run(folder.path)
     assert several.summary == one.summary
     assert several.series == one.series
+
+
+def test_several_readers_are_as_sure_as_one(folder: RunFolder) -> None:
+    plain(folder)
+    one, several = sides_of([str(SAMPLE), str(folder.path)], None)
+    assert [run.estimates for run in several.runs] == [run.estimates for run in one.runs]
+    assert [run.schedule for run in several.runs] == [run.schedule for run in one.runs]
 
 
 def test_damaged_lines_are_counted_once(folder: RunFolder) -> None:

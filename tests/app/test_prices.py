@@ -7,13 +7,21 @@ from withstand.errors import UsageError
 
 
 def test_one_price_is_for_all_and_a_named_one_for_its_side() -> None:
-    assert prices_of(["2.5"], ["a", "b"]) == {"a": 2.5, "b": 2.5}
-    assert prices_of(["b=4", "2.5"], ["a", "b"]) == {"a": 2.5, "b": 4.0}
-    assert prices_of(["x=1=4"], ["x=1"]) == {"x=1": 4.0}
-    assert prices_of([], ["a"]) == {}
+    sides = {"a": None, "b": None}
+    assert prices_of(["2.5"], sides) == {"a": 2.5, "b": 2.5}
+    assert prices_of(["b=4", "2.5"], sides) == {"a": 2.5, "b": 4.0}
+    assert prices_of(["x=1=4"], {"x=1": None}) == {"x=1": 4.0}
+    assert prices_of([], sides) == {}
+
+
+def test_what_is_typed_wins_over_what_a_plan_says() -> None:
+    told = {"a": 2.0, "b": 3.0, "c": None}
+    assert prices_of([], told) == {"a": 2.0, "b": 3.0}
+    assert prices_of(["a=4"], told) == {"a": 4.0, "b": 3.0}
+    assert prices_of(["5"], told) == {"a": 5.0, "b": 5.0, "c": 5.0}
 
 
 @pytest.mark.parametrize("word", ["free", "0", "-1", "inf", "nan", "c=2", "a="])
 def test_what_is_no_price_is_told(word: str) -> None:
     with pytest.raises(UsageError, match="--price-per-hour"):
-        prices_of([word], ["a", "b"])
+        prices_of([word], {"a": None, "b": 1.0})

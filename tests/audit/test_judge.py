@@ -1,23 +1,25 @@
 """The judgement: which claims a doubt takes, what a run and a file are worth, and what one sentence says of it."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.audit.judge import judge, judge_all, judge_file, unreadable
-from withstand.audit.reach import falls, unknown
 from withstand.audit.shape import Case, Claim, Standing, Subject, Value
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.reach import Circumstances
 
 
 def doubt(kind: DoubtKind, *, blocking: bool = False) -> Doubt:
     return Doubt(kind, f"{kind} is the case.", "Do something.", blocking=blocking)
 
 
-def subject(*doubts: Doubt, n: int | None = 1000, capped: bool = False, name: str = "a") -> Subject:
+def subject(*doubts: Doubt, n: int | None = 1000, name: str = "a", **known: Any) -> Subject:
     units = dict.fromkeys(Claim, "ms") | {Claim.REQUESTS: "req/s", Claim.TOKENS: "tok/s", Claim.SUCCESS: "%"}
     values = {claim: Value(10.0, "", unit) for claim, unit in units.items()}
-    return Subject(name=name, n=n, capped=capped, values=values, doubts=doubts)
+    return Subject(name=name, n=n, circumstances=Circumstances(**known), values=values, doubts=doubts)
 
 
 def standings(case: Case) -> dict[Claim, Standing]:
@@ -46,6 +48,13 @@ def test_a_few_missing_ones_are_the_tail_s() -> None:
     assert of(Standing.UNKNOWN, case) == {Claim.TTFT_P99}
 
 
+@pytest.mark.parametrize(("missing", "known"), [(0.009, True), (0.01, False), (0.09, False), (None, False)])
+def test_so_few_that_a_p99_does_not_notice_leave_it(missing: float | None, known: bool) -> None:
+    case = judge(subject(doubt(DoubtKind.REQUESTS_FAILED), missing_share=missing))
+    assert (standings(case)[Claim.TTFT_P99] is Standing.STANDS) == known
+    assert standings(case)[Claim.TTFT] is Standing.STANDS
+
+
 def test_past_saturation_the_throughput_stands_and_the_waiting_time_does_not() -> None:
     case = judge(subject(doubt(DoubtKind.RATE_NOT_ACHIEVED)))
     assert case.standing is Standing.PARTLY
@@ -66,9 +75,7 @@ def test_tokens_that_were_claimed_and_not_counted_leave_the_times_of_arrivals() 
 def test_a_hop_that_holds_all_of_an_answer_takes_more_than_one_that_holds_parts(
     tpot_ms: float, fallen: set[Claim]
 ) -> None:
-    whole = subject(doubt(DoubtKind.HOP_BUFFERS))
-    whole.values[Claim.TPOT] = Value(tpot_ms, "p50", "ms")
-    assert of(Standing.FALLS, judge(whole)) == fallen | {Claim.ITL}
+    assert of(Standing.FALLS, judge(subject(doubt(DoubtKind.HOP_BUFFERS), tpot_ms=tpot_ms))) == fallen | {Claim.ITL}
 
 
 def test_a_speed_in_the_place_of_a_throughput_is_a_headline_that_falls() -> None:
@@ -87,13 +94,7 @@ def test_a_p99_of_nobody_knows_how_many() -> None:
 
 
 def test_a_blocking_doubt_without_a_line_takes_everything() -> None:
-    assert falls(doubt(DoubtKind.WARMUP_MISSING, blocking=True), subject()) == set(Claim)
-
-
-@pytest.mark.parametrize("kind", list(DoubtKind))
-def test_no_doubt_makes_a_claim_fall_and_unknown_at_once(kind: DoubtKind) -> None:
-    mild = doubt(kind)
-    assert not falls(mild, subject()) & unknown(mild)
+    assert of(Standing.FALLS, judge(subject(doubt(DoubtKind.WARMUP_MISSING, blocking=True)))) == set(Claim)
 
 
 def test_a_file_falls_with_one_run_and_names_it() -> None:

@@ -24,13 +24,21 @@ from withstand.runs import open_import
 
 EXAMPLES = int(os.environ.get("WITHSTAND_FUZZ", "30"))
 LARGEST = 40_000
-SMALL = [VLLM_BLOCK, json.dumps(VLLM_JSON), json.dumps(DETAILED), SGLANG_LINE, f"{VLLM_BLOCK}\n{json.dumps(VLLM_JSON)}\n"]
+SMALL = [
+    VLLM_BLOCK,
+    json.dumps(VLLM_JSON),
+    json.dumps(DETAILED),
+    SGLANG_LINE,
+    f"{VLLM_BLOCK}\n{json.dumps(VLLM_JSON)}\n",
+]
 REAL = sorted(path for path in (shared.ROOT / "data" / "results").glob("*") if path.stat().st_size < LARGEST)
 WRITTEN = st.one_of(
     *(writers.json_files(kind) for kind in writers.JSONS), writers.sweep_csv(), writers.load_test_csv(), writers.aiperf_csv(),
     printers.blocks(), printers.genai_perf_tables(), printers.evalscope_tables(), printers.load_test_tables(),
 ).map(lambda sample: sample.text)  # fmt: skip
-TEXTS = st.one_of(st.sampled_from(SMALL), WRITTEN, *([st.sampled_from(REAL).map(lambda path: path.read_text("utf-8"))] * bool(REAL)))
+TEXTS = st.one_of(
+    st.sampled_from(SMALL), WRITTEN, *([st.sampled_from(REAL).map(lambda path: path.read_text("utf-8"))] * bool(REAL))
+)
 SETTINGS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 CODES = {"audit": {0, 1, 3}, "report": {0, 2, 3}, "compare": {0, 2, 3}, "import": {0, 2, 3}}
 FORMATS = {"audit": ["text", "json", "markdown"], "report": ["text", "json", "markdown", "csv", "html"],

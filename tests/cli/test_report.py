@@ -108,10 +108,32 @@ def test_a_cut_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert json.loads(shown.out)["complete"] is False
 
 
-def test_what_tokens_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, str(SAMPLE), "--price-per-hour", "3.6")
-    assert "What tokens cost at 3.6 an hour" in text
-    markdown = printed(capsys, str(SAMPLE), "--price-per-hour", "3.6", "--format", "markdown")
-    assert "| per 1M output |" in markdown
-    assert exit_code_of(["report", str(SAMPLE), "--price-per-hour", "3.6", "--format", "json"]) == 2
-    assert "for text and Markdown" in capsys.readouterr().err
+def test_what_tokens_cost_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "per 1M output" not in printed(capsys, str(SAMPLE))
+    priced = [str(SAMPLE), "--price-per-hour", "3.6"]
+    assert "per 1M output" in printed(capsys, *priced)
+    assert "| per 1M output |" in printed(capsys, *priced, "--format", "markdown")
+    assert '<section id="costs">' in printed(capsys, *priced, "--format", "html")
+    (first, _) = json.loads(printed(capsys, *priced, "--format", "json"))["stages"]
+    assert first["cost"]["price_per_hour"] == 3.6
+    (row, _) = csv.DictReader(io.StringIO(printed(capsys, *priced, "--format", "csv")))
+    assert float(row["price_per_1m_output_tokens"]) == first["cost"]["per_million_output"]
+
+
+@pytest.mark.parametrize("price", ["0", "-1", "nan", "inf", "much"])
+def test_what_is_no_price_is_refused(price: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["report", str(SAMPLE), "--price-per-hour", price]) == 2
+    assert "a price is a number above 0" in capsys.readouterr().err
+
+
+def test_a_folder_knows_the_price_that_its_run_was_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, price in (("cheap", 1.0), ("dear", 4.0)):
+        shutil.copytree(SAMPLE, tmp_path / name)
+        manifest = json.loads((tmp_path / name / "run.json").read_text("utf-8"))
+        manifest["plan"]["price_per_hour"] = price
+        (tmp_path / name / "run.json").write_text(json.dumps(manifest), "utf-8")
+    folders = [str(tmp_path / "cheap"), str(tmp_path / "dear")]
+    stages = json.loads(printed(capsys, *folders, "--format", "json"))["stages"]
+    assert [s["cost"]["price_per_hour"] for s in stages] == [1.0, 1.0, 4.0, 4.0]
+    stages = json.loads(printed(capsys, *folders, "--price-per-hour", "2", "--format", "json"))["stages"]
+    assert {s["cost"]["price_per_hour"] for s in stages} == {2.0}

@@ -60,6 +60,11 @@ def test_options_and_file_become_the_plan(app: App, tmp_path: Path) -> None:
     assert [s.arrivals for s in app.plan.stages] == [Poisson(2.0), Poisson(4.0)]
 
 
+def test_the_price_of_an_hour_is_a_part_of_the_plan(app: App) -> None:
+    assert exit_code_of(["run", "--price-per-hour", "2.5"]) == 0
+    assert app.plan.price_per_hour == 2.5
+
+
 def test_the_command_line_is_handed_on_without_secrets(app: App) -> None:
     exit_code_of(["run", "--model", "m", "--header", "Authorization=sesame"])
     assert app.plan.target.headers == {"Authorization": "sesame"}
@@ -128,6 +133,8 @@ def test_resume_takes_nothing_else(app: App, more: list[str], named: str, capsys
         (["--set", "workload.nonsense=1"], "nonsense"),
         (["missing.toml"], "missing.toml"),
         (["--nonsense"], "--nonsense"),
+        (["--price-per-hour", "0"], "--price-per-hour"),
+        (["--set", "price_per_hour=-1"], "price_per_hour"),
     ],
 )
 def test_bad_input_is_one_sentence_that_names_it(

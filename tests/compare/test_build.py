@@ -85,6 +85,7 @@ def _with_doubt(run: ComparedRun, kind: DoubtKind, *, blocking: bool = False) ->
         (DoubtKind.REQUESTS_FAILED, False, Verdict.WORSE, Verdict.WORSE),
         (DoubtKind.REQUESTS_FAILED, True, Verdict.UNKNOWN, Verdict.UNKNOWN),
         (DoubtKind.SHARED_READS, False, Verdict.WORSE, Verdict.WORSE),
+        (DoubtKind.TOKENS_ESTIMATED, False, Verdict.WORSE, Verdict.UNKNOWN),
     ],
 )
 def test_a_doubt_forbids_what_it_is_about(kind: DoubtKind, blocking: bool, ttft: Verdict, tpot: Verdict) -> None:

@@ -2,8 +2,8 @@ from random import Random
 
 import pytest
 
-from compared import queue, records_of, stage
-from withstand.compare.courses import Courses
+from compared import courses_of, queue, records_of, stage
+from withstand.compare.courses import estimates_of, schedule_of
 from withstand.record import Record, Status
 from withstand.testing.records import make_failure
 
@@ -15,7 +15,7 @@ def records() -> list[Record]:
 
 def test_every_value_is_that_of_the_summary(records: list[Record]) -> None:
     summary = stage(records)
-    found = Courses.of(records, summary).estimates()
+    found = estimates_of(courses_of(records), summary)
     assert found["ttft.mean"].value == summary.ttft.mean
     assert found["ttft.p90"].value == summary.ttft.percentiles["p90"]
     assert found["itl.mean"].value == summary.itl.mean
@@ -26,11 +26,11 @@ def test_every_value_is_that_of_the_summary(records: list[Record]) -> None:
 def test_the_order_of_the_file_does_not_matter(records: list[Record]) -> None:
     summary = stage(records)
     shuffled = Random(1).sample(records, len(records))
-    assert Courses.of(shuffled, summary).estimates() == Courses.of(records, summary).estimates()
+    assert estimates_of(courses_of(shuffled), summary) == estimates_of(courses_of(records), summary)
 
 
 def test_intervals_hold_their_value(records: list[Record]) -> None:
-    for key, estimate in Courses.of(records, stage(records)).estimates().items():
+    for key, estimate in estimates_of(courses_of(records), stage(records)).items():
         if (interval := estimate.interval) is not None:
             assert interval.low is not None
             assert interval.high is not None
@@ -41,7 +41,7 @@ def test_gaps_of_one_answer_are_one_draw() -> None:
     """Each answer has its own pace: a thousand gaps of ten answers are ten values, not a thousand."""
     paces = [Random(i).uniform(5, 15) for i in range(60)]
     few, many = ([r for i, pace in enumerate(paces) for r in _paced(i, pace, tokens)] for tokens in (4, 40))
-    sure = [Courses.of(records, stage(records)).estimates()["itl.mean"].error for records in (few, many)]
+    sure = [estimates_of(courses_of(records), stage(records))["itl.mean"].error for records in (few, many)]
     assert sure[0] is not None
     assert sure[1] is not None
     assert sure[1] == pytest.approx(sure[0], rel=0.2)
@@ -67,18 +67,18 @@ def _paced(number: int, pace_ms: float, tokens: int) -> list[Record]:
 def test_failures_count_in_the_success_rate_and_nowhere_else(records: list[Record]) -> None:
     failures = [make_failure(1000 + i, sent_ms=i * 1000.0) for i in range(40)]
     summary = stage([*records, *failures])
-    found = Courses.of([*records, *failures], summary).estimates()
+    found = estimates_of(courses_of([*records, *failures]), summary)
     assert found["success_rate"].value == pytest.approx(400 / 440)
     assert found["ttft.mean"].n == 400
 
 
 def test_rates_and_gaps_that_are_not_known_are_not_made_up(records: list[Record]) -> None:
-    found = Courses.of(records, stage(records)).estimates(rates=False, gaps=False)
+    found = estimates_of(courses_of(records), stage(records), rates=False, gaps=False)
     assert not {key for key in found if key.startswith("itl") or key.endswith("throughput")}
 
 
 def test_a_schedule_is_recognised_by_its_sends(records: list[Record]) -> None:
-    schedule = Courses.of(records, stage(records)).schedule()
+    schedule = schedule_of(courses_of(records), stage(records))
     assert schedule is not None
     assert schedule.requests == 400
     assert schedule.offsets_ns[0] == 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.metrics.cost import costs, per_million
+from withstand.metrics.cost import busiest_within, per_million, priced
 from withstand.metrics.summary import Distribution, Load, StageSummary
 
 NONE = Distribution(n=0)
@@ -35,14 +35,21 @@ def test_an_hour_s_tokens_cost_an_hour(price: float, tokens_per_s: float) -> Non
 
 
 def test_the_limits_choose_the_busiest_stage_that_keeps_them() -> None:
-    priced = costs([stage("a", 1, 1.0), stage("b", 4, 0.995), stage("c", 8, 0.6)], 3.6, 0.99)
-    assert [one.holds for one in priced.stages] == [True, True, False]
-    assert priced.within_slo == 1
-    assert priced.stages[1].per_million_output == pytest.approx(5.0)
-    assert priced.stages[1].per_million_input == pytest.approx(2.5)
+    stages = [priced(s, 3.6, 0.99) for s in (stage("a", 1, 1.0), stage("b", 4, 0.995), stage("c", 8, 0.6))]
+    assert [s.cost and s.cost.holds for s in stages] == [True, True, False]
+    best = busiest_within(stages)
+    assert best is stages[1]
+    assert best.cost is not None
+    assert best.cost.per_million_output == pytest.approx(5.0)
+    assert best.cost.per_million_input == pytest.approx(2.5)
 
 
 def test_without_limits_no_stage_is_within_them() -> None:
-    priced = costs([stage("a", 1, None)], 3.6, 0.99)
-    assert priced.within_slo is None
-    assert priced.stages[0].holds is None
+    one = priced(stage("a", 1, None), 3.6, 0.99)
+    assert busiest_within([one]) is None
+    assert one.cost is not None
+    assert one.cost.holds is None
+
+
+def test_without_a_price_nothing_costs_anything() -> None:
+    assert priced(stage("a", 1, 1.0), None, 0.99).cost is None

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from withstand.metrics import sample as module
+from withstand.metrics import pieces, sample
 from withstand.metrics.context import StageContext
-from withstand.metrics.fold import StageFold, fold_of
+from withstand.metrics.fold import Besides, StageFold, fold_of
 from withstand.metrics.sample import Keep
 from withstand.metrics.series import fold_series
 from withstand.metrics.summarize import stage_summary
@@ -22,6 +22,7 @@ from withstand.spec import Constant, Slo, Stage
 
 MS = 1_000_000
 CONTEXT = StageContext(stage=Stage(arrivals=Constant(rate=10.0), num_prompts=40), goodput=Slo(ttft=50))
+ALL = Besides(charts=True, courses=True)
 MAYBE = st.none() | st.integers(0, 40)
 
 
@@ -59,7 +60,16 @@ def records(draw: st.DrawFn) -> list[Record]:
 
 
 def shown(fold: StageFold) -> Any:
-    return msgspec.to_builtins((stage_summary(fold, CONTEXT), fold_series(fold, CONTEXT)))
+    return msgspec.to_builtins((stage_summary(fold, CONTEXT), fold_series(fold, CONTEXT), courses_of(fold)))
+
+
+def courses_of(fold: StageFold) -> Any:
+    """In an order that does not know who came first among equals."""
+    courses = fold.courses
+    assert courses is not None
+    above = courses.gaps_above({"few": 20.0, "many": 1e-5})
+    answers = [[*place] for place in zip(courses.gap_sums_ms, courses.gap_counts, *above.values(), strict=True)]
+    return [sorted(answers), {name: sorted(times) for name, times in courses.series(courses.order()).items()}]
 
 
 def assert_same(left: Any, right: Any) -> None:
@@ -77,7 +87,7 @@ def assert_same(left: Any, right: Any) -> None:
 
 def part_fold(part: Sequence[Record], keep: Keep | None) -> StageFold:
     """As it arrives from another process."""
-    fold = StageFold(CONTEXT.goodput, keep)
+    fold = StageFold(CONTEXT.goodput, keep, ALL)
     for record in part:
         fold.add(record)
     arrived: StageFold = pickle.loads(pickle.dumps(fold))
@@ -89,11 +99,12 @@ def part_fold(part: Sequence[Record], keep: Keep | None) -> StageFold:
 def test_folds_of_parts_are_merged_into_that_of_the_whole(
     tmp_path: Path, facts: list[Record], readers: int, run_length: int
 ) -> None:
-    whole = shown(fold_of(facts, CONTEXT.goodput))
+    whole = shown(fold_of(facts, CONTEXT.goodput, ALL))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_RUN_LENGTH", run_length)
-        patch.setattr(module, "_FEW", 3)
-        merged = StageFold(CONTEXT.goodput)
+        patch.setattr(sample, "_RUN_LENGTH", run_length)
+        patch.setattr(pieces, "_RUN_LENGTH", run_length)
+        patch.setattr(sample, "_FEW", 3)
+        merged = StageFold(CONTEXT.goodput, besides=ALL)
         for index in range(readers):
             merged.merge(part_fold(facts[index::readers], Shelf(tmp_path, str(index)).keep))
         assert_same(shown(merged), whole)

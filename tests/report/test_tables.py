@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from withstand.metrics.cost import priced
 from withstand.metrics.summary import Summary
 from withstand.report.csv import csv_text
 from withstand.report.markdown import markdown
@@ -75,3 +76,13 @@ def test_csv_has_a_row_a_stage_with_full_numbers(sample: Any, matches: Matches) 
 def test_a_name_is_no_formula(fallen: Any) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(fallen.summary))))
     assert rows[0]["stage"] == "'=1+1"
+
+
+def test_costs_as_people_read_them(sample: Any, matches: Matches) -> None:
+    stages = tuple(priced(stage, 3.6, 0.99) for stage in sample.summary.stages)
+    summary = msgspec.structs.replace(sample.summary, stages=stages)
+    text = printed(summary, 80)
+    begin, end = text.index("tokens cost"), text.index("added.") + len("added.")
+    matches("costs.txt", text[begin:end] + "\n")
+    assert "| tokens cost | req/s | an hour |" in markdown(summary)
+    assert "Within the limits" in markdown(summary)

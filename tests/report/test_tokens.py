@@ -59,8 +59,8 @@ def test_where_all_agree_it_is_shown_only_if_asked_for(single: Any) -> None:
     assert not tells(single.summary.stages[0])
     assert "tokens by" not in printed(single.summary)
     assert "tokens by" not in markdown(single.summary)
-    assert "tokens by" in printed(single.summary, tokens=True)
-    assert "tokens by" in markdown(single.summary, tokens=True)
+    assert "tokens by" in printed(single.summary, ledger=True)
+    assert "tokens by" in markdown(single.summary, ledger=True)
 
 
 def test_an_estimate_is_something_to_say(single: Any) -> None:
@@ -69,7 +69,7 @@ def test_an_estimate_is_something_to_say(single: Any) -> None:
 
 def test_aggregates_have_no_ledger(single: Any) -> None:
     bare = with_stage(single, ledger=None, tokens_from={"chunks": 120})
-    assert "tokens by" not in printed(bare.summary, tokens=True)
+    assert "tokens by" not in printed(bare.summary, ledger=True)
     assert 'id="tokens"' not in render_html(bare.summary, bare.series, bare.about)
     assert json.loads(summary_json(bare.summary))["stages"][0]["ledger"] is None
 

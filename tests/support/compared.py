@@ -6,15 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from withstand.compare.courses import Courses
+from withstand.compare.courses import estimates_of, schedule_of
 from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import Setting
 from withstand.compare.told import told_estimates
 from withstand.metrics.context import StageContext
+from withstand.metrics.fold import Besides, StageFold, fold_of
 from withstand.metrics.summarize import summarize_stage
 from withstand.metrics.summary import StageSummary
 from withstand.record import Record
-from withstand.spec import Poisson, Stage
+from withstand.spec import Poisson, Slo, Stage
 from withstand.testing.records import make_record
 from withstand.testing.truth.schedule import Schedule
 
@@ -46,17 +47,22 @@ def stage(records: Sequence[Record], *, rate_rps: float = 5.0) -> StageSummary:
     return summarize_stage(records, context)
 
 
+def courses_of(records: Sequence[Record]) -> StageFold:
+    """As they are read for a comparison."""
+    return fold_of(records, Slo(), Besides(courses=True))
+
+
 def run_of(records: Sequence[Record], *, facts: bool = True, **setting: Any) -> ComparedRun:
     """As it comes from a run folder; without facts as from somebody's table."""
     summary = replace(stage(records), doubts=(), facts=facts)
     estimates = told_estimates(summary)
-    courses = Courses.of(records, summary)
+    fold = courses_of(records)
     return ComparedRun(
         source="somewhere",
         setting=replace(SETTING, **setting),
         summary=summary,
-        estimates=estimates | courses.estimates() if facts else estimates,
-        schedule=courses.schedule() if facts else None,
+        estimates=estimates | estimates_of(fold, summary) if facts else estimates,
+        schedule=schedule_of(fold, summary) if facts else None,
     )
 
 

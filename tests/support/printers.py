@@ -10,7 +10,16 @@ Draw = st.DrawFn
 _METRICS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
 _SECTIONS = {"ttft": "Time to First Token", "tpot": "Time per Output Token (excl. 1st token)",
              "itl": "Inter-token Latency", "e2el": "End-to-end Latency"}  # fmt: skip
-_PREFIXES = ("", "  ", "    | ", "INFO 01-02 03:04:0{} serve.py:12] ", "(APIServer pid=1{}2) ", "[bench 1{}] ", "> ", "# ")
+_PREFIXES = (
+    "",
+    "  ",
+    "    | ",
+    "INFO 01-02 03:04:0{} serve.py:12] ",
+    "(APIServer pid=1{}2) ",
+    "[bench 1{}] ",
+    "> ",
+    "# ",
+)
 _NOISE = ("", "INFO:     127.0.0.1:4 - \"POST /v1/completions HTTP/1.1\" 200 OK", "\x1b[36m(EngineCore pid=7)\x1b[0m ok",
           "100%|██████████| 10/10 [00:00<00:00,  9.81it/s]", "Progress:  50%|█\rProgress: 100%|██")  # fmt: skip
 
@@ -47,7 +56,10 @@ def block(draw: Draw, truth: Truth, sheet: Sheet) -> list[str]:
 def _times(sheet: Sheet, name: str, label: str, truth: Truth) -> list[str]:
     words = {"mean": "Mean", "p50": "Median", "std": "Std", "p90": "P90", "p99": "P99"}
     of = getattr(truth, name)
-    return [_line(f"{word} {label} (ms)", _two(sheet, f"{name}.{which}", getattr(of, which))) for which, word in words.items()]
+    return [
+        _line(f"{word} {label} (ms)", _two(sheet, f"{name}.{which}", getattr(of, which)))
+        for which, word in words.items()
+    ]
 
 
 def _two(sheet: Sheet, name: str, value: float) -> str:
@@ -90,7 +102,12 @@ _DRESSES: Sequence[Callable[[Draw, Sequence[str]], list[str]]] = (_plain, _prefi
 
 # Tables
 
-_FRAMES = {"markdown": ("| ", " | ", " |"), "grid": ("| ", " | ", " |"), "box": ("│ ", " │ ", " │"), "heavy": ("┃ ", " ┃ ", " ┃")}
+_FRAMES = {
+    "markdown": ("| ", " | ", " |"),
+    "grid": ("| ", " | ", " |"),
+    "box": ("│ ", " │ ", " │"),
+    "heavy": ("┃ ", " ┃ ", " ┃"),
+}
 
 
 def _table(draw: Draw, rows: Sequence[Sequence[str]]) -> list[str]:
@@ -126,7 +143,9 @@ def evalscope_tables(draw: Draw) -> Sample:
     for which in ("p50", "p90", "p99"):
         cells = [f"{sheet.put(f'{name}.{which}', getattr(getattr(truth, name), which), 4, 1000.0):.4f}" for name in ("ttft", "tpot", "e2el")]  # fmt: skip
         listed.append([f"{which[1:]}%", *cells])
-    return Sample("\n".join([*_table(draw, pairs), "", "Percentile results:", *_table(draw, listed), ""]), (sheet.known,))
+    return Sample(
+        "\n".join([*_table(draw, pairs), "", "Percentile results:", *_table(draw, listed), ""]), (sheet.known,)
+    )
 
 
 @st.composite

@@ -100,7 +100,9 @@ def inferencemax(draw: Draw, truth: Truth) -> Written:
 
 
 def _guidellm_spread(sheet: Sheet, name: str, of: Times, scale: float = 1.0) -> dict[str, Any]:
-    flat = sheet.spread(name, of, {"mean": "mean", "median": "p50", "std_dev": "std", "p90": "p90", "p99": "p99"}, scale)
+    flat = sheet.spread(
+        name, of, {"mean": "mean", "median": "p50", "std_dev": "std", "p90": "p90", "p99": "p99"}, scale
+    )
     percentiles = {"p50": flat["median"], "p90": flat.pop("p90"), "p99": flat.pop("p99")}
     return {**flat, "count": 7, "percentiles": percentiles}
 
@@ -126,7 +128,11 @@ def guidellm(draw: Draw, truth: Truth) -> Written:
         "successful": sheet.count("completed", truth.completed), "errored": sheet.count("failed", truth.failed),
         "incomplete": sheet.count("incomplete", 0), "total": sheet.count("attempted", truth.attempted),
     }  # fmt: skip
-    kind = {"type_": "constant", "rate": truth.rate} if truth.rate else {"type_": "concurrent", "streams": truth.concurrency}
+    kind = (
+        {"type_": "constant", "rate": truth.rate}
+        if truth.rate
+        else {"type_": "concurrent", "streams": truth.concurrency}
+    )
     item: dict[str, Any] = {"duration": sheet.put("duration_s", truth.duration_s), "metrics": metrics}
     if draw(st.booleans()):
         item |= {"args": {"strategy": kind}, "request_totals": totals, "worker": {"backend_model": truth.model}}
@@ -160,7 +166,9 @@ def aiperf(draw: Draw, truth: Truth) -> Written:
     ):
         value[tag] = {"unit": unit, "avg": sheet.put(name, number)}
     value |= {"adj_request_latency": {"unit": "ms", "avg": 1e9}, "telemetry_data": None, "goodput": None}
-    about: dict[str, Any] = {"input_config": {"endpoint": {"model_names": [truth.model]}, "loadgen": {"concurrency": truth.concurrency}}}
+    about: dict[str, Any] = {
+        "input_config": {"endpoint": {"model_names": [truth.model]}, "loadgen": {"concurrency": truth.concurrency}}
+    }
     first = draw(st.booleans())
     whole = {"records": value, **about, "was_cancelled": False} if first else {**value, **about}
     return whole, sheet.known, {"model": truth.model, "max_concurrency": truth.concurrency}
@@ -205,9 +213,19 @@ def llmperf(draw: Draw, truth: Truth) -> Written:
         ),
         "results_number_output_tokens_min": "5", "results_error_code_frequency": "{}",
     }  # fmt: skip
-    for key, name in {"ttft_s": "ttft", "end_to_end_latency_s": "e2el", "inter_token_latency_s": "e2el_per_token"}.items():
+    for key, name in {
+        "ttft_s": "ttft",
+        "end_to_end_latency_s": "e2el",
+        "inter_token_latency_s": "e2el_per_token",
+    }.items():
         of = truth.e2el if name == "e2el_per_token" else getattr(truth, name)
-        parts = {"mean": "mean", "stddev": "std", "quantiles_p50": "p50", "quantiles_p90": "p90", "quantiles_p99": "p99"}
+        parts = {
+            "mean": "mean",
+            "stddev": "std",
+            "quantiles_p50": "p50",
+            "quantiles_p90": "p90",
+            "quantiles_p99": "p99",
+        }
         value |= sheet.spread(name, of, {f"results_{key}_{part}": ours for part, ours in parts.items()}, S)
     return value, sheet.known, {"model": truth.model, "max_concurrency": truth.concurrency}
 

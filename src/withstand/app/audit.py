@@ -63,7 +63,7 @@ def _read(path: Path, name: str) -> _Read:
 
 def _own(path: Path, name: str) -> _Read:
     folder = RunFolder.open(path)
-    summary = Loader().load(folder).summary
+    summary = Loader(charts=False).load(folder).summary
     form = f"withstand, {counted(len(summary.stages), 'stage')}, with facts"
     told = (summary.partial,) if summary.partial else ()
     audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told)

@@ -10,15 +10,19 @@ from withstand.app.report import Loaded
 from withstand.interop.read import read_path
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.interop.values import plain
+from withstand.metrics.cost import priced
 from withstand.report.about import About
 from withstand.runs import is_import, open_import
+from withstand.spec import Slo
 
 _COMPACT = re.compile(r"^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$")
 """As vLLM writes a date."""
 
 
-def load_foreign(path: Path) -> Loaded:
+def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
     """A result file or folder of another tool, or what ``withstand import`` has made of one.
+
+    Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
 
     Raises:
         WithstandError: it holds no result that is known.
@@ -40,4 +44,7 @@ def load_foreign(path: Path) -> Loaded:
         machine={},
         engine=engines.pop() if len(engines) == 1 else None,
     )
-    return Loaded(summary_of(runs), series_of(runs), about, imported=runs, notices=tuple(refused))
+    summary = summary_of(runs)
+    stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
+    summary = msgspec.structs.replace(summary, stages=stages)
+    return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(refused))

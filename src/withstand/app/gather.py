@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from withstand.errors import StorageError
-from withstand.metrics.fold import StageFold
+from withstand.metrics.fold import NOTHING, Besides, StageFold
 from withstand.metrics.sample import Keep
 from withstand.runs import WHOLE, RunFolder, Share, allowed_cores
 from withstand.spec import Slo
@@ -27,12 +27,23 @@ _READERS_MAX = 4
 Folds = dict[int, StageFold]
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """Which stages are to be folded, and how much of them is kept."""
+
+    stages: tuple[int, ...]
+    goodput: Slo
+    besides: Besides
+
+    def folds(self, keep: Keep | None = None) -> Folds:
+        """Empty ones."""
+        return {stage: StageFold(self.goodput, keep, self.besides) for stage in self.stages}
+
+
 class Part(msgspec.Struct, frozen=True):
     """What one reader is to do: ``withstand.app.gather_part`` gets it as JSON."""
 
     folder: str
-    stages: tuple[int, ...]
-    goodput: Slo
+    wanted: Wanted
     share: Share
     room: str
 
@@ -49,14 +60,12 @@ class Gathered(msgspec.Struct):
     damaged_lines: int = 0
 
 
-def fold_stages(
-    folder: RunFolder, stages: Collection[int], goodput: Slo, share: Share = WHOLE, keep: Keep | None = None
-) -> Gathered:
+def fold_stages(folder: RunFolder, folds: Folds, share: Share = WHOLE) -> Gathered:
     """By this process alone."""
-    found = Gathered({stage: StageFold(goodput, keep) for stage in stages})
-    only = next(iter(stages)) if len(stages) == 1 else None
+    found = Gathered(folds)
+    only = next(iter(folds)) if len(folds) == 1 else None
     for record in folder.records(only, share):
-        fold = found.folds.get(record.stage)
+        fold = folds.get(record.stage)
         if fold is not None:
             fold.add(record)
     found.damaged_lines = folder.damaged_lines
@@ -64,26 +73,26 @@ def fold_stages(
 
 
 @contextmanager
-def gathered(folder: RunFolder, stages: Collection[int], goodput: Slo) -> Iterator[Folds]:
+def gathered(folder: RunFolder, stages: Collection[int], goodput: Slo, besides: Besides = NOTHING) -> Iterator[Folds]:
     """The folds of some stages, which may be read within the context.
 
     Raises:
         StorageError: the records cannot be read, or there is no room for what is too long for memory.
     """
+    wanted = Wanted(tuple(stages), goodput, besides)
     if folder.plain_bytes() < _LARGE_BYTES:
-        yield fold_stages(folder, stages, goodput).folds
+        yield fold_stages(folder, wanted.folds()).folds
         return
     with tempfile.TemporaryDirectory(prefix="withstand-") as room:
-        found = _by_several(folder, stages, goodput, room)
+        found = _by_several(folder, wanted, room)
         folder.damaged_lines = found.damaged_lines
         yield found.folds
 
 
-def _by_several(folder: RunFolder, stages: Collection[int], goodput: Slo, room: str) -> Gathered:
+def _by_several(folder: RunFolder, wanted: Wanted, room: str) -> Gathered:
     count = min(_READERS_MAX, allowed_cores()) if folder.divisible else 1
-    shares = [Share(index, count) for index in range(count)]
-    parts = [Part(str(folder.path), tuple(stages), goodput, share, room) for share in shares]
-    whole = Gathered({stage: StageFold(goodput) for stage in stages})
+    parts = [Part(str(folder.path), wanted, Share(index, count), room) for index in range(count)]
+    whole = Gathered(wanted.folds())
     with ExitStack() as stack:
         readers = [(part, stack.enter_context(_started(part))) for part in parts]
         for part, reader in readers:

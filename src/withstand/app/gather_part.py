@@ -25,7 +25,7 @@ def main() -> int:
 
 def _fold(part: Part) -> None:
     shelf = Shelf(Path(part.room), f"numbers-{part.share.index}")
-    found = fold_stages(RunFolder.open(Path(part.folder)), part.stages, part.goodput, part.share, shelf.keep)
+    found = fold_stages(RunFolder.open(Path(part.folder)), part.wanted.folds(shelf.keep), part.share)
     with part.result.open("wb") as file:
         pickle.dump(found, file, protocol=5)
 

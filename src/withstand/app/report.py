@@ -2,30 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
+from withstand.app.context import context_of
 from withstand.app.gather import gathered
 from withstand.files import is_there, name_of
 from withstand.interop.shape import ImportedRun
-from withstand.metrics.context import StageContext
-from withstand.metrics.fold import StageFold
-from withstand.metrics.rates import has_limits
+from withstand.metrics.cost import priced
+from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+from withstand.runs import Manifest, RunFolder, RunState, still_runs
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
 
 class LoadedStage(msgspec.Struct, frozen=True):
-    """One stage's numbers and charts."""
+    """One stage's numbers, and its charts if they were asked for."""
 
     summary: StageSummary
-    series: StageSeries
+    series: StageSeries | None
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -33,21 +32,25 @@ class Loaded(msgspec.Struct, frozen=True):
 
     summary: Summary
     series: Sequence[StageSeries]
+    """Empty where no charts were asked for."""
     about: About
     damaged_lines: int = 0
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
-    slo_share: float | None = None
-    """How many of the requests the plan's limits ask to be good; None = it has no limits."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
 
 
 class Loader:
-    """Loads a run; a stage that is finished is computed once."""
+    """Loads a run; a stage that is finished is computed once.
 
-    def __init__(self) -> None:
+    A price of an hour takes the place of the plan's. Charts cost time, and not everybody shows them.
+    """
+
+    def __init__(self, price_per_hour: float | None = None, *, charts: bool = True) -> None:
+        self._price_per_hour = price_per_hour
+        self._charts = charts
         self._done: dict[int, LoadedStage] = {}
 
     def stage(self, folder: RunFolder, index: int) -> LoadedStage:
@@ -59,8 +62,8 @@ class Loader:
         loaded = {i: self._done[i] for i in indexes if i in self._done}
         new = [i for i in indexes if i not in loaded]
         if new:
-            with gathered(folder, new, folder.manifest.plan.goodput) as folds:
-                loaded |= {i: _loaded(folds.pop(i), folder.manifest, i) for i in new}
+            with gathered(folder, new, folder.manifest.plan.goodput, Besides(charts=self._charts)) as folds:
+                loaded |= {i: self._loaded(folds.pop(i), folder.manifest, i) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -79,16 +82,16 @@ class Loader:
         )
         return Loaded(
             msgspec.structs.replace(summary, partial=partial),
-            [s.series for s in stages],
+            [s.series for s in stages if s.series],
             _about(manifest),
             damaged_lines=folder.damaged_lines,
-            slo_share=manifest.plan.goodput.share if has_limits(manifest.plan.goodput) else None,
         )
 
-
-def _loaded(fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
-    context = _context(manifest, manifest.stages[index])
-    return LoadedStage(stage_summary(fold, context), fold_series(fold, context))
+    def _loaded(self, fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
+        context, plan = context_of(manifest, index), manifest.plan
+        price_per_hour = plan.price_per_hour if self._price_per_hour is None else self._price_per_hour
+        summary = priced(stage_summary(fold, context), price_per_hour, plan.goodput.share)
+        return LoadedStage(summary, fold_series(fold, context) if self._charts else None)
 
 
 def load_run(path: Path) -> Loaded:
@@ -100,13 +103,15 @@ def load_run(path: Path) -> Loaded:
     return Loader().load(RunFolder.open(path))
 
 
-def load_runs(paths: Sequence[Path]) -> Loaded:
+def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, charts: bool = True) -> Loaded:
     """One run or result file, or the stages of several side by side, each named after its folder or file.
+
+    Without a price of an hour, runs of ours have that of their plans.
 
     Raises:
         WithstandError: a path is neither, or is damaged.
     """
-    runs = [_load(path) for path in paths]
+    runs = [_load(path, price_per_hour, charts=charts) for path in paths]
     if len(runs) == 1:
         return runs[0]
     names = [name_of(path) for path in paths]
@@ -118,12 +123,12 @@ def is_run_folder(path: Path) -> bool:
     return not is_there(path) or is_there(path / "run.json")
 
 
-def _load(path: Path) -> Loaded:
+def _load(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
     if is_run_folder(path):
-        return load_run(path)
+        return Loader(price_per_hour, charts=charts).load(RunFolder.open(path))
     from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
 
-    return load_foreign(path)
+    return load_foreign(path, price_per_hour, charts=charts)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
@@ -145,7 +150,6 @@ def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
         about,
         damaged_lines=sum(run.damaged_lines for run in runs),
         imported=tuple(imported for run in runs for imported in run.imported),
-        slo_share=max((run.slo_share for run in runs if run.slo_share is not None), default=None),
         notices=tuple(notice for run in runs for notice in run.notices),
     )
 
@@ -180,29 +184,6 @@ def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None
     done = [e for e in manifest.stages if e.state is RunState.DONE and not e.stage.warmup and e.planned_requests]
     gone = [e.name for e in done if e.name not in names]
     return f"Partial: the records of {', '.join(gone)} are gone from the folder." if gone else None
-
-
-def _context(manifest: Manifest, entry: StageEntry) -> StageContext:
-    tokenizer = entry.texts_by or manifest.tokenizer
-    warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
-    return StageContext(
-        stage=entry.stage,
-        goodput=manifest.plan.goodput,
-        health=entry.health,
-        stopped_early=entry.state is not RunState.DONE,
-        warmed_up=warmed_up,
-        tokenizer=tokenizer.name if tokenizer else None,
-        tokenizer_exact=tokenizer.exact if tokenizer else True,
-        identical_prompts=entry.identical_prompts,
-        cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
-        beside_server=_is_loopback(manifest.target),
-        fixed_lengths=entry.fixed_lengths,
-    )
-
-
-def _is_loopback(target: str | None) -> bool:
-    host = urlsplit(target or "").hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def _about(manifest: Manifest) -> About:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from withstand.app.report import Loader
-from withstand.compare.courses import Courses
+from withstand.app.context import context_of
+from withstand.app.gather import gathered
+from withstand.compare.courses import estimates_of, schedule_of
 from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
@@ -20,10 +21,14 @@ from withstand.files import is_there, name_of
 from withstand.interop.read import read_path
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
+from withstand.metrics.fold import Besides, StageFold, fold_of
+from withstand.metrics.summarize import stage_summary
 from withstand.metrics.summary import StageSummary
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import
+from withstand.spec import Slo
 
 _TOOL = "withstand"
+_COURSES = Besides(courses=True)
 _COMPARED = frozenset({RunState.DONE, RunState.INTERRUPTED, RunState.FAILED})
 _HEADINGS_MAX = 8
 """More of them are chapters."""
@@ -100,21 +105,27 @@ def _runs_at(path: Path) -> list[_Found]:
 
 
 def _own(folder: RunFolder) -> Iterator[_Found]:
-    """Every stage that was measured; the records are read once for all summaries, and again for each one's courses."""
+    """Every stage that was measured."""
     manifest = folder.manifest
-    measured = [(i, e) for i, e in manifest.in_order() if not e.stage.warmup and e.state in _COMPARED]
-    loaded = Loader().stages(folder, [index for index, _ in measured])
-    for (index, entry), summary in zip(measured, (stage.summary for stage in loaded), strict=True):
-        if summary.attempted:
-            courses = Courses.of(folder.records(index), summary)
-            run = ComparedRun(
-                source=str(folder.path),
-                setting=_own_setting(manifest, entry, summary),
-                summary=summary,
-                estimates=told_estimates(summary) | courses.estimates(),
-                schedule=courses.schedule(),
-            )
-            yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
+    measured = [i for i, e in manifest.in_order() if not e.stage.warmup and e.state in _COMPARED]
+    with gathered(folder, measured, manifest.plan.goodput, _COURSES) as folds:
+        for index in measured:
+            summary = stage_summary(folds[index], context_of(manifest, index))
+            if summary.attempted:
+                run = _own_run(folder, index, folds.pop(index), summary)
+                yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
+
+
+def _own_run(folder: RunFolder, index: int, fold: StageFold, summary: StageSummary) -> ComparedRun:
+    manifest = folder.manifest
+    return ComparedRun(
+        source=str(folder.path),
+        setting=_own_setting(manifest, manifest.stages[index], summary),
+        summary=summary,
+        estimates=told_estimates(summary) | estimates_of(fold, summary),
+        schedule=schedule_of(fold, summary),
+        price_per_hour=manifest.plan.price_per_hour,
+    )
 
 
 def _own_setting(manifest: Manifest, entry: StageEntry, summary: StageSummary) -> Setting:
@@ -146,9 +157,9 @@ def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
     estimates = told_estimates(summary) | foreign_estimates(run)
     schedule = None
     if run.facts:
-        courses = Courses.of(run.facts.records, summary)
-        schedule = courses.schedule() if run.facts.starts_known else None
-        estimates |= courses.estimates(rates=run.facts.starts_known, gaps=run.facts.gaps_known)
+        fold = fold_of(run.facts.records, Slo(), _COURSES)
+        schedule = schedule_of(fold, summary) if run.facts.starts_known else None
+        estimates |= estimates_of(fold, summary, rates=run.facts.starts_known, gaps=run.facts.gaps_known)
     arrivals = None if summary.load.arrivals == "unknown" else summary.load.arrivals
     setting = Setting(
         rate=asked.request_rate,

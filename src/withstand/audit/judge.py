@@ -6,15 +6,17 @@ with a tok/s that is none, or when both leads fall; it stands in part when one o
 
 from collections.abc import Iterable, Sequence
 
-from withstand.audit.reach import OF_ALL_RUNS, TIMES, falls, unknown
-from withstand.audit.shape import Audit, Case, Claim, FileAudit, Finding, Standing, Subject
+from withstand.audit.shape import TIMES, Audit, Case, Claim, FileAudit, Finding, Standing, Subject
 from withstand.audit.words import CLAIM_TITLES, listed
-from withstand.metrics.doubts import Doubt
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
+from withstand.metrics.reach import Effect, effect
 
 _TELLING = 6
 """As many values bound a median."""
 assert samples_needed(50) == _TELLING
+_OF_ALL_RUNS = frozenset({DoubtKind.NOT_STREAMED, DoubtKind.FLAT_THROUGHPUT})
+"""Raised by several runs together, these hold for each of them."""
 _LEADS = ((Claim.TTFT, Claim.E2EL), (Claim.TOKENS, Claim.REQUESTS))
 
 
@@ -32,12 +34,13 @@ def judge(subject: Subject, of_all: tuple[Doubt, ...] = ()) -> Case:
 
 def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding:
     value = subject.values[claim]
-    against = [doubt.kind.value for doubt in doubts if claim in falls(doubt, subject)]
+    effects = [(effect(doubt, claim.number, subject.circumstances), doubt.kind.value) for doubt in doubts]
+    against = tuple(kind for found, kind in effects if found is Effect.FALLS)
     if against:
-        return Finding(claim, value, Standing.FALLS, tuple(against))
-    unsure = [doubt.kind.value for doubt in doubts if claim in unknown(doubt)]
+        return Finding(claim, value, Standing.FALLS, against)
+    unsure = tuple(kind for found, kind in effects if found is Effect.UNKNOWN)
     if unsure or _of_too_few(subject, claim):
-        return Finding(claim, value, Standing.UNKNOWN, tuple(unsure))
+        return Finding(claim, value, Standing.UNKNOWN, unsure)
     return Finding(claim, value, Standing.STANDS)
 
 
@@ -71,7 +74,7 @@ def judge_file(
     path: str, form: str, subjects: Iterable[Subject], doubts: tuple[Doubt, ...], left_out: tuple[str, ...] = ()
 ) -> FileAudit:
     """A file from its runs: it falls with one of them, or with what only all of them show."""
-    of_all = tuple(doubt for doubt in doubts if doubt.kind in OF_ALL_RUNS)
+    of_all = tuple(doubt for doubt in doubts if doubt.kind in _OF_ALL_RUNS)
     cases = tuple(judge(subject, of_all) for subject in subjects)
     standing = _of_cases(cases, doubts)
     return FileAudit(

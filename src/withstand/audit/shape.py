@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.reach import Circumstances
 
 
 class Standing(StrEnum):
@@ -30,6 +31,24 @@ class Claim(StrEnum):
     TOKENS = "tokens"
     SUCCESS = "success"
 
+    @property
+    def number(self) -> str:
+        """As ``metrics.reach`` names it."""
+        return _NUMBERS[self]
+
+
+TIMES = frozenset({Claim.TTFT, Claim.TTFT_P99, Claim.TPOT, Claim.ITL, Claim.E2EL})
+_NUMBERS = {
+    Claim.TTFT: "ttft",
+    Claim.TTFT_P99: "ttft.p99",
+    Claim.TPOT: "tpot",
+    Claim.ITL: "itl",
+    Claim.E2EL: "e2el",
+    Claim.REQUESTS: "request_throughput",
+    Claim.TOKENS: "output_throughput",
+    Claim.SUCCESS: "success_rate",
+}
+
 
 class Value(msgspec.Struct, frozen=True):
     """A number as it is quoted: which statistic it is, and its unit."""
@@ -46,8 +65,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     n: int | None
     """Good answers; None = the file does not tell."""
-    capped: bool
-    """The client held requests back: TTFT, which counts from the send, holds no queue of its own making."""
+    circumstances: Circumstances
     values: dict[Claim, Value]
     doubts: tuple[Doubt, ...]
 

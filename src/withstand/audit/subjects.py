@@ -10,6 +10,7 @@ from withstand.audit.shape import Claim, Subject, Value
 from withstand.interop.checks import run_doubts
 from withstand.interop.checks.words import asked
 from withstand.interop.shape import ImportedRun, Stats
+from withstand.metrics.reach import Circumstances, circumstances_of
 from withstand.metrics.summary import Distribution, StageSummary
 
 _TIMES = {Claim.TTFT: "ttft", Claim.TPOT: "tpot", Claim.ITL: "itl", Claim.E2EL: "e2el"}
@@ -24,10 +25,15 @@ def of_import(run: ImportedRun, name: str) -> Subject:
     success = _success(run)
     if success is not None:
         values[Claim.SUCCESS] = success
+    tpot = values.get(Claim.TPOT)
     return Subject(
         name=name,
         n=None if completed is None else int(completed),
-        capped=run.conditions.max_concurrency is not None,
+        circumstances=Circumstances(
+            capped=run.conditions.max_concurrency is not None,
+            tpot_ms=tpot.value if tpot else None,
+            missing_share=1 - success.value / _WHOLE if success else None,
+        ),
         values=values,
         doubts=run_doubts(run),
     )
@@ -52,7 +58,7 @@ def of_stage(stage: StageSummary) -> Subject:
     return Subject(
         name=stage.name,
         n=stage.completed,
-        capped=stage.load.max_concurrency is not None,
+        circumstances=circumstances_of(stage),
         values=values,
         doubts=stage.doubts,
     )

@@ -17,7 +17,7 @@ from withstand.spec import Plan, parse_plan, set_path
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
 
-_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "output_dir")}
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "output_dir")}
 _TARGET = {
     name: name
     for name in (

@@ -55,7 +55,11 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     help="Exit with 1 where a side is shown to be worse by more.",
 )
 @click.option(
-    "--price-per-hour", "prices", metavar="[LABEL=]X", multiple=True, help="What an hour costs: adds who is cheapest."
+    "--price-per-hour",
+    "prices",
+    metavar="[LABEL=]X",
+    multiple=True,
+    help="What an hour costs: adds who is cheapest. By default what `run` was told.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
@@ -79,7 +83,7 @@ def verb(
         force=asked["force"],
     )
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
-    prices = prices_of(asked["prices"], [side.label for side in comparison.sides])
+    prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
     _show(comparison, decide(comparison, prices), form or form_of(output, _SUFFIXES), output)
     if fail_if_slower is None:
         return 0

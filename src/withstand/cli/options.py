@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from withstand.app.prices import price_of
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
 
@@ -123,6 +125,16 @@ load_options = _all_of(
         _option(_LOAD, "--fleet", "Where they run: local (default), ray, or ray://HOST:PORT.", "PLACE"),
     ]
 )
+
+
+def price_option(help_text: str) -> _Decorator:
+    """``--price-per-hour``, of one thing."""
+
+    def parsed(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+        return None if value is None else price_of(value)
+
+    return click.option("--price-per-hour", metavar="X", help=help_text, callback=parsed)
+
 
 output_options = _all_of(
     [

@@ -7,27 +7,23 @@ import click
 
 from withstand.app.report import Loaded, load_runs
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import Verb
+from withstand.cli.options import Verb, price_option
 from withstand.cli.output import rendered, say
 from withstand.cli.screen import stage_block
 from withstand.errors import UsageError
-from withstand.metrics.cost import Costs, costs
 from withstand.report.classic import Style
-from withstand.report.costs import costs_markdown, costs_text
 from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
-from withstand.spec import Slo
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "json": lambda loaded: summary_json(loaded.summary).decode(),
     "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
-_PRICED: Mapping[str, Callable[[Costs], str]] = {"text": costs_text, "markdown": costs_markdown}
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 
 
@@ -46,20 +42,14 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
     default="vllm",
     help="Whose block the text shows; vllm's by default.",
 )
-@click.option(
-    "--price-per-hour",
-    "price",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="X",
-    help="What an hour costs: adds the price of a million tokens, to text and Markdown.",
-)
+@price_option("What an hour costs: adds the price of a million tokens. By default what `run` was told.")
 @click.option("--tokens", is_flag=True, help="Show the token ledger also where all counts agree.")
 def verb(
     paths: tuple[Path, ...],
     form: str | None,
     output: Path | None,
     style: Style,
-    price: float | None,
+    price_per_hour: float | None,
     *,
     tokens: bool,
 ) -> None:
@@ -68,27 +58,21 @@ def verb(
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     """
     form = form or form_of(output, _SUFFIXES)
-    if price is not None and form not in _PRICED:
-        raise UsageError(f"--price-per-hour is for text and Markdown; {form} has the throughputs to compute it from.")
     if tokens and form in _FORMATS:
         has = "has no token ledger" if form == "csv" else "always has the token ledger"
         raise UsageError(f"--tokens is for text and Markdown; {form} {has}.")
-    loaded = load_runs(paths)
+    loaded = load_runs(paths, price_per_hour, charts=form == "html")
     for notice in loaded.notices:
         say(notice)
     if loaded.summary.partial:
         say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
-    text = _text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens)
-    if price is not None:
-        share = Slo().share if loaded.slo_share is None else loaded.slo_share
-        text = f"{text}\n{_PRICED[form](costs(loaded.summary.stages, price, share))}"
-    deliver(text, output)
+    deliver(_text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens), output)
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
-    return markdown(loaded.summary, tokens=tokens) if form == "markdown" else _FORMATS[form](loaded)
+    return markdown(loaded.summary, ledger=tokens) if form == "markdown" else _FORMATS[form](loaded)
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
@@ -97,4 +81,4 @@ def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
         return f"{shown}\n{imported_text(loaded.imported)}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
-    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, tokens=tokens))])
+    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, ledger=tokens))])

@@ -12,9 +12,10 @@ from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
-from withstand.compare.trust import forbidding, is_other_work, other_definition, other_work, touching
+from withstand.compare.trust import Weighed, forbidding, is_other_work, other_definition, other_work, weighed
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.reach import Circumstances, circumstances_of
 from withstand.metrics.summary import StageSummary
 
 NEGLIGIBLE_PERCENT = 1.0
@@ -91,26 +92,25 @@ def _group_draft(sides: Sequence[ComparedSide], matched: Matched, options: Optio
 
 def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint: Sequence[Doubt]) -> _Draft:
     found = [[e for run in runs if (e := run.estimates.get(asked.key))] for runs in matched.members]
-    doubts = [_once(d for run in runs for d in _touching(run, asked)) for runs in matched.members]
-    cells = [_cell(estimates, own) for estimates, own in zip(found, doubts, strict=True)]
+    doubts = [_weighed(asked, runs) for runs in matched.members]
+    cells = [_cell(estimates, _once(w.doubt for w in own)) for estimates, own in zip(found, doubts, strict=True)]
+    shared = weighed(joint, asked.key, Circumstances())
     pairs: list[Pair | None] = [None]
     forbidden: list[tuple[Doubt, ...]] = [()]
     defined: list[str | None] = [None]
     for place in range(1, len(sides)):
-        shared = touching(joint, asked.key)
         against = [*shared, *doubts[0], *doubts[place]]
-        void = is_other_work(against)
+        void = is_other_work(w.doubt for w in against)
         pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
         forbidden.append(forbidding(against))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
         defined.append(other_definition(asked.metric, labelled))
-    owners = {d: side.label for side, own in zip(reversed(sides), reversed(doubts), strict=True) for d in own}
+    owners = {w.doubt: side.label for side, own in zip(reversed(sides), reversed(doubts), strict=True) for w in own}
     return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden, defined=defined, owners=owners)
 
 
-def _touching(run: ComparedRun, asked: Asked) -> tuple[Doubt, ...]:
-    capped = run.setting.concurrency is not None
-    return touching(run.summary.doubts, asked.key, n=run.summary.completed, capped=capped)
+def _weighed(asked: Asked, runs: Sequence[ComparedRun]) -> list[Weighed]:
+    return [w for run in runs for w in weighed(run.summary.doubts, asked.key, circumstances_of(run.summary))]
 
 
 def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:
@@ -249,11 +249,13 @@ def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
 
 def _side(side: ComparedSide) -> Side:
     models = {run.setting.model for run in side.runs}
+    prices = {run.price_per_hour for run in side.runs}
     return Side(
         label=side.label,
         sources=side.sources,
         tool=side.tool,
         model=models.pop() if len(models) == 1 else None,
+        price_per_hour=prices.pop() if len(prices) == 1 else None,
         facts=all(run.summary.facts for run in side.runs),
         doubts=_once(d for run in side.runs for d in run.summary.doubts if d.blocking),
     )

@@ -4,7 +4,8 @@ Errors are relative, of the number's logarithm: times and rates are compared by 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import mul
 
 import msgspec
@@ -75,28 +76,28 @@ def of_quantiles(told: Mapping[float, float], series: Sequence[float]) -> dict[f
     found = {}
     for share, value in told.items():
         sure = sureness([1.0 if v <= value else 0.0 for v in series], remembered)
-        found[share] = _of_share(value, share, len(series), sure, ordered)
+        found[share] = _of_share(value, share, len(series), sure, partial(_at, ordered))
     return found
 
 
 def of_pooled_quantile(
-    value: float, share: float, above: Sequence[float], wholes: Sequence[float], pool: Sequence[float]
+    value: float, share: float, above: Sequence[float], wholes: Sequence[float], at: Callable[[float], float]
 ) -> Estimate:
     """The same for values of which each request has several: ``above`` counts those beyond ``value``.
 
-    ``pool`` holds enough of the values, sorted, to tell their distribution around ``value``.
+    ``at`` tells the quantile of all of them at a share.
     """
     total = math.fsum(wholes)
-    if not total or not pool:
+    if not total:
         return unsure(value, 0, TOO_FEW)
     ratio = math.fsum(above) / total
     sure = sureness([part - ratio * whole for part, whole in zip(above, wholes, strict=True)])
     if sure is not None:
         sure = msgspec.structs.replace(sure, waves=tuple(-wave * len(wholes) / total for wave in sure.waves))
-    return _of_share(value, share, int(total), sure, pool)
+    return _of_share(value, share, int(total), sure, at)
 
 
-def _of_share(value: float, share: float, n: int, sure: Sureness | None, ordered: Sequence[float]) -> Estimate:
+def _of_share(value: float, share: float, n: int, sure: Sureness | None, at: Callable[[float], float]) -> Estimate:
     if sure is None or value <= 0:
         return unsure(value, n, TOO_FEW)
     if sure.error <= 0:
@@ -107,15 +108,15 @@ def _of_share(value: float, share: float, n: int, sure: Sureness | None, ordered
         lack = f"fewer than {_TAIL_EVENTS_MIN} independent events lie beyond it: one burst would decide it"
         return Estimate(value=value, n=n, lack=lack, lengths_needed=_TAIL_EVENTS_MIN / events)
     reach = point(CONFIDENCE, len(sure.waves))
-    low, high = (_at(ordered, share + side * reach * sure.error) for side in (-1, 1))
+    low, high = (at(min(max(share + side * reach * sure.error, 0.0), 1.0)) for side in (-1, 1))
     if low <= 0:
         return unsure(value, n, TOO_FEW)
     return _estimate(value, n, sure, -math.log(high / low) / (2 * reach * sure.error))
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
-    """The value at a share, by numpy's ``linear`` rule; the ends beyond 0 and 1."""
-    place = min(max(share, 0.0), 1.0) * (len(ordered) - 1)
+    """The value at a share, by numpy's ``linear`` rule."""
+    place = share * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

@@ -31,6 +31,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """By ``metric.statistic``, and by name for what is one number."""
     schedule: Schedule | None = None
     """None where there is none, or it is not known."""
+    price_per_hour: float | None = None
     notes: Mapping[str, str] = {}
     """Metric → how this tool's definition departs from ours."""
     imported: ImportedRun | None = None

@@ -43,6 +43,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     """Files or folders, several where a run was repeated."""
     tool: str
     model: str | None = None
+    price_per_hour: float | None = None
+    """As its runs were told; None = not told, or not alike."""
     facts: bool
     doubts: tuple[Doubt, ...] = ()
     """Those of the side as a whole."""

@@ -1,78 +1,35 @@
-"""Which doubts forbid a verdict on which metric, and in what words. A doubt that forbids nothing is only shown."""
+"""Which doubts forbid a verdict on a number, and what makes a comparison void. What forbids nothing is only shown.
 
-from collections.abc import Iterable, Mapping, Sequence
+What a doubt does to a number is ``metrics.reach``'s to say: with one that falls, or that nobody can know, nothing can
+be concluded.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from withstand.compare.run import ComparedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.quantiles import samples_needed
+from withstand.metrics.reach import Circumstances, Effect, effect
 
-_WAITS = frozenset({"ttft", "e2el", "response"})
-_DECODE = frozenset({"tpot", "itl"})
-_TOKENS = frozenset({"tpot", "output_throughput", "total_token_throughput"})
-_RATES = frozenset({
-    "request_throughput", "request_goodput", "output_throughput", "input_throughput", "total_token_throughput",
-    "output_throughput_per_gpu", "input_throughput_per_gpu", "throughput_per_gpu", "attempts_per_s",
-})  # fmt: skip
-_WORK = _RATES | {"e2el", "response"}
-_TOUCHED: Mapping[DoubtKind, frozenset[str]] = {
-    DoubtKind.RATE_NOT_ACHIEVED: _WAITS,
-    DoubtKind.LATENCY_GROWS: _WAITS,
-    DoubtKind.TOO_SHORT_TO_TELL: _WAITS | _RATES,
-    DoubtKind.NOT_STREAMED: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.HOP_BUFFERS: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.SHARED_READS: frozenset({"itl"}),
-    DoubtKind.SEVERAL_TOKENS_AN_EVENT: frozenset({"itl"}),
-    DoubtKind.CLAIMED_NOT_COUNTED: _TOKENS,
-    DoubtKind.TOKENS_ESTIMATED: _TOKENS,
-    DoubtKind.LENGTHS_DIFFER: _WORK,
-    DoubtKind.FINISH_REASONS_MIXED: _WORK,
-    DoubtKind.PREFIX_CACHE: _WAITS,
-    DoubtKind.CONCURRENCY_DISAGREES: _WAITS,
-    DoubtKind.TPOT_AGAINST_ITL: _DECODE,
-    DoubtKind.EVENTS_AGAINST_TOKENS: _TOKENS | _DECODE,
-    DoubtKind.PEAK_BELOW_MEAN: frozenset(),
-    DoubtKind.SPEED_NO_THROUGHPUT: _RATES,
-    DoubtKind.SUMS_DISAGREE: _RATES,
-    DoubtKind.PRINTED_TOO_COARSE: _RATES,
-    DoubtKind.SENDS_LATE: _WAITS,
-    DoubtKind.CLOCK_LAGGED: frozenset({"ttft"}) | _DECODE,
-    DoubtKind.QUEUE_OF_A_BURST: _WAITS,
-    DoubtKind.FLAT_THROUGHPUT: _WAITS,
-    DoubtKind.LIKE_A_LIMITER: frozenset({"success_rate"}),
-    DoubtKind.PARTS_AGAINST_WHOLE: frozenset({"tpot"}),
-    DoubtKind.BACKEND_NO_ENGINE: frozenset(),
-}
-"""Which metrics a doubt is about; one that is not listed touches all."""
-_FORBIDS = frozenset({
-    DoubtKind.RATE_NOT_ACHIEVED, DoubtKind.LATENCY_GROWS, DoubtKind.TOO_SHORT_TO_TELL, DoubtKind.NOT_STREAMED,
-    DoubtKind.HOP_BUFFERS, DoubtKind.CLIENT_LIMIT, DoubtKind.ERROR_TEXT, DoubtKind.IMPOSSIBLE,
-})  # fmt: skip
-"""With one of these the number is another thing than its name says, whatever its interval."""
 _WORK_WITHIN = 0.05
 
 
-def touching(doubts: Iterable[Doubt], key: str, *, n: int | None = None, capped: bool = False) -> tuple[Doubt, ...]:
-    """Those that are about a number, such as ``ttft.p99`` over ``n`` answers or ``output_throughput``.
+class Weighed(msgspec.Struct, frozen=True):
+    """A doubt, and what it does to the number in question."""
 
-    ``capped``: the client held requests back, so that what counts from the send holds no queue of its making.
-    """
-    return tuple(doubt for doubt in doubts if _touches(doubt.kind, key, n, capped=capped))
-
-
-def _touches(kind: DoubtKind, key: str, n: int | None, *, capped: bool) -> bool:
-    metric, _, which = key.partition(".")
-    if kind is DoubtKind.RATE_NOT_ACHIEVED and capped:
-        return metric == "response"
-    if kind is DoubtKind.TOO_FEW_SAMPLES:
-        return which.startswith("p") and (n is None or n < samples_needed(float(which[1:])))
-    if kind is DoubtKind.MEAN_FAR_FROM_MEDIAN:
-        return key == "ttft.mean"
-    return metric in _TOUCHED.get(kind, {metric})
+    doubt: Doubt
+    effect: Effect
 
 
-def forbidding(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
+def weighed(doubts: Iterable[Doubt], number: str, of: Circumstances) -> tuple[Weighed, ...]:
+    """Those that have to do with a number, such as ``ttft.p99``."""
+    return tuple(Weighed(doubt, found) for doubt in doubts if (found := effect(doubt, number, of)))
+
+
+def forbidding(against: Iterable[Weighed]) -> tuple[Doubt, ...]:
     """Those that forbid a verdict."""
-    return tuple(doubt for doubt in doubts if doubt.blocking or doubt.kind in _FORBIDS)
+    return tuple(one.doubt for one in against if one.effect is not Effect.BESIDE)
 
 
 def is_other_work(doubts: Iterable[Doubt]) -> bool:

@@ -17,7 +17,8 @@ _BEGUN = re.compile(r"^[\[{][\[{\s]*(?:\"|$)")
 """So begins JSON, and not ``[INFO]`` or ``{'a': 1}`` of a log."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
 )
 _DECODER = json.JSONDecoder()
 

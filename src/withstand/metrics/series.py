@@ -12,7 +12,7 @@ import msgspec
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.flow import BIN_NS, Flow
-from withstand.metrics.fold import StageFold, fold_of
+from withstand.metrics.fold import Besides, StageFold, fold_of
 from withstand.metrics.latency import NS_PER_MS
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.rates import NS_PER_S
@@ -55,11 +55,12 @@ class StageSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 def stage_series(records: Iterable[Record], context: StageContext) -> StageSeries:
     """The charts of one stage, from its records."""
-    return fold_series(fold_of(records, context.goodput), context)
+    return fold_series(fold_of(records, context.goodput, Besides(charts=True)), context)
 
 
 def fold_series(fold: StageFold, context: StageContext) -> StageSeries:
-    """The same of records that have been folded."""
+    """The same of records that have been folded, their charts with them."""
+    assert fold.scatters is not None
     origin_ns = min(chain(fold.flow.scheduled, fold.flow.sent), default=0)
     return StageSeries(
         name=context.stage.name,

@@ -71,6 +71,18 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Interrupted or cut by a fault: fewer requests than planned are no fault of the server."""
 
 
+class StageCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a million tokens cost at one stage, in the currency of the hour's price; None = its tokens are not known."""
+
+    price_per_hour: float
+    per_million_input: float | None
+    per_million_output: float | None
+    good_share: float | None
+    """Of the requests that kept the limits; None without limits."""
+    holds: bool | None
+    """Whether that share is as large as was asked."""
+
+
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One stage."""
 
@@ -128,6 +140,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     lateness: Distribution
     """Our own: started - ready."""
     finish_reasons: dict[str, int] = {}
+    cost: StageCost | None = None
+    """None where nobody has told a price."""
     client_error: ClientError | None = None
     """None where there are no records to tell."""
     health: tuple[Health, ...] = ()

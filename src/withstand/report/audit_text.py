@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from withstand.audit.reach import TIMES
-from withstand.audit.shape import Audit, Claim, FileAudit, Standing
+from withstand.audit.shape import TIMES, Audit, Claim, FileAudit, Standing
 from withstand.audit.words import CLAIM_TITLES
 from withstand.report.audit_parts import (
     LEGEND,

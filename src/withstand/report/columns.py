@@ -1,11 +1,26 @@
-"""The table of stages: one list of columns for the terminal, Markdown and HTML, so that all three say the same."""
+"""The table of stages: one list of columns for the terminal, Markdown and HTML, so that all three say the same.
 
-from collections.abc import Callable
+Also what the smaller tables beside it (tokens, costs) are made of: they leave out a column that nobody fills.
+"""
+
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from withstand.metrics.summary import Distribution, StageSummary
+from withstand.metrics.summary import Distribution, StageSummary, Summary
 from withstand.report.numbers import UNKNOWN, count, number, plain
+
+
+class StageColumn(msgspec.Struct, frozen=True):
+    """A heading of a smaller table, and what stands in a stage's row."""
+
+    heading: str
+    cell: Callable[[StageSummary], str]
+
+
+def filled(columns: Sequence[StageColumn], summary: Summary) -> list[StageColumn]:
+    """Those in which any stage has something."""
+    return [c for c in columns if any(c.cell(stage) != UNKNOWN for stage in summary.stages)]
 
 
 class Column(msgspec.Struct, frozen=True):

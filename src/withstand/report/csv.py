@@ -53,6 +53,7 @@ def _row(stage: StageSummary, summary: Summary) -> dict[str, Cell]:
         "concurrency_mean": stage.concurrency_mean,
         "concurrency_peak": stage.concurrency_peak,
         **_latencies(stage),
+        **_cost(stage),
         "doubts": " ".join(doubt.kind.value for doubt in stage.doubts),
     }
 
@@ -67,6 +68,15 @@ def _latencies(stage: StageSummary) -> dict[str, Cell]:
 def _distribution(name: str, distribution: Distribution) -> dict[str, Cell]:
     percentiles = {f"{name}_p{p}_ms": distribution.percentiles.get(f"p{p}") for p in PERCENTILES}
     return {f"{name}_mean_ms": distribution.mean, **percentiles}
+
+
+def _cost(stage: StageSummary) -> dict[str, Cell]:
+    cost = stage.cost
+    return {
+        "price_per_hour": cost.price_per_hour if cost else None,
+        "price_per_1m_input_tokens": cost.per_million_input if cost else None,
+        "price_per_1m_output_tokens": cost.per_million_output if cost else None,
+    }
 
 
 def _cell(value: Cell) -> Cell:

@@ -27,6 +27,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "client": html_client.client(summary),
         "percentiles": html_tables.percentiles(summary),
         "tokens": html_tables.tokens(summary),
+        "costs": html_tables.costs(summary),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),
     }

@@ -1,15 +1,15 @@
 """The page's tables: one row a stage, and the percentiles with their intervals. They are there without JavaScript."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
+from withstand.report import costs as cost_table
+from withstand.report import tokens as token_table
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, name_of
+from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
-from withstand.report.tokens import CAPTION as TOKENS_CAPTION
-from withstand.report.tokens import columns_of
 
 Row = Callable[[StageSummary], Markup]
 
@@ -98,18 +98,27 @@ def _end(value: float | None) -> str:
 
 def tokens(summary: Summary) -> Markup:
     """The ledger of every stage that has one; nothing at all where there is none."""
-    if not any(stage.ledger for stage in summary.stages):
+    caption = tag("caption", token_table.CAPTION)
+    return _section("Tokens", caption, token_table.columns_of(summary), summary)
+
+
+def costs(summary: Summary) -> Markup:
+    """What a million tokens cost; nothing at all where nobody has told a price."""
+    caption = tag("caption", " ".join(cost_table.sentences(summary)))
+    return _section("Costs", caption, cost_table.columns_of(summary), summary)
+
+
+def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary) -> Markup:
+    if not columns:
         return Markup()
-    columns = columns_of(summary)
     headings = [tag("th", column.heading, scope="col") for column in columns]
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *headings))
 
     def row(stage: StageSummary) -> Markup:
         return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
 
-    table = tag("table", tag("caption", TOKENS_CAPTION), head, *_bodies(summary, row, len(headings) + 1))
-    body = tag("div", scrollable(table, "Tokens"), class_="body")
-    return tag("section", tag("h2", "Tokens"), body, id="tokens")
+    table = tag("table", caption, head, *_bodies(summary, row, len(headings) + 1))
+    return tag("section", tag("h2", title), tag("div", scrollable(table, title), class_="body"), id=title.lower())
 
 
 def scrollable(table: Markup, name: str) -> Markup:

@@ -93,6 +93,7 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "scheduled_rate": stage.scheduled_rate,
         "achieved_rate": stage.achieved_rate,
         "steady": None if stage.steady is None else msgspec.structs.asdict(stage.steady),
+        "cost": None if stage.cost is None else msgspec.structs.asdict(stage.cost),
         "facts": stage.facts,
     }
 

@@ -1,18 +1,18 @@
 """A table of stages for pull requests and wikis, and the doubts below it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from withstand.metrics.summary import Summary
+from withstand.report import costs, tokens
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS
+from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.standing import Heard, heard, standing
-from withstand.report.tokens import columns_of, tells
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
-def markdown(summary: Summary, *, tokens: bool = False) -> str:
+def markdown(summary: Summary, *, ledger: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
     line = run_line(summary)
     parts = [
@@ -20,8 +20,12 @@ def markdown(summary: Summary, *, tokens: bool = False) -> str:
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
-        "\n".join(_ledger(summary)) if tokens or any(map(tells, summary.stages)) else "",
+        _small("tokens by", tokens.columns_of(summary), summary)
+        if ledger or any(map(tokens.tells, summary.stages))
+        else "",
         f"<sub>{escaped(line)}</sub>" if line else "",
+        _small("tokens cost", costs.columns_of(summary), summary),
+        *map(escaped, costs.sentences(summary)),
     ]
     doubts = heard(summary)
     if doubts:
@@ -41,16 +45,15 @@ def _table(summary: Summary) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _ledger(summary: Summary) -> Iterator[str]:
-    """Nothing where none is known."""
-    if not any(stage.ledger for stage in summary.stages):
-        return
-    columns = columns_of(summary)
-    yield "| tokens by | " + " | ".join(column.heading for column in columns) + " |"
-    yield "| --- |" + " ---: |" * len(columns)
+def _small(title: str, columns: Sequence[StageColumn], summary: Summary) -> str:
+    """A table beside that of the stages; nothing where there is no column."""
+    if not columns:
+        return ""
+    lines = [f"| {title} | {' | '.join(column.heading for column in columns)} |", "| --- |" + " ---: |" * len(columns)]
     for stage in summary.stages:
         cells = [escaped(text) for text in (stage.name, *(column.cell(stage) for column in columns))]
-        yield f"| {' | '.join(cells)} |"
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def doubt_line(doubt: Heard) -> str:

@@ -4,7 +4,7 @@ What came from outside (names, error texts) is shown as text: neither rich's mar
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Console
@@ -12,22 +12,21 @@ from rich.table import Table
 from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
+from withstand.report import costs, tokens
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, name_of
+from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
 from withstand.report.itl import itl_lines
 from withstand.report.markup import NO_BREAK, unbroken
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
-from withstand.report.tokens import CAPTION as TOKENS_CAPTION
-from withstand.report.tokens import columns_of, tells
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
 _NAME_WIDTH_MIN = 8
 
 
-def print_report(summary: Summary, console: Console, *, tokens: bool = False) -> None:
-    """What was measured, whether it stands, the table of stages, then the doubts, loudest first.
+def print_report(summary: Summary, console: Console, *, ledger: bool = False) -> None:
+    """What was measured, whether it stands, the table of stages, what tokens cost, then the doubts, loudest first.
 
     The token ledger is shown if it is asked for, or where its counts disagree or are estimates.
     """
@@ -44,10 +43,9 @@ def print_report(summary: Summary, console: Console, *, tokens: bool = False) ->
             console.print(Text(line, style="dim"))
         for line in itl_lines(summary):
             console.print(Text(shown(line), style="dim"))
-    if any(stage.ledger for stage in summary.stages) and (tokens or any(map(tells, summary.stages))):
-        console.print()
-        console.print(_ledger(summary))
-        console.print(Text(TOKENS_CAPTION, style="dim"))
+    if ledger or any(map(tokens.tells, summary.stages)):
+        _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)
+    _print_small("tokens cost", costs.columns_of(summary), [*costs.sentences(summary)], summary, console)
     for doubt in heard(summary):
         console.print()
         print_doubt(doubt, console)
@@ -90,16 +88,22 @@ def _cells(stage: StageSummary) -> Iterator[Text]:
         yield Text(text, style="bold red" if text.endswith("!") else "")
 
 
-def _ledger(summary: Summary) -> Table:
-    """A column that is empty in all stages is left out."""
+def _print_small(
+    title: str, columns: Sequence[StageColumn], lines: Sequence[str], summary: Summary, console: Console
+) -> None:
+    """Nothing where there is no column."""
+    if not columns:
+        return
     table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("tokens by", overflow="fold", min_width=_NAME_WIDTH_MIN)
-    columns = columns_of(summary)
+    table.add_column(title, overflow="fold", min_width=_NAME_WIDTH_MIN)
     for column in columns:
         table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
     for stage in summary.stages:
         table.add_row(Text(shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
-    return table
+    console.print()
+    console.print(table)
+    for line in lines:
+        console.print(Text(shown(line), style="dim"))
 
 
 def print_doubt(doubt: Heard, console: Console, label: str = "") -> None:

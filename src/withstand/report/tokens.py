@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from withstand.metrics.ledger import Check, Column
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.record import TokensFrom
+from withstand.report.columns import StageColumn, filled
 from withstand.report.numbers import UNKNOWN, count, number
 
 CAPTION = "used: whose count tok/s and TPOT rest on · (n): of so many answers · ≠: counts that differ"
 _WORDS: Mapping[str, str] = {TokensFrom.SERVER: "server", TokensFrom.TOKENIZER: "text", TokensFrom.CHUNKS: "events"}
-
-
-class LedgerColumn(msgspec.Struct, frozen=True):
-    """A heading, and what stands in a stage's row."""
-
-    heading: str
-    cell: Callable[[StageSummary], str]
 
 
 def tells(stage: StageSummary) -> bool:
@@ -56,19 +48,19 @@ def _difference(check: Check) -> str:
 
 
 _COLUMNS = (
-    LedgerColumn("used", _used),
-    LedgerColumn("server", _column("server")),
-    LedgerColumn("text", _column("text")),
-    LedgerColumn("events", _column("events")),
-    LedgerColumn("≠", _differences),
-    LedgerColumn("reasoning", _column("reasoning")),
-    LedgerColumn("reasoning events", _column("reasoning_events")),
-    LedgerColumn("prompt", _column("prompt")),
-    LedgerColumn("cached", _column("cached")),
-    LedgerColumn("asked", _column("requested")),
+    StageColumn("used", _used),
+    StageColumn("server", _column("server")),
+    StageColumn("text", _column("text")),
+    StageColumn("events", _column("events")),
+    StageColumn("≠", _differences),
+    StageColumn("reasoning", _column("reasoning")),
+    StageColumn("reasoning events", _column("reasoning_events")),
+    StageColumn("prompt", _column("prompt")),
+    StageColumn("cached", _column("cached")),
+    StageColumn("asked", _column("requested")),
 )
 
 
-def columns_of(summary: Summary) -> list[LedgerColumn]:
-    """Those in which any stage has something."""
-    return [c for c in _COLUMNS if any(c.cell(stage) != UNKNOWN for stage in summary.stages)]
+def columns_of(summary: Summary) -> list[StageColumn]:
+    """Of the ledger; none where no stage has one."""
+    return filled(_COLUMNS, summary) if any(stage.ledger for stage in summary.stages) else []

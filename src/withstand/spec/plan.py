@@ -10,6 +10,7 @@ from withstand.spec.target import Target
 from withstand.spec.workload import Workload
 
 Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
+Price = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 MASK = "***"
 _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
@@ -59,6 +60,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the workers run: ``local``, ``ray`` (the cluster of this machine), ``ray://HOST:PORT``, ``ray:ADDRESS``."""
     drain_s: Annotated[float, msgspec.Meta(ge=0, le=SECONDS_MAX)] = 60.0
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
+    price_per_hour: Price | None = None
+    """What an hour of all that serves costs, in any currency; None = nobody has told, and tokens have no price."""
     output_dir: str | None = None
 
 

@@ -15,7 +15,7 @@ _OWN_CLOCK_SHARE = 0.1
 blocks where it may reach the second digit of a median."""
 _LATE_MS, _TOO_LATE_MS, _TOO_LATE_TIMES = 1.0, 5.0, 10
 """Response times are what a user waits, who does not feel a millisecond."""
-_RATE_SHARE, _TOO_LOW_SHARE = 0.03, 0.1
+RATE_SHARE, _TOO_LOW_SHARE = 0.03, 0.1
 """A server keeps a rate when it ends 97 % of it; the same holds for us."""
 _BUSY_SHARE, _WAITED_SHARE, _PAUSE_NS = 0.9, 0.01, 5_000_000
 """What is worth naming as a cause; a cause alone is no doubt."""
@@ -105,7 +105,7 @@ def sends_late(case: Case) -> Doubt | None:
     error = case.summary.client_error
     if error is None:
         return None
-    if error.rate_share is not None and error.rate_share > _RATE_SHARE:
+    if error.rate_share is not None and error.rate_share > RATE_SHARE:
         return _less_load(case, error.rate_share)
     return None if isinstance(case.context.stage.arrivals, Inf) else _response_moved(case, error.response)
 

@@ -1,0 +1,78 @@
+"""What a doubt takes away: the table is whole, its lines do not contradict themselves, and the page shows it."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from withstand.metrics.catalogue import CATALOGUE
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.reach import TABLE, Circumstances, Effect, circumstances_of, effect, reach_markdown
+from withstand.metrics.summary import ClientError, Distribution, Load, StageSummary
+
+NONE = Distribution(n=0)
+STAGE = StageSummary(
+    name="a", load=Load(), attempted=200, completed=190, failed=10, success_rate=0.95,
+    ttft=NONE, tpot=NONE, itl=NONE, e2el=NONE, response=NONE, ttft_scheduled=NONE, lateness=NONE,
+)  # fmt: skip
+ANYTHING = Circumstances()
+
+
+def found(kind: DoubtKind, number: str, of: Circumstances = ANYTHING, *, blocking: bool = False) -> Effect | None:
+    return effect(Doubt(kind, "Something.", "Mend it.", blocking), number, of)
+
+
+@pytest.mark.parametrize("kind", list(DoubtKind))
+def test_every_kind_has_a_line_for_whatever_circumstances(kind: DoubtKind) -> None:
+    *_, last = TABLE[kind]
+    assert last.holds(Circumstances(missing_share=0.0))
+    assert all(line.when for line in TABLE[kind]) or len(TABLE[kind]) == 1
+
+
+@pytest.mark.parametrize("kind", list(DoubtKind))
+def test_what_falls_in_any_case_is_not_unknown_too(kind: DoubtKind) -> None:
+    for line in TABLE[kind]:
+        assert not line.falls & line.unknown
+
+
+@pytest.mark.parametrize("kind", list(DoubtKind))
+def test_a_blocking_doubt_lets_some_number_fall(kind: DoubtKind) -> None:
+    assert Effect.FALLS in {found(kind, number, blocking=True) for number in (*CATALOGUE, "speed_per_request")}
+
+
+def test_a_statistic_goes_with_its_metric_and_a_tail_may_go_alone() -> None:
+    assert found(DoubtKind.LATENCY_GROWS, "ttft.p50") is Effect.FALLS
+    assert found(DoubtKind.TOO_FEW_SAMPLES, "e2el.p99") is Effect.UNKNOWN
+    assert found(DoubtKind.TOO_FEW_SAMPLES, "e2el.p50") is None
+
+
+def test_what_others_measure_goes_with_everything_and_with_nothing_of_ours() -> None:
+    assert found(DoubtKind.IMPOSSIBLE, "speed_per_request.mean") is Effect.FALLS
+    assert found(DoubtKind.LATENCY_GROWS, "speed_per_request.mean") is None
+
+
+def test_a_stage_tells_its_circumstances() -> None:
+    of = circumstances_of(STAGE)
+    assert of == Circumstances(missing_share=pytest.approx(0.05))
+    assert found(DoubtKind.REQUESTS_FAILED, "ttft.p95", of) is Effect.UNKNOWN
+    capped = msgspec.structs.replace(
+        STAGE,
+        load=Load(max_concurrency=8),
+        tpot=Distribution(n=9, mean=4.0, percentiles={"p50": 3.0}),
+        client_error=ClientError(rate_share=0.2),
+    )
+    of = circumstances_of(capped)
+    assert (of.capped, of.tpot_ms, of.less_load) == (True, 3.0, True)
+
+
+def test_late_sends_take_the_response_time_and_a_thinned_load_takes_the_rates() -> None:
+    late, thinned = Circumstances(), Circumstances(less_load=True)
+    assert found(DoubtKind.SENDS_LATE, "response.p50", late) is Effect.UNKNOWN
+    assert found(DoubtKind.SENDS_LATE, "ttft.p50", late, blocking=True) is None
+    assert found(DoubtKind.SENDS_LATE, "output_throughput", thinned) is Effect.UNKNOWN
+    assert found(DoubtKind.SENDS_LATE, "ttft.p50", thinned, blocking=True) is Effect.FALLS
+
+
+def test_the_page_has_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "auditing.md"
+    assert reach_markdown() in page.read_text("utf-8")
