@@ -12,6 +12,7 @@ from withstand.interop.blocks import lines_of
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")
+_SECTION = re.compile(r"^(?:─{2,}|-{2,}|={2,}) .* (?:─{2,}|-{2,}|={2,})$")
 CUT = "… (cut off?)"
 _COLUMNS_MIN = 2
 _HEADING_MAX = 200
@@ -81,9 +82,14 @@ def _plain(cell: str) -> str:
 
 
 def _unwrapped(rows: Iterable[list[str]]) -> list[list[str]]:
-    """A long first cell goes on in a row that is otherwise empty; a number that goes on below its row is broken."""
+    """A long first cell goes on in a row that is otherwise empty; a number that goes on below its row is broken.
+
+    A title between rows (``── Latency ──``) is none of both.
+    """
     whole: list[list[str]] = []
     for row in rows:
+        if _SECTION.match(row[0]):
+            continue
         if whole and row[0] and not any(row[1:]):
             whole[-1] = [f"{whole[-1][0]} {row[0]}", *whole[-1][1:]]
         elif whole and not row[0] and any(row):
