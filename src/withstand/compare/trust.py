@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from withstand.compare.run import ComparedRun
+from withstand.interop.values import number
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
 
@@ -49,6 +50,8 @@ _FORBIDS = frozenset({
 })  # fmt: skip
 """With one of these the number is another thing than its name says, whatever its interval."""
 _WORK_WITHIN = 0.05
+MEDIAN_ANSWER = "output_tokens_p50"
+"""A label by which one tool tells how long its answers were."""
 
 
 def touching(doubts: Iterable[Doubt], key: str, *, n: int | None = None, capped: bool = False) -> tuple[Doubt, ...]:
@@ -105,7 +108,9 @@ def _second(pair: tuple[str, float]) -> float:
 def _answer_tokens(run: ComparedRun) -> float | None:
     counted = run.imported.numbers.get("retokenized_output_tokens") if run.imported else None
     total = counted or run.summary.total_output_tokens
-    return total / run.summary.completed if total and run.summary.completed else None
+    if total and run.summary.completed:
+        return total / run.summary.completed
+    return number(run.setting.labels.get(MEDIAN_ANSWER))
 
 
 def other_definition(metric: str, runs: Sequence[tuple[str, ComparedRun]]) -> str | None:
