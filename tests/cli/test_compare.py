@@ -198,6 +198,18 @@ def test_of_a_course_the_terminal_has_a_table_for_each_metric(
     assert "Request throughput  req/s, higher is better" in capsys.readouterr().out
 
 
+def test_long_names_of_sides_are_letters_in_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    paths = [_file(tmp_path / f"{name}-of-a-very-long-name.json") for name in ("one", "other")]
+    assert exit_code_of(["compare", *paths]) == 0
+    shown = capsys.readouterr().out
+    assert "A = one-of-a-very-long-name.json  baseline" in shown
+    assert "B = other-of-a-very-long-name.json" in shown
+    assert [line for line in shown.splitlines() if line.split()[:3] == ["A", "B", "fastest"]]
+
+
 def test_what_the_published_table_hides_is_said() -> None:
     comparison = compare_paths([str(shared("seeds/seed000_results.jsonl"))], None, Options())
     assert "1,015 of 2,000" in (_row(comparison, "inf", "ttft.mean").remark or "")

@@ -136,6 +136,18 @@ def test_few_answers_are_a_doubt_about_their_tail_and_about_nothing_else() -> No
     assert all(metric.endswith("p99") for metric in doubted)
 
 
+def test_answers_whose_length_is_only_labelled_are_other_work_too() -> None:
+    runs = [run_of(records_of(_latencies("a"), tokens=4)) for _ in "ab"]
+    untold = [replace(run, summary=replace(run.summary, total_output_tokens=None)) for run in runs]
+    sides = [
+        side_of(name, replace(run, setting=replace(run.setting, labels={"output_tokens_p50": length})))
+        for name, run, length in zip("AB", untold, ("412", "512"), strict=True)
+    ]
+    comparison = compare(sides)
+    assert comparison.doubts[0].sentence.startswith("B answered with 512.0 tokens a request, A with 412.0")
+    assert not [remark for remark in comparison.groups[0].remarks if remark.startswith("Differs")]
+
+
 def test_tools_that_mean_other_things_by_a_name_are_not_compared_by_it() -> None:
     one, other = (run_of(records_of(_latencies(name))) for name in "ab")
     noted = replace(other, notes={"e2el": "ends with the stream's last line."})
@@ -152,7 +164,7 @@ def test_a_side_that_lacks_a_metric_has_no_value_there() -> None:
     row = _row(compare([side_of("A", one), side_of("B", less)]), "ttft.p99")
     assert row.cells[1].value is None
     assert row.fastest is None
-    assert "B does not tell it" in (row.remark or "")
+    assert "Not told by B." in (row.remark or "")
 
 
 def test_chosen_metrics_come_with_all_their_statistics_and_alone() -> None:

@@ -12,7 +12,15 @@ from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
-from withstand.compare.trust import Weighed, forbidding, is_other_work, other_definition, other_work, weighed
+from withstand.compare.trust import (
+    MEDIAN_ANSWER,
+    Weighed,
+    forbidding,
+    is_other_work,
+    other_definition,
+    other_work,
+    weighed,
+)
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.reach import Circumstances, circumstances_of
@@ -125,7 +133,7 @@ def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> 
 
 def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]], place: int) -> Pair:
     missing = sides[0 if not found[0] else place].label
-    return Pair(method=Method.NONE, log_ratio=None, lack=f"{missing} does not tell it")
+    return Pair(method=Method.NONE, log_ratio=None, lack=f"not told by {missing}")
 
 
 def _cell(estimates: Sequence[Estimate], doubts: tuple[Doubt, ...]) -> Cell:
@@ -238,8 +246,9 @@ def _labels_told(sides: Sequence[ComparedSide], matched: Matched) -> list[str]:
     told = []
     for side, runs in zip(sides[1:], matched.members[1:], strict=True):
         differing: Mapping[str, str] = other_labels(own, runs[0].setting) if runs else {}
-        if differing:
-            told.append(f"Differs with {side.label}: {'; '.join(f'{k} {v}' for k, v in differing.items())}.")
+        named = [f"{label} {said}" for label, said in differing.items() if label != MEDIAN_ANSWER]
+        if named:
+            told.append(f"Differs with {side.label}: {'; '.join(named)}.")
     return told
 
 

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from withstand.compare.run import ComparedRun
+from withstand.interop.values import number
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.reach import Circumstances, Effect, effect
 
 _WORK_WITHIN = 0.05
+MEDIAN_ANSWER = "output_tokens_p50"
+"""A label by which one tool tells how long its answers were."""
 
 
 class Weighed(msgspec.Struct, frozen=True):
@@ -62,7 +65,9 @@ def _second(pair: tuple[str, float]) -> float:
 def _answer_tokens(run: ComparedRun) -> float | None:
     counted = run.imported.numbers.get("retokenized_output_tokens") if run.imported else None
     total = counted or run.summary.total_output_tokens
-    return total / run.summary.completed if total and run.summary.completed else None
+    if total and run.summary.completed:
+        return total / run.summary.completed
+    return number(run.setting.labels.get(MEDIAN_ANSWER))
 
 
 def other_definition(metric: str, runs: Sequence[tuple[str, ComparedRun]]) -> str | None:

@@ -143,7 +143,7 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.PEAK_BELOW_MEAN: "Imported: a peak is below the mean of the same thing.",
     DoubtKind.MEAN_FAR_FROM_MEDIAN: "Imported: the mean TTFT is twice its median or more.",
     DoubtKind.SPEED_NO_THROUGHPUT: (
-        "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput."
+        "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput. Blocking."
     ),
     DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding may move it by over 5 %.",
     DoubtKind.LIKE_A_LIMITER: (

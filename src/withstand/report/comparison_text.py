@@ -29,7 +29,8 @@ _WIDE = 100
 _ROOMY = 1000
 _METRICS_MAX = 6
 """So few are all shown; of more those that are looked at first."""
-_NAME_WIDTH_MAX = 22
+_NAME_WIDTH_MIN, _NAME_WIDTH_MAX = 14, 22
+_LABEL_MAX = 14
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -76,8 +77,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for place, doubt in enumerate(numbered.heard, start=1):
         console.print()
         print_doubt(doubt, console, label=f"{place:>2}")
-    for remark, labels in words.remarks(comparison).items():
-        console.print()
+    for place, (remark, labels) in enumerate(words.remarks(comparison).items()):
+        if not place:
+            console.print()
         print_marked("   ?", "bold yellow", [(remark, ""), (f"at {', '.join(few(labels))}", "dim")], console)
     _print_tables(comparison, numbered, console)
 
@@ -85,17 +87,28 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 def _print_sides(comparison: Comparison, console: Console) -> None:
     """Who is who; what all sides share is said once."""
     shared, own = words.who_is_who(comparison)
+    short = _short_labels(comparison, console)
     console.print()
     for place, (label, facts) in enumerate(own):
-        apart = " · ".join(["baseline"] * (place == 0) + facts)
-        console.print(Text.assemble((shown(label), "bold"), (f"  {shown(apart)}" if apart else "", "dim")))
+        name = shown(label) if short[place] == shown(label) else f"{short[place]} = {shown(label)}"
+        console.print(Text.assemble((name, "bold"), ("  baseline" if place == 0 else "", "dim")))
+        print_marked(" ", "", [(" · ".join(facts), "dim")], console)
     print_marked("", "", [(" · ".join(shared), "dim")], console)
+
+
+def _short_labels(comparison: Comparison, console: Console) -> tuple[str, ...]:
+    """As the tables call the sides: by letters, where names would leave no room for numbers."""
+    labels = tuple(shown(side.label) for side in comparison.sides)
+    most = _LABEL_MAX if console.width < _WIDE else 2 * _LABEL_MAX
+    if all(len(label) <= most for label in labels):
+        return labels
+    return tuple(words.letter(place).upper() for place in range(1, len(labels) + 1))
 
 
 def _print_tables(comparison: Comparison, numbered: Numbered, console: Console) -> None:
     blocks, left_out = _blocks(comparison)
     look = _Shown(
-        labels=tuple(shown(side.label) for side in comparison.sides),
+        labels=_short_labels(comparison, console),
         numbered=numbered,
         notes=Notes(),
         common=words.common_lack(comparison),
@@ -146,7 +159,8 @@ def _fitting(block: _Block, look: _Shown, console: Console) -> Table:
 
 def _table(block: _Block, look: _Shown) -> Table:
     table = Table(box=None, padding=(0, 2 if look.wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("", overflow="fold", max_width=None if look.wide else _NAME_WIDTH_MAX)
+    names = min(max((len(line.name) for line in block.lines), default=0), _NAME_WIDTH_MIN)
+    table.add_column("", overflow="fold", min_width=names, max_width=None if look.wide else _NAME_WIDTH_MAX)
     for label in look.labels:
         table.add_column(Text(label, style="bold"), justify="right", overflow="fold", max_width=24, min_width=8)
     table.add_column("fastest", overflow="fold", max_width=24)

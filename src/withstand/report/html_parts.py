@@ -102,7 +102,8 @@ def _alike(cases: Sequence[Case], place: str) -> Markup:
     if all(case.brief for case in cases) and len(cases) <= _BRIEF_MAX:
         return tag("p", unbroken(f"Alike in {'; '.join(case.told for case in cases)}"), class_="where")
     items = [
-        tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.sentence)) for case in cases[:_LISTED_MAX]
+        tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.brief or case.sentence))
+        for case in cases[:_LISTED_MAX]
     ]
     items += [tag("li", f"and {len(cases) - len(items):,} more")] if len(cases) > len(items) else []
     more = sum(len(case.stages) for case in cases)

@@ -59,8 +59,8 @@ def other_work(runs: Sequence[ImportedRun]) -> Doubt | None:
 
 
 def _named(run: ImportedRun) -> str:
-    engine = _engine(run)
-    return f" ({engine})" if engine else ""
+    name = _engine(run) or run.source.position
+    return f" ({name})" if name else ""
 
 
 def _alike(run: ImportedRun, other: ImportedRun) -> bool:
