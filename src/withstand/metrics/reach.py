@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from withstand.metrics.bounds import unmoved
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rules.client import RATE_SHARE
@@ -62,6 +63,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Of the requests asked, those without a good answer."""
     less_load: bool = False
     """Through us the load was not the one that was asked for."""
+    unmoved: frozenset[str] = frozenset()
+    """Numbers that our own error cannot change by a digit that matters, whatever it does to others."""
 
 
 def circumstances_of(stage: StageSummary) -> Circumstances:
@@ -72,6 +75,7 @@ def circumstances_of(stage: StageSummary) -> Circumstances:
         tpot_ms=stage.tpot.mean if told is None else told,
         missing_share=None if stage.success_rate is None else 1 - stage.success_rate,
         less_load=error is not None and (error.rate_share or 0.0) > RATE_SHARE,
+        unmoved=frozenset(unmoved(stage)),
     )
 
 
@@ -119,7 +123,7 @@ _QUEUES = Line(falls=_QUEUE)
 
 TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.WORKER_LOST: (Line(falls=_EVERYTHING),),
-    DoubtKind.CLIENT_BOUND: (Line(falls=_TIMES | _GOOD, beside=_RATES),),
+    DoubtKind.CLIENT_BOUND: (Line(when="of what it may have moved", falls=_TIMES | _GOOD, beside=_RATES),),
     DoubtKind.SENDS_LATE: (
         Line(when="less load than asked", holds=lambda of: of.less_load, blocked=_TIMES | _RATES, unknown=_RATES),
         Line(when="single sends late", blocked=_SCHEDULED, unknown=_SCHEDULED),
@@ -175,8 +179,11 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
 def effect(doubt: Doubt, number: str, of: Circumstances) -> Effect | None:
     """What a doubt about a run does to one of its numbers; None = it has nothing to do with it.
 
-    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known.
+    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known. Our own
+    error takes those numbers that it may have moved.
     """
+    if doubt.kind is DoubtKind.CLIENT_BOUND and number in of.unmoved:
+        return Effect.BESIDE
     line = next(line for line in TABLE[doubt.kind] if line.holds(of))
     fallen = line.falls | (line.blocked if doubt.blocking else _NONE)
     if doubt.blocking and not fallen:
