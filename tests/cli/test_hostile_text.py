@@ -114,11 +114,18 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     everything = lambda _: True  # noqa: E731
     detailed = poisoned({**DETAILED, "label": "a"}, everything)
     (folder / "<b>.json").write_text(json.dumps([detailed, {**detailed, "framework": WORDS[1], "completed": 1}]))
-    (folder / "a.jsonl").write_text(json.dumps(poisoned(json.loads(SGLANG_LINE.replace("Infinity", "5").replace("NaN", "5")), everything)))
+    (folder / "a.jsonl").write_text(
+        json.dumps(poisoned(json.loads(SGLANG_LINE.replace("Infinity", "5").replace("NaN", "5")), everything))
+    )
     block = VLLM_BLOCK.replace("Failed requests:  ", f"{WORDS[0]}: {WORDS[2]}\nBackend: {WORDS[3]}\nFailed requests:  ")
-    (folder / "log.txt").write_text(f"## {WORDS[2][:50]}\nmodel: {WORDS[0]}\n--model {WORDS[8]} --num-prompts 100\n{block}")
+    (folder / "log.txt").write_text(
+        f"## {WORDS[2][:50]}\nmodel: {WORDS[0]}\n--model {WORDS[8]} --num-prompts 100\n{block}"
+    )
     asked = VLLM_JSON | {"request_rate": 4.0, "max_concurrency": None}
-    runs = [asked | {"framework": word, "model_id": word, word: word, "mean_ttft_ms": 50.0 + i} for i, word in enumerate(WORDS)]
+    runs = [
+        asked | {"framework": word, "model_id": word, word: word, "mean_ttft_ms": 50.0 + i}
+        for i, word in enumerate(WORDS)
+    ]
     (folder / "runs.json").write_text(json.dumps(runs))
     return folder
 

@@ -8,20 +8,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import printers
-import writers
+from forms import FORMS
 from truth import Sample, differences, twins
 from withstand.interop.read import read_path, read_text
 from withstand.runs import keep_import, open_import
 
 EXAMPLES = int(os.environ.get("WITHSTAND_FUZZ", "20"))
 QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-FORMS: dict[str, st.SearchStrategy[Sample]] = {
-    **{kind: writers.json_files(kind) for kind in writers.JSONS},
-    "sweep_csv": writers.sweep_csv(), "load_test_csv": writers.load_test_csv(), "aiperf_csv": writers.aiperf_csv(),
-    "blocks": printers.blocks(), "genai_perf_tables": printers.genai_perf_tables(),
-    "evalscope_tables": printers.evalscope_tables(), "load_test_tables": printers.load_test_tables(),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,7 +48,9 @@ def test_the_envelope_changes_no_number(data: st.DataObject, tmp_path_factory: p
 
 @QUICK
 @given(data=st.data())
-def test_a_folder_of_several_files_has_the_runs_of_each(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:  # fmt: skip
+def test_a_folder_of_several_files_has_the_runs_of_each(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder: Path = tmp_path_factory.mktemp("folder")
     samples = data.draw(st.lists(st.one_of(*FORMS.values()), min_size=2, max_size=4))
     assume(not twins([run for sample in samples for run in sample.runs]))

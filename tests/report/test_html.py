@@ -124,7 +124,9 @@ def test_text_in_an_element_or_an_attribute_comes_back_as_text(content: str, att
     parser.feed(tag("p", content, title=attribute).replace("\r", "&#13;"))
     parser.close()
     assert parser.seen == ["p"]
-    assert "".join(texts) == "".join("\ufffd" if unicodedata.category(c) == "Cc" and c not in "\t\n\r" else c for c in content)
+    assert "".join(texts) == "".join(
+        "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\t\n\r" else c for c in content
+    )
 
 
 def test_markup_is_not_escaped_twice() -> None:

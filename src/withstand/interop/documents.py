@@ -17,7 +17,8 @@ _BEGUN = re.compile(r"^[\[{][\[{\s]*(?:\"|$)")
 """So begins JSON, and not ``[INFO]`` or ``{'a': 1}`` of a log."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
 )
 _DECODER = json.JSONDecoder()
 
@@ -43,7 +44,7 @@ _Item = TypeVar("_Item", Document, Damage)
 
 
 def without_halves(text: str) -> str:
-    """Escapes of half a character (``\\ud800`` alone), which no file or terminal takes, become the mark for unreadable."""
+    """Escapes of half a character, which no file and no terminal takes, become the mark for what is unreadable."""
     if not _HALF.search(text):
         return text
     return _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text)

@@ -18,11 +18,14 @@ def recognises(lines: Sequence[str]) -> bool:
 
 
 def read(lines: Sequence[str], place: Place) -> list[ImportedRun]:
-    """Rows of ``Benchmarks Info`` and ``Benchmarks Stats``, joined by their order; none where the columns are others."""
+    """Rows of ``Benchmarks Info`` and ``Benchmarks Stats``, joined by their order; none of other columns."""
     info, stats = _rows(lines, "Benchmarks Info:", _INFO), _rows(lines, "Benchmarks Stats:", _STATS)
     if len(info) != len(stats):
         return []
-    return [_run(i, row, cells, place.at(f"line {line}")) for i, ((_, row), (line, cells)) in enumerate(zip(info, stats, strict=True))]
+    return [
+        _run(i, row, cells, place.at(f"line {line}"))
+        for i, ((_, row), (line, cells)) in enumerate(zip(info, stats, strict=True))
+    ]
 
 
 def _rows(lines: Sequence[str], title: str, header: Sequence[str]) -> list[tuple[int, list[str]]]:
