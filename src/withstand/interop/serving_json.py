@@ -3,7 +3,8 @@
 Also a row of a sweep's ``summary.csv``, and a stage of our own ``summary.json``.
 
 vLLM and SGLang say ms in the key; InferenceX dropped the ``_ms`` and means seconds. ``request_goodput:`` with a colon
-is vLLM's of early 2025, ``request_inthroughput`` its request throughput of early 2024. ``backend`` is how the client spoke; what was measured is its user's label, if anything.
+is vLLM's of early 2025, ``request_inthroughput`` its request throughput of early 2024. ``backend`` is how the client
+spoke; what was measured is its user's label, if anything.
 """
 
 import re
