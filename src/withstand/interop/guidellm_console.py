@@ -64,7 +64,7 @@ def _tables(lines: Sequence[str]) -> Iterator[tuple[list[_Key], list[tuple[int, 
             if header and part and widths == {len(header)}:
                 yield header, part
             is_heading = len(part) == _HEADINGS and len(widths) == 1 and "-" in line
-            header = list(zip(*(_spread(cells) for _, cells in part), strict=True)) if is_heading else []  # type: ignore[arg-type]
+            header = list(zip(*(_spread(cells) for _, cells in part), strict=True)) if is_heading else []
             part = []
         else:
             part.append((number, line.strip().removeprefix("|").removesuffix("|").split("|")))
