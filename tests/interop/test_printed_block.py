@@ -198,3 +198,20 @@ def test_a_refusal_carries_no_control_characters() -> None:
     with pytest.raises(FormatError) as refusal:
         read_text(text, "f")
     assert str(refusal.value).isprintable()
+
+
+def dump(**options: object) -> str:
+    told = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"benchmark_args=Namespace({told})\n{VLLM_BLOCK}"
+
+
+def test_a_dump_s_options_of_other_datasets_say_nothing() -> None:
+    run = one(dump(dataset_name="generated-shared-prefix", num_prompts=1000, random_input_len=1024, request_rate=2.0))
+    assert (run.conditions.num_prompts, run.conditions.input_tokens) == (None, None)
+    run = one(dump(dataset_name="random-ids", num_prompts=100, random_input_len=1024, sharegpt_output_len=7))
+    assert (run.conditions.num_prompts, run.conditions.input_tokens, run.conditions.output_tokens) == (100, 1024, None)
+
+
+def test_a_dump_s_ramp_is_the_arrivals() -> None:
+    run = one(dump(request_rate="inf", ramp_up_strategy="exponential", ramp_up_start_rps=1, ramp_up_end_rps=8))
+    assert run.conditions.arrivals == "exponential ramp, 1 to 8 req/s"

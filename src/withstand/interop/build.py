@@ -14,8 +14,8 @@ from withstand.interop.terms import known
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _SEEN_AS_ZERO = frozenset(
-    {"ttft", "tpot", "e2el", "ttft_output", "time_to_second_token", "e2el_per_token", "tpot_over_n", "effective_latency",
-     "server_ttft", "server_tpot", "server_e2el"}
+    {"ttft", "tpot", "e2el", "ttft_output", "time_to_second_token", "e2el_per_token", "tpot_over_n",
+     "effective_latency", "server_ttft", "server_tpot", "server_e2el"}
 )  # fmt: skip
 _COUNTS = frozenset(
     {"attempted", "completed", "failed", "incomplete", "total_input_tokens", "total_output_tokens",

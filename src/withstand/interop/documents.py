@@ -44,7 +44,7 @@ _Item = TypeVar("_Item", Document, Damage)
 
 
 def without_halves(text: str) -> str:
-    """Escapes of half a character (``\\ud800`` alone), which no file or terminal takes, become the mark for unreadable."""
+    """Escapes of half a character, which no file and no terminal takes, become the mark for what is unreadable."""
     if not _HALF.search(text):
         return text
     return _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text)

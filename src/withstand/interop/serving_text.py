@@ -40,6 +40,7 @@ _NUMBERS = {
     "peak output token throughput (tok/s)": "output_events_peak",
     "peak concurrent requests": "concurrency_touching",
     "total token throughput (tok/s)": "total_token_throughput",
+    "total throughput (tok/s)": "total_token_throughput",
     "concurrency": "concurrency_mean",
     "average concurrency": "concurrency_mean",
     "accept length": "accept_length",
