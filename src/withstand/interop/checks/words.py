@@ -27,12 +27,6 @@ def said(value: float) -> str:
     return f"{value:,.{digits}f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
-def percent(part: float, whole: float) -> str:
-    """``93 %``, ``4.7 %``."""
-    share = 100 * part / whole
-    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
-
-
 def asked(run: ImportedRun) -> float | None:
     """Requests that were to be sent."""
     prompts = run.conditions.num_prompts

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from withstand.metrics import rounding
 from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
@@ -14,11 +13,6 @@ class Case(msgspec.Struct, frozen=True):
     summary: StageSummary
     evidence: Evidence
     context: StageContext
-
-
-def percent(part: float, whole: float) -> str:
-    """``12.5 %``. ``whole`` is not 0."""
-    return rounding.percent(part / whole)
 
 
 def number(value: float) -> str:
