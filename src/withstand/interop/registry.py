@@ -12,6 +12,7 @@ import msgspec
 from withstand.errors import FormatError
 from withstand.interop import (
     aiperf,
+    curves,
     evalscope,
     genai_bench,
     guidellm,
@@ -62,6 +63,7 @@ _OBJECTS = (
     Form(llmperf.recognises, llmperf.read),
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
+    Form(curves.recognises, curves.read),
 )
 _LISTS = (
     Form(inferencemax.recognises_list, inferencemax.read_list),
@@ -70,7 +72,7 @@ _LISTS = (
 )
 TOOLS = (
     "vLLM and SGLang (JSON, JSON lines, the printed block), GuideLLM, AIPerf, genai-perf, genai-bench, llmperf, "
-    "inference-perf, llm-d, InferenceMAX, evalscope, or the load-test CSV and tables"
+    "inference-perf, llm-d, InferenceMAX, evalscope, the load-test CSV and tables, or curves in columns"
 )
 
 

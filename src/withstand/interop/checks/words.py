@@ -33,6 +33,11 @@ def asked(run: ImportedRun) -> float | None:
     return float(prompts) if prompts is not None else run.numbers.get("attempted")
 
 
+def series_of(run: ImportedRun) -> str | None:
+    """What a run's neighbours have in common with it: the engine, else the heading that they stand under."""
+    return run.conditions.engine or run.conditions.labels.get("heading")
+
+
 def output_tokens_each(run: ImportedRun) -> float | None:
     """Mean answer length, as counted."""
     mean, total, completed = (run.numbers.get(n) for n in ("mean_output_tokens", "total_output_tokens", "completed"))
