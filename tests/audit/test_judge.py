@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,9 +112,10 @@ def test_a_file_falls_with_what_only_all_of_its_runs_show() -> None:
     assert "together does not hold" in file.headline
 
 
-def test_what_all_runs_show_alike_is_true_of_each() -> None:
-    file = judge_file("f", "form", [subject(), subject()], (doubt(DoubtKind.NOT_STREAMED, blocking=True),))
-    assert all(Claim.TTFT in of(Standing.FALLS, case) for case in file.cases)
+def test_what_a_series_shows_alike_is_true_of_each_of_its_runs() -> None:
+    played = (doubt(DoubtKind.NOT_STREAMED, blocking=True), doubt(DoubtKind.CLIENT_LIMIT, blocking=True))
+    case = judge(msgspec.structs.replace(subject(), joint=played))
+    assert of(Standing.FALLS, case) == {Claim.TTFT, Claim.TTFT_P99, Claim.TPOT, Claim.ITL}
 
 
 def test_one_run_is_told_claim_by_claim() -> None:

@@ -68,6 +68,16 @@ def test_thirty_seven_beside_three_hundred_and_twenty() -> None:
     assert DoubtKind.CONCURRENCY_NOT_REACHED in kinds(curve)
 
 
+def test_an_article_s_own_table_has_both_in_one_row() -> None:
+    file = audited("seeds/seed002_summary.json")
+    assert file.standing is Standing.FALLS
+    assert DoubtKind.SPEED_BESIDE_THROUGHPUT in kinds(file)
+    by_name = {case.name: case for case in file.cases}
+    assert claim(by_name["qwen_phase2 conc-4"], Claim.TOKENS) is Standing.FALLS
+    assert claim(by_name["qwen_concurrency conc-64"], Claim.TTFT) is Standing.STANDS
+    assert claim(by_name["lmcache_modal_concurrency conc-4"], Claim.TTFT) is Standing.FALLS
+
+
 @pytest.mark.parametrize("name", ["seeds/seed001_blocks.txt", "seeds/seed001_raw.txt"])
 def test_rates_that_were_printed_as_nothing(name: str) -> None:
     file = audited(name)

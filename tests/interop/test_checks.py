@@ -48,6 +48,13 @@ def test_asked_minus_completed_are_missing_and_too_many_block() -> None:
     assert many[DoubtKind.FEWER_THAN_ASKED].blocking
 
 
+def test_nearly_all_is_not_all_and_hardly_any_is_not_nothing() -> None:
+    lost = found(run({"completed": 3}, num_prompts=10_000))
+    assert "(over 99.9 %)" in lost[DoubtKind.FEWER_THAN_ASKED].sentence
+    one = found(run({"completed": 9999}, num_prompts=10_000))
+    assert "(under 0.1 %)" in one[DoubtKind.FEWER_THAN_ASKED].sentence
+
+
 @pytest.mark.parametrize(("rate", "kind"), [(10.0, None), (10.4, None), (20.0, DoubtKind.RATE_NOT_ACHIEVED)])
 def test_a_rate_is_missed_by_more_than_chance(rate: float, kind: DoubtKind | None) -> None:
     raised = found(run(request_rate=rate))

@@ -7,7 +7,9 @@ import pytest
 
 from foreign import one, several
 from withstand.errors import FormatError
+from withstand.interop.checks import joint_doubts, run_doubts
 from withstand.interop.read import read_text
+from withstand.metrics.doubts import DoubtKind
 
 
 def spread(mean: float, **more: float) -> dict[str, Any]:
@@ -453,3 +455,61 @@ NVIDIA GenAI-Perf
     assert run.stats["e2el"].mean is None
     assert run.stats["ttft"].mean is None
     assert run.stats["ttft"].percentiles == {"p99": 18.8}
+
+
+CURVES = {
+    "charts": {
+        "engine_concurrency": {
+            "x": [1, 4, 16],
+            "ttft_p50_ms": [100, 410.5, 1600],
+            "latency_p90_s": [1.5, 2, 4],
+            "tokens_per_sec": [50, 51, 52],
+            "success_pct": [100, 100, 75],
+            "notes": ["a", "b", "c"],
+            "cold": [1.0, 2.0, 3.0],
+            "short": [1, 2],
+        },
+        "by_engine": {"x": ["one", "other"], "ttft_p50_ms": [1, 2]},
+        "by_something": {"x": [1, 2], "ttft_p50_ms": [1, 2]},
+    },
+    "steps": {"target_rps": [1, "inf"], "ttft_mean_ms": [1, 2], "tok_s_mean_per_request": [30, 20]},
+}
+
+
+def test_curves_in_columns_are_a_run_a_load() -> None:
+    imported = several(CURVES)
+    first, second, third, odd, _, slow, burst = imported
+    assert [run.conditions.max_concurrency for run in (first, second, third)] == [1, 4, 16]
+    assert (first.conditions.arrivals, first.conditions.labels["heading"]) == ("inf", "engine_concurrency")
+    assert second.stats["ttft"].percentiles == {"p50": 410.5}
+    assert second.stats["e2el"].percentiles == {"p90": 2000.0}
+    assert third.numbers["output_throughput"] == 52
+    assert "nothing tells" in third.notes["output_throughput"]
+    assert {left.what for left in first.left_out} == {"cold", "short"}
+    assert odd.conditions.max_concurrency is None
+    assert any("nothing tells which" in left.reason for left in odd.left_out)
+    assert (slow.conditions.request_rate, burst.conditions.arrivals) == (1.0, "inf")
+    assert burst.stats["speed_per_request"].mean == 20
+
+
+def test_curves_raise_the_doubts_of_a_series() -> None:
+    imported = several(CURVES)
+    kinds = {doubt.kind for doubt in joint_doubts(imported)}
+    assert {DoubtKind.FLAT_THROUGHPUT, DoubtKind.SPEED_BESIDE_THROUGHPUT} <= kinds
+    assert [doubt.kind for doubt in run_doubts(imported[2])] == [DoubtKind.REQUESTS_FAILED]
+
+
+@pytest.mark.parametrize(
+    "curves",
+    [
+        {"concurrency": [1, 2]},
+        {"concurrency": [1, 2], "ttft_p50_ms": [1, 2, 3]},
+        {"concurrency": [1, 0], "ttft_p50_ms": [1, 2]},
+        {"concurrency": [1, 2], "ttft": [1, 2], "ttft_p50": [1, 2]},
+        {"concurrency": [], "ttft_p50_ms": []},
+        {"concurrency": 4, "ttft_p50_ms": [1]},
+    ],
+)
+def test_lists_that_do_not_say_what_they_are_are_no_curves(curves: dict[str, Any]) -> None:
+    with pytest.raises(FormatError):
+        several(curves)

@@ -70,6 +70,9 @@ def test_csv_has_a_row_a_stage_with_full_numbers(sample: Any, matches: Matches) 
     assert [row["stage"] for row in rows] == [stage.name for stage in sample.summary.stages]
     assert float(rows[3]["ttft_p99_ms"]) == sample.summary.stages[3].ttft.percentiles["p99"]
     assert rows[0]["request_rate_rps"] == ""
+    for form in ("itl", "itl_per_token", "itl_request_mean"):
+        p50_ms = getattr(sample.summary.stages[0], form).percentiles["p50"]
+        assert rows[0][f"{form}_p50_ms"] == ("" if p50_ms is None else str(p50_ms))
     matches("stages.csv", text)
 
 

@@ -1,5 +1,6 @@
 """The token ledger: always in JSON and HTML, in text where it has something to say or is asked for."""
 
+import csv
 import io
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from withstand.metrics.ledger import Check, Column, Ledger
 from withstand.metrics.summary import Summary
+from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.json import summary_json
 from withstand.report.markdown import markdown
@@ -72,6 +74,15 @@ def test_aggregates_have_no_ledger(single: Any) -> None:
     assert "tokens by" not in printed(bare.summary, ledger=True)
     assert 'id="tokens"' not in render_html(bare.summary, bare.series, bare.about)
     assert json.loads(summary_json(bare.summary))["stages"][0]["ledger"] is None
+
+
+def test_csv_has_every_column_and_who_disagrees(claimed: Any) -> None:
+    (row,) = csv.DictReader(io.StringIO(csv_text(claimed.summary)))
+    assert (row["ledger_server"], row["ledger_server_answers"]) == ("6400", "100")
+    assert (row["ledger_cached"], row["ledger_cached_answers"]) == ("", "")
+    assert row["tokens_from"] == "server=100 chunks=20"
+    assert row["ledger_differs"] == "server/text=2 server/events=2"
+    assert row["ledger_text_by"] == "the engine's /tokenize"
 
 
 def test_json_has_every_column_and_unknown_ones_are_null(claimed: Any) -> None:

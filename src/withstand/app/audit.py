@@ -12,7 +12,7 @@ from withstand.app.report import Loader, is_run_folder
 from withstand.audit.across import Work, cross_doubts, work_of_imports, work_of_stages
 from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
-from withstand.audit.subjects import of_import, of_stage
+from withstand.audit.subjects import of_imports, of_stage
 from withstand.errors import WithstandError
 from withstand.files import name_of
 from withstand.interop.checks import joint_doubts
@@ -74,7 +74,7 @@ def _own(path: Path, name: str) -> _Read:
 def _foreign(path: Path, name: str) -> _Read:
     imported = open_import(path) if is_import(path) else read_path(path)
     runs = imported.runs
-    subjects = [of_import(run, run_name) for run, run_name in zip(runs, names_of(runs), strict=True)]
+    subjects = of_imports(runs, names_of(runs))
     left_out = tuple(f"{refused.position}: {refused.reason}" for refused in imported.refused)
     audit = judge_file(name, _form(imported), subjects, joint_doubts(runs), left_out)
     return _Read(audit, work_of_imports(name, runs))

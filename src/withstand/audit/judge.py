@@ -20,9 +20,9 @@ _OF_ALL_RUNS = frozenset({DoubtKind.NOT_STREAMED, DoubtKind.FLAT_THROUGHPUT})
 _LEADS = ((Claim.TTFT, Claim.E2EL), (Claim.TOKENS, Claim.REQUESTS))
 
 
-def judge(subject: Subject, of_all: tuple[Doubt, ...] = ()) -> Case:
-    """One run; ``of_all`` are doubts that it shares with the others of its file."""
-    doubts = (*subject.doubts, *of_all)
+def judge(subject: Subject) -> Case:
+    """One run, by its own doubts and by those of its series that hold for each of its runs."""
+    doubts = (*subject.doubts, *(doubt for doubt in subject.joint if doubt.kind in _OF_ALL_RUNS))
     findings = tuple(_finding(subject, claim, doubts) for claim in Claim if claim in subject.values)
     return Case(
         name=subject.name,
@@ -74,8 +74,7 @@ def judge_file(
     path: str, form: str, subjects: Iterable[Subject], doubts: tuple[Doubt, ...], left_out: tuple[str, ...] = ()
 ) -> FileAudit:
     """A file from its runs: it falls with one of them, or with what only all of them show."""
-    of_all = tuple(doubt for doubt in doubts if doubt.kind in _OF_ALL_RUNS)
-    cases = tuple(judge(subject, of_all) for subject in subjects)
+    cases = tuple(map(judge, subjects))
     standing = _of_cases(cases, doubts)
     return FileAudit(
         path=path,

@@ -68,6 +68,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     circumstances: Circumstances
     values: dict[Claim, Value]
     doubts: tuple[Doubt, ...]
+    joint: tuple[Doubt, ...] = ()
+    """What the runs of its series show together."""
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -4,11 +4,13 @@ The median is quoted where it is told, else the mean. A speed of single requests
 that it can fall there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from withstand.audit.shape import Claim, Subject, Value
-from withstand.interop.checks import run_doubts
-from withstand.interop.checks.words import asked
+from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.checks.words import asked, series_of
 from withstand.interop.shape import ImportedRun, Stats
 from withstand.metrics.reach import Circumstances, circumstances_of
 from withstand.metrics.summary import Distribution, StageSummary
@@ -18,8 +20,17 @@ _MS, _REQUESTS, _TOKENS, _PERCENT = "ms", "req/s", "tok/s", "%"
 _WHOLE = 100.0
 
 
-def of_import(run: ImportedRun, name: str) -> Subject:
-    """A stranger's run."""
+def of_imports(runs: Sequence[ImportedRun], names: Sequence[str]) -> Iterator[Subject]:
+    """A stranger's runs, each with what those of its series show together."""
+    series: dict[str | None, list[ImportedRun]] = {}
+    for run in runs:
+        series.setdefault(series_of(run), []).append(run)
+    joint = {name: joint_doubts(members) for name, members in series.items()}
+    for run, name in zip(runs, names, strict=True):
+        yield msgspec.structs.replace(_of_import(run, name), joint=joint[series_of(run)])
+
+
+def _of_import(run: ImportedRun, name: str) -> Subject:
     completed = run.numbers.get("completed")
     values = dict(_times(run.stats)) | dict(_rates(run.numbers, run.stats))
     success = _success(run)

@@ -59,8 +59,7 @@ def verb(
     """
     form = form or form_of(output, _SUFFIXES)
     if tokens and form in _FORMATS:
-        has = "has no token ledger" if form == "csv" else "always has the token ledger"
-        raise UsageError(f"--tokens is for text and Markdown; {form} {has}.")
+        raise UsageError(f"--tokens is for text and Markdown; {form} always has the token ledger.")
     loaded = load_runs(paths, price_per_hour, charts=form == "html")
     for notice in loaded.notices:
         say(notice)

@@ -12,6 +12,7 @@ import msgspec
 from withstand.errors import FormatError
 from withstand.interop import (
     aiperf,
+    curves,
     evalscope,
     genai_bench,
     guidellm,
@@ -77,6 +78,7 @@ _OBJECTS = (
     Form(llmperf.recognises, llmperf.read),
     Form(llmperf.recognises_digest, llmperf.read_digest),
     Form(serving_json.recognises, serving_json.read),
+    Form(curves.recognises, curves.read),
 )
 _CSVS = (
     CsvForm(guidellm_csv.recognises, guidellm_csv.read),
@@ -93,7 +95,7 @@ _LISTS = (
 )
 TOOLS = (
     "vLLM and SGLang (JSON, JSON lines, the printed block), GuideLLM, AIPerf, genai-perf, genai-bench, llmperf, "
-    "inference-perf, llm-d, InferenceMAX, evalscope, or the load-test CSV and tables"
+    "inference-perf, llm-d, InferenceMAX, evalscope, the load-test CSV and tables, or curves in columns"
 )
 
 

@@ -19,8 +19,9 @@ def decimals(value: float) -> int:
     return 2 if abs(value) < 99.995 else 1 if abs(value) < 999.95 else 0
 
 
-def percent(share: float) -> str:
-    """``12.5 %``; never rounded up to all or down to nothing."""
+def percent(part: float, whole: float = 1) -> str:
+    """``12.5 %``; never rounded up to all or down to nothing. ``whole`` is not 0."""
+    share = part / whole
     if 0 < share < 0.001:
         return "under 0.1 %"
     if 0.999 < share < 1:

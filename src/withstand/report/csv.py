@@ -9,9 +9,10 @@ import io
 from collections.abc import Mapping, Sequence
 
 from withstand.interop.values import plain
+from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
 
-_LATENCIES = ("ttft", "tpot", "itl", "e2el", "response")
+_LATENCIES = ("ttft", "ttft_scheduled", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 Cell = str | float | None
@@ -52,12 +53,28 @@ def _row(stage: StageSummary, summary: Summary) -> dict[str, Cell]:
         "total_token_throughput_tps": stage.total_token_throughput,
         "total_input_tokens": stage.total_input_tokens,
         "total_output_tokens": stage.total_output_tokens,
+        **_ledger(stage),
         "concurrency_mean": stage.concurrency_mean,
         "concurrency_peak": stage.concurrency_peak,
         **_latencies(stage),
         **_cost(stage),
         "doubts": " ".join(doubt.kind.value for doubt in stage.doubts),
     }
+
+
+def _ledger(stage: StageSummary) -> dict[str, Cell]:
+    """Who counted what, of how many answers; whose count was used; which two disagree, as in ``server/events=4.98``."""
+    ledger = stage.ledger or Ledger()
+    cells: dict[str, Cell] = {"tokens_from": _pairs(stage.tokens_from)}
+    for name, column in ledger.columns():
+        cells[f"ledger_{name}"] = column.tokens if column.answers else None
+        cells[f"ledger_{name}_answers"] = column.answers or None
+    differing = {f"{check.left}/{check.right}": check.ratio for check in ledger.disagreements}
+    return {**cells, "ledger_text_by": ledger.text_by, "ledger_differs": _pairs(differing)}
+
+
+def _pairs(values: Mapping[str, float | None]) -> str:
+    return " ".join(f"{name}={'' if value is None else format(value, '.6g')}" for name, value in values.items())
 
 
 def _latencies(stage: StageSummary) -> dict[str, Cell]:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from withstand.interop.checks.words import asked, said
+from withstand.interop.checks.words import asked, said, series_of
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
 
@@ -19,7 +19,7 @@ def client_limit(runs: Sequence[ImportedRun]) -> Doubt | None:
         wanted, completed = asked(run), run.numbers.get("completed")
         if wanted and completed is not None and wanted - completed >= _FEW_LOST:
             lost[wanted, completed] += 1
-            engines[wanted, completed].add(_engine(run))
+            engines[wanted, completed].add(series_of(run))
     found = [key for key, times in lost.items() if times > 1 and len(engines[key]) > 1]
     if not found:
         return None
@@ -32,10 +32,6 @@ def client_limit(runs: Sequence[ImportedRun]) -> Doubt | None:
         "Raise the client's limit of open files and run both again; nothing follows from these rows.",
         blocking=True,
     )
-
-
-def _engine(run: ImportedRun) -> str | None:
-    return run.conditions.engine or run.conditions.labels.get("heading")
 
 
 def other_work(runs: Sequence[ImportedRun]) -> Doubt | None:
@@ -59,7 +55,7 @@ def other_work(runs: Sequence[ImportedRun]) -> Doubt | None:
 
 
 def _named(run: ImportedRun) -> str:
-    name = _engine(run) or run.source.position
+    name = series_of(run) or run.source.position
     return f" ({name})" if name else ""
 
 

@@ -2,9 +2,10 @@
 
 import math
 
-from withstand.interop.checks.words import MS_PER_S, asked, latency_ms, percent, said, stat
+from withstand.interop.checks.words import MS_PER_S, asked, latency_ms, said, stat
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.rounding import percent
 
 _BLOCKING_SHARE = 0.1
 _ACHIEVED_MIN = 0.95

@@ -3,10 +3,11 @@
 Each sees one run.
 """
 
-from withstand.interop.checks.words import MS_PER_S, asked, output_tokens_each, percent, said, stat
+from withstand.interop.checks.words import MS_PER_S, asked, output_tokens_each, said, stat
 from withstand.interop.shape import ImportedRun
 from withstand.interop.values import number
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.rounding import percent
 
 _ROUND = frozenset({10, 20, 30, 50, 60, 100, 120, 150, 200, 250, 300, 500, 600, 1000, 2000, 3000, 5000, 6000, 10_000})
 """What people write into a limiter's configuration, a minute."""

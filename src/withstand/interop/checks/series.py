@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from withstand.interop.checks.words import asked, said, stat, typical
+from withstand.interop.checks.words import asked, said, series_of, stat, typical
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
 
@@ -49,7 +49,7 @@ def _levels(runs: Sequence[ImportedRun]) -> Mapping[object, list[_Level]]:
         cap, made, ttft = run.conditions.max_concurrency, run.numbers.get("output_throughput"), typical(run, "ttft")
         whole = run.numbers.get("completed") == asked(run)
         if cap and made and ttft and whole and run.conditions.arrivals == "inf":
-            found[run.source.file, run.conditions.model, run.conditions.engine].append(_Level(cap, made, ttft))
+            found[run.source.file, run.conditions.model, series_of(run)].append(_Level(cap, made, ttft))
     return {key: sorted(levels, key=lambda level: level.cap) for key, levels in found.items()}
 
 
@@ -80,7 +80,7 @@ def same_tail(runs: Sequence[ImportedRun]) -> Doubt | None:
     for run in runs:
         whole, first = stat(run, "e2el", "p90"), stat(run, "ttft", "p90")
         if whole is not None and first is not None and run.numbers.get("completed") != 0:
-            by_file[run.source.file, run.conditions.engine].append((first, whole - first))
+            by_file[run.source.file, series_of(run)].append((first, whole - first))
     for pairs in by_file.values():
         firsts, tails = [first for first, _ in pairs], [tail for _, tail in pairs]
         spread = max(firsts) >= _TWICE * min(firsts) and max(firsts) > max(tails)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from withstand.interop.checks.words import percent, said, stat, typical
+from withstand.interop.checks.words import said, stat, typical
 from withstand.interop.shape import ImportedRun, Stats
 from withstand.interop.terms import unit_of
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
-from withstand.metrics.rounding import counted
+from withstand.metrics.rounding import counted, percent
 
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
 _BELOW = 0.999

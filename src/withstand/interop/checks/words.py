@@ -27,12 +27,6 @@ def said(value: float) -> str:
     return f"{value:,.{digits}f}" if abs(value) >= 1 else f"{value:.3g}"
 
 
-def percent(part: float, whole: float) -> str:
-    """``93 %``, ``4.7 %``."""
-    share = 100 * part / whole
-    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
-
-
 def asked(run: ImportedRun) -> float | None:
     """Requests that were to be sent."""
     prompts = run.conditions.num_prompts
@@ -43,6 +37,11 @@ def input_tokens_each(run: ImportedRun) -> float | None:
     """Mean prompt length, as counted."""
     mean, total, completed = (run.numbers.get(n) for n in ("mean_input_tokens", "total_input_tokens", "completed"))
     return mean or (total / completed if total and completed else None)
+
+
+def series_of(run: ImportedRun) -> str | None:
+    """What a run's neighbours have in common with it: the engine, else the heading that they stand under."""
+    return run.conditions.engine or run.conditions.labels.get("heading")
 
 
 def output_tokens_each(run: ImportedRun) -> float | None:

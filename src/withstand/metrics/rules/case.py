@@ -18,11 +18,6 @@ class Case(msgspec.Struct, frozen=True):
     context: StageContext
 
 
-def percent(part: float, whole: float) -> str:
-    """``12.5 %``. ``whole`` is not 0."""
-    return rounding.percent(part / whole)
-
-
 def number(value: float) -> str:
     """Three digits or all of the whole ones, thousands with commas."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2

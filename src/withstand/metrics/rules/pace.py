@@ -1,7 +1,8 @@
 """Doubts about the load against the server: past saturation, latency measures the length of the test."""
 
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.rules.case import Case, number, percent
+from withstand.metrics.rounding import percent
+from withstand.metrics.rules.case import Case, number
 from withstand.metrics.rules.client import sends_late
 from withstand.metrics.trend import Growth
 from withstand.spec import rate_rps_of

@@ -3,7 +3,8 @@
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.evidence import LONG_ANSWER_TOKENS
 from withstand.metrics.quantiles import percentile
-from withstand.metrics.rules.case import Case, median_of, number, percent
+from withstand.metrics.rounding import percent
+from withstand.metrics.rules.case import Case, median_of, number
 from withstand.metrics.rules.tokens import events_check, text_check, tpot_effect
 
 _ANSWERS_MIN = 10
