@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -148,7 +149,7 @@ def simulated(trials: int) -> None:
 def measured(folder: Path, name: str, base_url: str | None, requests: int, seed: int) -> Path:
     """One run in a process of its own; without an address, of the embedded engine. Both sides get one schedule."""
     path = folder / name
-    target = ["--base-url", base_url, "--request-rate", "20"] if base_url else ["--max-concurrency", "2"]
+    target = ["--base-url", base_url, "--request-rate", "40"] if base_url else ["--max-concurrency", "2"]
     command = [sys.executable, "-m", "withstand", "run", *target, "--num-prompts", str(requests), "--seed", str(seed)]
     lengths = ["--input-len", "32", "--output-len", "16"]
     subprocess.run([*command, *lengths, "--quiet", "--output-dir", str(path)], check=False, capture_output=True)
@@ -157,9 +158,9 @@ def measured(folder: Path, name: str, base_url: str | None, requests: int, seed:
 
 @contextlib.contextmanager
 def paced(factor: float) -> Iterator[str]:
-    """Four slots, 160 ms an answer on average, loaded to 0.8: answers wait for each other."""
+    """160 ms an answer on average in sixteen slots: at 40 requests a second some wait for each other."""
     schedule = Schedule(ttft_ms=85 * factor, itl_ms=5 * factor, tokens=16, ttft_jitter="lognormal:0.5")
-    with TruthServer(schedule, slots=4) as server:
+    with TruthServer(schedule, slots=16) as server:
         yield server.base_url
 
 
@@ -177,22 +178,30 @@ def is_found(comparison: Comparison) -> bool:
     return any(d.verdict is Verdict.WORSE for row in rows for d in row.differences if d)
 
 
-def real(trials: int, requests: int) -> None:
-    """Counts, one line each; every pair is run one after the other."""
-    with tempfile.TemporaryDirectory() as name, paced(1.0) as plain, paced(_SLOWER) as slower:
+def paced_trial(folder: Path, seed: int, requests: int) -> tuple[bool, bool]:
+    """(Falsely told apart, found), by servers of their own: those of other trials sleep beside them."""
+    with paced(1.0) as plain, paced(_SLOWER) as slower:
+        one, other = (measured(folder, f"{side}{seed}", plain, requests, seed) for side in "ab")
+        slow = measured(folder, f"c{seed}", slower, requests, seed)
+    return is_told_apart(told(one, other)), is_found(told(one, slow))
+
+
+def engine_trial(folder: Path, seed: int, requests: int) -> bool:
+    """Whether the embedded engine is falsely told apart from itself; it wants the whole machine."""
+    return is_told_apart(told(*(measured(folder, f"e{seed}{side}", None, requests, seed) for side in "ab")))
+
+
+def real(trials: int, requests: int, jobs: int) -> None:
+    """Counts, one line each."""
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        false_paced = found = false_engine = 0
-        for seed in range(trials):
-            one = measured(folder, f"a{seed}", plain, requests, seed)
-            other = measured(folder, f"b{seed}", plain, requests, seed)
-            slow = measured(folder, f"c{seed}", slower, requests, seed)
-            false_paced += is_told_apart(told(one, other))
-            found += is_found(told(one, slow))
-            engines = [measured(folder, f"e{seed}{side}", None, requests // 4, seed) for side in "ab"]
-            false_engine += is_told_apart(told(*engines))
-            print(
-                f"{seed + 1} of {trials}: false {false_paced}, found {found}, engine false {false_engine}", flush=True
-            )
+        with ThreadPoolExecutor(jobs) as pool:
+            paced_found = list(pool.map(lambda seed: paced_trial(folder, seed, requests), range(trials)))
+        false, found = (sum(column) for column in zip(*paced_found, strict=True))
+        print(f"a paced server, {requests} requests: falsely told apart from itself in {false} of {trials}", flush=True)
+        print(f"one that is 5 % slower, {requests} requests: found in {found} of {trials}", flush=True)
+        false = sum(engine_trial(folder, seed, requests // 4) for seed in range(trials))
+        print(f"the embedded engine, {requests // 4} requests: falsely told apart from itself in {false} of {trials}")
 
 
 def main() -> None:
@@ -200,9 +209,10 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--requests", type=int, default=800, help="a run, with --real")
+    parser.add_argument("--jobs", type=int, default=5, help="paced pairs side by side, with --real")
     arguments = parser.parse_args()
     if arguments.real:
-        real(min(arguments.trials, 20), arguments.requests)
+        real(min(arguments.trials, 20), arguments.requests, arguments.jobs)
     else:
         simulated(arguments.trials)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from foreign import VLLM_JSON
+from foreign import VLLM_BLOCK, VLLM_JSON
 from shared import shared
 from withstand.app.compare import compare_paths
 from withstand.cli.entry import exit_code_of
@@ -153,6 +153,63 @@ def test_the_published_table_comes_out_as_displayed_and_is_not_believed() -> Non
     assert seen == 18
 
 
+def test_the_published_table_is_printed_in_eighty_columns_row_by_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, expected = shared("seeds/seed000_results.jsonl"), shared("seeds/seed000_expected.json")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert exit_code_of(["compare", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    lines = [line.replace("?", " ").replace(",", "").split() for line in shown.splitlines()]
+    for table in msgspec.json.decode(expected.read_bytes())["summary"]:
+        for row in table["rows"]:
+            said = row["display"]
+            by = said["Faster by (%)"].removesuffix("%")
+            load = "inf" if said["request_rate"] in {"infinite", "inf"} else f"{float(said['request_rate']):g}"
+            wanted = [said["vllm (ms)"], said["sgl (ms)"], said["Fastest"], by, "%", "unknown"]
+            assert [line for line in lines if line[:1] == [load] and " ".join(wanted) in " ".join(line)], wanted
+    assert "unknown = aggregates only" in shown
+
+
+def test_blocks_under_headings_are_sides_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "gateways.txt"
+    log.write_text(f"## Rust\n{VLLM_BLOCK}\n## golang\n{VLLM_BLOCK}")
+    assert exit_code_of(["compare", str(log)]) == 0
+    assert "Rust vs. golang" in capsys.readouterr().out
+    alike = tmp_path / "one.txt"
+    alike.write_text(f"## Rust\n{VLLM_BLOCK}\n{VLLM_BLOCK}")
+    assert exit_code_of(["compare", str(alike)]) == 2
+    assert "is one side" in capsys.readouterr().err
+
+
+def test_of_a_course_the_terminal_has_a_table_for_each_metric(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        lines = [{**VLLM_JSON, "num_prompts": 90, "request_rate": rate} for rate in (3.0, 6.0, 12.0)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    paths = [str(tmp_path / f"{name}.jsonl") for name in ("a", "b")]
+    assert exit_code_of(["compare", *paths]) == 0
+    course = capsys.readouterr().out
+    assert "Mean TTFT  ms, lower is better" in course
+    assert "Also compared: Request throughput" in course
+    assert exit_code_of(["compare", *paths, "--metric", "request_throughput"]) == 0
+    assert "Request throughput  req/s, higher is better" in capsys.readouterr().out
+
+
+def test_long_names_of_sides_are_letters_in_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    paths = [_file(tmp_path / f"{name}-of-a-very-long-name.json") for name in ("one", "other")]
+    assert exit_code_of(["compare", *paths]) == 0
+    shown = capsys.readouterr().out
+    assert "A = one-of-a-very-long-name.json  baseline" in shown
+    assert "B = other-of-a-very-long-name.json" in shown
+    assert [line for line in shown.splitlines() if line.split()[:3] == ["A", "B", "fastest"]]
+
+
 def test_what_the_published_table_hides_is_said() -> None:
     comparison = compare_paths([str(shared("seeds/seed000_results.jsonl"))], None, Options())
     assert "1,015 of 2,000" in (_row(comparison, "inf", "ttft.mean").remark or "")
@@ -172,10 +229,11 @@ def test_two_engines_measured_with_one_schedule_are_told_apart() -> None:
 @pytest.mark.parametrize("by", ["heading", "position"])
 def test_of_other_work_no_times_faster_is_said(by: str) -> None:
     comparison = compare_paths([str(shared("seeds/seed003_raw.txt"))], by, Options())
-    for metric in ("e2el.mean", "output_throughput", "tpot.mean"):
+    for metric in ("e2el.mean", "output_throughput", "tpot.mean", "input_throughput"):
         row = _row(comparison, "20 req/s, concurrency 20", metric)
         assert (row.fastest, row.faster_by_percent) == (None, None)
         assert row.differences[1] is not None
         assert row.differences[1].percent is None
     assert _row(comparison, "20 req/s, concurrency 20", "ttft.mean").fastest is not None
     assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)
+    assert comparison.headline.startswith("Nothing can be concluded. The sides did not do the same work.")

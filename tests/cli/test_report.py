@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from foreign import VLLM_JSON
 from withstand.cli.entry import exit_code_of
 
 SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
@@ -137,3 +138,33 @@ def test_a_folder_knows_the_price_that_its_run_was_told(tmp_path: Path, capsys: 
     assert [s["cost"]["price_per_hour"] for s in stages] == [1.0, 1.0, 4.0, 4.0]
     stages = json.loads(printed(capsys, *folders, "--price-per-hour", "2", "--format", "json"))["stages"]
     assert {s["cost"]["price_per_hour"] for s in stages} == {2.0}
+
+
+def _engines(folder: Path) -> str:
+    lines = [VLLM_JSON | {"framework": name, "request_rate": rate} for name in ("a", "b") for rate in (5.0, 9.0)]
+    path = folder / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return str(path)
+
+
+def test_an_imported_page_tells_failures_that_the_file_only_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = printed(capsys, _engines(tmp_path), "--format", "html")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [stage["statuses"] for stage in data["stages"]] == [{"ok": 90, "not completed": 10}] * 4
+    assert [stage["phase"] for stage in data["stages"]] == ["a", "a", "b", "b"]
+    assert '<main class="aggregates">' in page
+    assert "2025-01-01 12:00:00" in page
+
+
+def test_engines_of_one_file_stand_apart_and_their_name_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line.split() for line in printed(capsys, _engines(tmp_path)).splitlines()]
+    firsts = [line[0] for line in lines if line and line[0] in {"a", "b", "rate-5", "rate-9"}]
+    assert firsts == ["a", "rate-5", "rate-9", "b", "rate-5", "rate-9"]
+
+
+def test_a_page_with_every_request_hides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert '<main class="">' in printed(capsys, str(SAMPLE), "--format", "html")

@@ -117,6 +117,37 @@ def test_answers_of_other_length_are_other_work() -> None:
     assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)
 
 
+def test_tokens_of_other_work_a_second_are_no_number_of_times_either() -> None:
+    prompts = {name: run_of(records_of(_latencies("a"), tokens=n)) for name, n in (("A", 4), ("B", 8))}
+    told = {
+        n: replace(r, estimates=dict(r.estimates) | {"input_throughput": r.estimates["ttft.mean"]})
+        for n, r in prompts.items()
+    }
+    row = _row(compare([side_of(name, run) for name, run in told.items()]), "input_throughput")
+    assert (row.fastest, row.faster_by_percent) == (None, None)
+    assert row.because[0].kind is DoubtKind.LENGTHS_DIFFER
+
+
+def test_few_answers_are_a_doubt_about_their_tail_and_about_nothing_else() -> None:
+    runs = [_with_doubt(run_of(records_of(_latencies(name)[:200])), DoubtKind.TOO_FEW_SAMPLES) for name in "ab"]
+    comparison = compare([side_of("A", runs[0]), side_of("B", runs[1])])
+    doubted = [row.metric for row in comparison.groups[0].rows if row.cells[0].doubts]
+    assert doubted
+    assert all(metric.endswith("p99") for metric in doubted)
+
+
+def test_answers_whose_length_is_only_labelled_are_other_work_too() -> None:
+    runs = [run_of(records_of(_latencies("a"), tokens=4)) for _ in "ab"]
+    untold = [replace(run, summary=replace(run.summary, total_output_tokens=None)) for run in runs]
+    sides = [
+        side_of(name, replace(run, setting=replace(run.setting, labels={"output_tokens_p50": length})))
+        for name, run, length in zip("AB", untold, ("412", "512"), strict=True)
+    ]
+    comparison = compare(sides)
+    assert comparison.doubts[0].sentence.startswith("B answered with 512.0 tokens a request, A with 412.0")
+    assert not [remark for remark in comparison.groups[0].remarks if remark.startswith("Differs")]
+
+
 def test_tools_that_mean_other_things_by_a_name_are_not_compared_by_it() -> None:
     one, other = (run_of(records_of(_latencies(name))) for name in "ab")
     noted = replace(other, notes={"e2el": "ends with the stream's last line."})
@@ -133,7 +164,7 @@ def test_a_side_that_lacks_a_metric_has_no_value_there() -> None:
     row = _row(compare([side_of("A", one), side_of("B", less)]), "ttft.p99")
     assert row.cells[1].value is None
     assert row.fastest is None
-    assert "B does not tell it" in (row.remark or "")
+    assert "Not told by B." in (row.remark or "")
 
 
 def test_chosen_metrics_come_with_all_their_statistics_and_alone() -> None:

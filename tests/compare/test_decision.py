@@ -6,6 +6,7 @@ import pytest
 
 from withstand.compare.decision import decide
 from withstand.compare.shape import Cell, Comparison, Decision, Difference, Group, Method, Row, Side, Verdict
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import Interval
 
 LABELS = ("a", "b", "c")
@@ -16,7 +17,8 @@ def row(
     values: Sequence[float | None],
     verdicts: Sequence[Verdict],
     intervals: Sequence[Interval | None] | None = None,
-    remark: str | None = None,
+    lacks: tuple[str, ...] = (),
+    because: tuple[Doubt, ...] = (),
 ) -> Row:
     lower = not metric.startswith(("output", "request", "success"))
     known = [value for value in values if value is not None]
@@ -32,7 +34,8 @@ def row(
         fastest=None if best is None else list(values).index(best),
         faster_by_percent=None if best is None else 100 * (max(known) - min(known)) / max(known),
         differences=(None, *differences),
-        remark=remark,
+        because=because,
+        lacks=lacks,
     )
 
 
@@ -67,10 +70,25 @@ def test_the_baseline_wins_when_all_others_are_shown_to_be_worse() -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.NO_DIFFERENCE, Verdict.UNKNOWN])
 def test_a_number_that_is_only_smaller_wins_nothing(verdict: Verdict) -> None:
-    decision = only(comparison(("5 req/s", [row("ttft.p50", [50.0, 40.0], [verdict], remark="Single runs.")])))
+    decision = only(comparison(("5 req/s", [row("ttft.p50", [50.0, 40.0], [verdict], lacks=("Single runs.",))])))
     assert decision.winner is None
     assert "b has the better number at 1 of 1 loads, not shown to be more" in decision.evidence
     assert decision.doubt == "Single runs."
+
+
+def test_what_stands_against_a_winner_is_named_once_with_its_loads() -> None:
+    late = Doubt(DoubtKind.RATE_NOT_ACHIEVED, "27.91 of 30 requests a second were achieved.", "Compare lower rates.")
+    busy = [(f"{rate} req/s", [row("ttft.p50", [50, 40], [Verdict.UNKNOWN], because=(late,))]) for rate in (30, 35)]
+    calm = ("1 req/s", [row("ttft.p50", [50, 40], [Verdict.UNKNOWN])])
+    assert only(comparison(calm, *busy)).doubt == "Rate not achieved at 30 req/s, 35 req/s."
+    assert only(comparison(*busy)).doubt == "Rate not achieved at all loads."
+    assert only(comparison(busy[0])).doubt == "Rate not achieved."
+
+
+def test_other_work_is_no_tie() -> None:
+    other = Doubt(DoubtKind.LENGTHS_DIFFER, "5.06 times as much.", "Measure again.", blocking=True)
+    void = row("output_throughput", [200.0, 200.0], [Verdict.UNKNOWN], because=(other,))
+    assert only(comparison(("x", [void]))).evidence.startswith("The sides did not do the same work: ")
 
 
 def test_two_that_beat_the_baseline_are_told_apart_by_their_intervals() -> None:

@@ -117,5 +117,5 @@ def test_the_same_time_after_the_first_token_under_every_load() -> None:
 
 def test_the_engine_is_the_author_s_label() -> None:
     two = together(run(engine="vllm", backend="vllm"), run(engine="sgl", backend="vllm"))
-    assert "in all 2 runs" in two[DoubtKind.BACKEND_NO_ENGINE].sentence
+    assert "names how the client spoke" in two[DoubtKind.BACKEND_NO_ENGINE].sentence
     assert not together(run(engine="vllm", backend="vllm"), run(engine="sgl", backend="sglang"))

@@ -3,6 +3,7 @@
 import itertools
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,7 +24,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 def test_what_came_while_we_were_busy_may_have_waited(pair: tuple[socket.socket, socket.socket]) -> None:
     here, there = pair
-    loop = Loop(may_nap=False)
+    loop = Loop(nap_ns=0)
     late: list[bool] = []
 
     def busy_then_fed(_events: int) -> None:
@@ -47,7 +48,7 @@ def test_what_came_while_we_were_busy_may_have_waited(pair: tuple[socket.socket,
 
 def test_what_wakes_us_from_a_wait_has_not_waited(pair: tuple[socket.socket, socket.socket]) -> None:
     here, there = pair
-    loop = Loop(may_nap=False)
+    loop = Loop(nap_ns=0)
     loop.add(here.fileno(), READ, lambda _: None)
     loop.turn(0.002, _FAR_NS)
     assert not loop.may_have_waited(loop.looked_ns, loop.looked_ns)
@@ -55,26 +56,61 @@ def test_what_wakes_us_from_a_wait_has_not_waited(pair: tuple[socket.socket, soc
     loop.close()
 
 
-@pytest.mark.parametrize(
-    ("may_nap", "spare_ns", "naps"), [(True, _FAR_NS, True), (True, 0, False), (False, _FAR_NS, False)]
-)
-def test_it_naps_only_when_it_may_and_nothing_is_due(
-    monkeypatch: pytest.MonkeyPatch, *, may_nap: bool, spare_ns: int, naps: bool
-) -> None:
+def _naps(
+    monkeypatch: pytest.MonkeyPatch, nap_ns: int, spare_ns: int, busy_ns: int, *, shortened: bool = False
+) -> list[float]:
+    """How long it slept, in s, where every turn finds something at once that keeps it for ``busy_ns``."""
     slept: list[float] = []
+    now_ns = itertools.count(1)
+    ahead_ns = 0
+
+    def keep(_events: int) -> None:
+        nonlocal ahead_ns
+        ahead_ns += busy_ns
+
     monkeypatch.setattr(clock, "sleep_s", slept.append)
-    ticks = itertools.count(1, 1000)
-    monkeypatch.setattr(clock, "now_ns", lambda: next(ticks))
-    loop = Loop(may_nap=may_nap)
-    for _ in range(3):
-        loop.turn(0.0, loop.left_ns + spare_ns)
+    monkeypatch.setattr(clock, "now_ns", lambda: next(now_ns) + ahead_ns)
+    loop = Loop(nap_ns)
+    with socket.socket() as sock:
+        loop.add(sock.fileno(), READ, keep)
+        monkeypatch.setattr(
+            loop, "_poller", SimpleNamespace(wait=lambda _: [(sock.fileno(), READ)], close=loop._poller.close)
+        )
+        for _ in range(4):
+            loop.turn(0.0, loop.left_ns + spare_ns)
+            if shortened:
+                loop.shorten_naps()
     loop.close()
-    assert bool(slept) == naps
+    return slept
+
+
+@pytest.mark.parametrize(
+    ("nap_ns", "spare_ns", "busy_ns", "longest_s"),
+    [
+        (500_000, _FAR_NS, 0, 0.0005),
+        (500_000, 300_000, 0, 0.0002),
+        (500_000, 100_000, 0, None),
+        (500_000, _FAR_NS, 600_000, None),
+        (0, _FAR_NS, 0, None),
+    ],
+)
+def test_it_naps_only_when_it_may_and_nothing_is_due_and_little_is_to_be_done(
+    monkeypatch: pytest.MonkeyPatch, nap_ns: int, spare_ns: int, busy_ns: int, longest_s: float | None
+) -> None:
+    assert max(_naps(monkeypatch, nap_ns, spare_ns, busy_ns), default=None) == longest_s
+
+
+def test_naps_grow_shorter_down_to_a_tenth_of_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _naps(monkeypatch, 500_000, _FAR_NS, 0, shortened=True) == [0.00025, 0.000125, 0.0001]
+
+
+def test_who_never_naps_does_not_begin_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _naps(monkeypatch, 0, _FAR_NS, 0, shortened=True) == []
 
 
 def test_a_descriptor_that_is_retired_in_a_turn_is_not_reused_in_it(pair: tuple[socket.socket, socket.socket]) -> None:
     here, there = pair
-    loop = Loop(may_nap=False)
+    loop = Loop(nap_ns=0)
     numbers: list[int] = []
 
     def retire(_events: int) -> None:

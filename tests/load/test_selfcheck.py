@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.load.selfcheck import LagHistogram, SelfCheck
+from withstand.load.lag import LagHistogram
+from withstand.load.selfcheck import SelfCheck
 from withstand.load.stamps import StampClock
 from withstand.record import STALL_NS, Health
 

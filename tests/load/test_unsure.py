@@ -47,7 +47,7 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
         address = parse_address(f"http://127.0.0.1:{server.getsockname()[1]}")
         route = Route(address=address, located=locate(address, 2.0), context=None, timeouts=Timeouts())
         server.accept()[0].close()
-        loop = Loop(may_nap=False)
+        loop = Loop(nap_ns=0)
         transport = Transport(route, loop, SelfCheck(0))
         request = Request(id=0, session=0, messages=(Message(role="user", content="hi"),))
         dialect = plugins.load("wire", "openai-chat", "test")

@@ -8,7 +8,7 @@ import pytest
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.reach import TABLE, Circumstances, Effect, circumstances_of, effect, reach_markdown
-from withstand.metrics.summary import ClientError, Distribution, Load, StageSummary
+from withstand.metrics.summary import ClientError, Distribution, Load, Off, StageSummary
 
 NONE = Distribution(n=0)
 STAGE = StageSummary(
@@ -43,7 +43,7 @@ def test_a_blocking_doubt_lets_some_number_fall(kind: DoubtKind) -> None:
 def test_a_statistic_goes_with_its_metric_and_a_tail_may_go_alone() -> None:
     assert found(DoubtKind.LATENCY_GROWS, "ttft.p50") is Effect.FALLS
     assert found(DoubtKind.TOO_FEW_SAMPLES, "e2el.p99") is Effect.UNKNOWN
-    assert found(DoubtKind.TOO_FEW_SAMPLES, "e2el.p50") is Effect.BESIDE
+    assert found(DoubtKind.TOO_FEW_SAMPLES, "e2el.p50") is None
 
 
 def test_what_others_measure_goes_with_everything_and_with_nothing_of_ours() -> None:
@@ -71,6 +71,20 @@ def test_late_sends_take_the_response_time_and_a_thinned_load_takes_the_rates() 
     assert found(DoubtKind.SENDS_LATE, "ttft.p50", late, blocking=True) is None
     assert found(DoubtKind.SENDS_LATE, "output_throughput", thinned) is Effect.UNKNOWN
     assert found(DoubtKind.SENDS_LATE, "ttft.p50", thinned, blocking=True) is Effect.FALLS
+
+
+def test_our_own_error_takes_only_what_it_may_have_moved() -> None:
+    stage = msgspec.structs.replace(
+        STAGE,
+        e2el=Distribution(n=900, mean=170.0, percentiles={"p50": 160.0, "p90": 220.0, "p99": 300.0}),
+        itl=Distribution(n=900, mean=5.0, percentiles={"p50": 5.0, "p90": 5.1, "p99": 5.3}),
+        client_error=ClientError(e2el=Off(mean=0.2, p50=0.1, p99=2.0), itl=Off(mean=0.01, p50=0.01, p99=4.0)),
+    )
+    of = circumstances_of(stage)
+    kept = ("e2el.mean", "e2el.p50", "e2el.p90", "e2el.p99", "itl.mean", "itl.p50")
+    assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in kept} == {Effect.BESIDE}
+    moved = ("itl.p90", "itl.p99", "ttft.p50", "tpot.mean", "response.p50")
+    assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in moved} == {Effect.FALLS}
 
 
 def test_the_page_has_the_table() -> None:

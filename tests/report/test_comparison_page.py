@@ -1,5 +1,6 @@
 import json
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, group_of
 from pages import parsed
 from withstand.compare.shape import Comparison, Row
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.report.comparison import render
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -25,7 +27,7 @@ def data_of(page: str) -> dict[str, object]:
 
 
 def text_of(page: str) -> str:
-    return TEXT.sub(" ", page)
+    return TEXT.sub(" ", page).replace("\u00a0", " ")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def test_what_was_done_is_told_once(page: str) -> None:
 
 def test_what_could_not_be_compared_is_said(page: str) -> None:
     assert "1 measurement without an equal on the other side." in page
-    assert "20 req/s: the other side has no such rate." in text_of(page)
+    assert "new at 20 req/s is left out. the other side has no such rate." in text_of(page)
 
 
 def test_a_forced_comparison_says_so(page: str) -> None:
@@ -86,14 +88,54 @@ def test_all_that_a_table_needs_for_a_screen_reader_is_there(page: str) -> None:
     assert body.index('class="skip"') < body.index("<main>")
 
 
+def test_every_small_number_leads_to_a_doubt(page: str) -> None:
+    tags = parsed(page)
+    ids = {value for name, value in tags.attributes if name == "id"}
+    links = {str(value).removeprefix("#") for name, value in tags.attributes if name == "href"}
+    assert {link for link in links if link.startswith("doubt-")}
+    assert links <= ids
+    assert 'aria-label="doubt 1"' in page
+
+
+def test_what_a_doubt_forbids_is_hatched_and_flagged_for_the_charts() -> None:
+    comparison = comparison_of()
+    group, *others = comparison.groups
+    first, *rows = group.rows
+    late = Doubt(DoubtKind.RATE_NOT_ACHIEVED, "27.91 of 30 were achieved.", "Compare lower rates.")
+    cells = (first.cells[0], msgspec.structs.replace(first.cells[1], doubts=(late,)))
+    doubted = msgspec.structs.replace(first, cells=cells, because=(late,))
+    groups = (msgspec.structs.replace(group, rows=(doubted, *rows)), *others)
+    page = page_of(msgspec.structs.replace(comparison, groups=groups))
+    metrics: Any = data_of(page)["metrics"]
+    assert [cell[6] for cell in metrics[first.metric]["rows"][0]] == [False, True]
+    assert page.count('class="length hatched"') == 1
+
+
+def test_what_all_rows_lack_is_said_once() -> None:
+    page = text_of(page_of(comparison_of(facts=False)))
+    assert page[: page.index('{"')].count("Aggregates only.") == 1
+
+
+def test_a_course_that_nobody_tells_is_named() -> None:
+    comparison = comparison_of()
+    less = [
+        msgspec.structs.replace(group, rows=tuple(row for row in group.rows if not row.metric.startswith("e2el")))
+        for group in comparison.groups
+    ]
+    assert "Not told by any side: end-to-end latency, request throughput." in page_of(
+        msgspec.structs.replace(comparison, groups=tuple(less))
+    )
+
+
 def test_each_way_of_varying_load_has_its_charts(page: str) -> None:
     assert "Against offered rate" in page
     assert "Against concurrency" in page
-    assert 'data-kind="rate" data-metrics="ttft.p50 ttft.p99"' in page
-    assert 'data-kind="concurrency" data-metrics="success_rate"' in page
-    groups = data_of(page)["groups"]
-    assert isinstance(groups, list)
-    assert [group["at"] for group in groups] == [1, 5, 10, None, 1, 4, 16]
+    assert 'data-course="0" data-metrics="ttft.p50 ttft.p99"' in page
+    assert 'data-course="1" data-metrics="success_rate"' in page
+    assert data_of(page)["courses"] == [
+        {"kind": "rate", "places": [[0, 1], [1, 5], [2, 10], [3, None]]},
+        {"kind": "concurrency", "places": [[4, 1], [5, 4], [6, 16]]},
+    ]
 
 
 def test_one_set_of_conditions_has_no_course() -> None:

@@ -4,7 +4,7 @@ import msgspec
 
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import Summary
-from withstand.report.standing import Level, heard, standing
+from withstand.report.standing import Level, gathered, heard, standing
 
 
 def doubt(kind: DoubtKind, sentence: str = "It may be.", *, blocking: bool = False) -> Doubt:
@@ -30,7 +30,22 @@ def test_the_same_doubt_is_heard_once_with_its_stages(sample: Any) -> None:
     (once,) = heard(summary)
     assert once.sentence == "20."
     assert [case.stages for case in once.cases] == [("prompt-32", "prompt-128"), ("prompt-64",)]
-    assert once.where == "at prompt-32, prompt-128 · alike at prompt-64"
+    assert once.where == "in prompt-32, prompt-128 · alike in prompt-64"
+
+
+def test_the_figures_of_the_others_stand_behind_their_names() -> None:
+    rates = [
+        (f"rate-{rate}", Doubt(DoubtKind.RATE_NOT_ACHIEVED, f"{rate}!", "Look.", brief=f"27 of {rate}"))
+        for rate in (30, 35)
+    ]
+    (once,) = gathered((doubt, name) for name, doubt in rates)
+    assert once.where == "in rate-30 · alike in rate-35: 27 of 35"
+
+
+def test_of_very_many_places_the_first_are_named() -> None:
+    (once,) = gathered((doubt(DoubtKind.TOO_FEW_SAMPLES, f"{n}."), f"stage-{n}") for n in range(40))
+    assert once.where.endswith("and 33 more")
+    assert len(once.where) < 200
 
 
 def test_one_remedy_of_several_doubts_in_a_row_is_said_once(single: Any) -> None:

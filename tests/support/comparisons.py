@@ -49,6 +49,7 @@ def row_of(metric: tuple[str, str, str, bool], values: Sequence[float], *, facts
         fastest=None if best == worst else list(values).index(best),
         faster_by_percent=None if best == worst else abs(worst - best) / max(best, worst) * 100,
         differences=(None, *differences[1:]),
+        lacks=() if facts else ("Aggregates only.",),
         remark=None if facts else "Aggregates only.",
     )
 
@@ -68,7 +69,7 @@ def difference_of(percent: float, turn: int, *, facts: bool) -> Difference:
         method=Method.BLOCKS,
         chance=0.003,
         verdict=verdict,
-        enough="Runs of 9 min would show it." if verdict is Verdict.NO_DIFFERENCE else None,
+        enough="3 times as long to show 5 %" if verdict is Verdict.NO_DIFFERENCE else None,
     )
 
 
@@ -131,6 +132,8 @@ def evil_comparison() -> Comparison:
         fastest=0,
         faster_by_percent=0.0,
         differences=(None, difference),
+        because=(doubt,),
+        lacks=(EVIL,),
         remark=EVIL,
     )
     side = Side(label=EVIL, sources=(EVIL,), tool=EVIL, model=EVIL, facts=False, doubts=(doubt,))

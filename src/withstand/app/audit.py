@@ -14,6 +14,7 @@ from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
 from withstand.audit.subjects import of_imports, of_stage
 from withstand.errors import WithstandError
+from withstand.files import name_of
 from withstand.interop.checks import joint_doubts
 from withstand.interop.read import read_path
 from withstand.interop.shape import Imported
@@ -49,7 +50,7 @@ def exit_code(audit: Audit) -> int:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    short = [path.resolve().name for path in paths]
+    short = [name_of(path) for path in paths]
     return short if len(set(short)) == len(short) else [str(path) for path in paths]
 
 

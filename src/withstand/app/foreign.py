@@ -1,5 +1,6 @@
 """Another tool's file or folder, or what ``withstand import`` has made of one, ready to be shown."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,9 @@ from withstand.metrics.cost import priced
 from withstand.report.about import About
 from withstand.runs import is_import, open_import
 from withstand.spec import Slo
+
+_COMPACT = re.compile(r"^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$")
+"""As vLLM writes a date."""
 
 
 def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
@@ -31,13 +35,14 @@ def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> L
         refused.append(
             f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
         )
+    engines = {run.conditions.engine for run in runs}
     about = About(
         title=path.name,
-        created_utc=runs[0].conditions.date,
+        created_utc=_COMPACT.sub(r"\1-\2-\3 \4:\5:\6", runs[0].conditions.date or "") or None,
         version=__version__,
         plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
         machine={},
-        engine=runs[0].conditions.engine,
+        engine=engines.pop() if len(engines) == 1 else None,
     )
     summary = summary_of(runs)
     stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)

@@ -7,6 +7,7 @@ import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
+from withstand.files import is_there, name_of
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.cost import priced
 from withstand.metrics.fold import Besides, StageFold
@@ -113,13 +114,13 @@ def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, cha
     runs = [_load(path, price_per_hour, charts=charts) for path in paths]
     if len(runs) == 1:
         return runs[0]
-    names = [path.resolve().name for path in paths]
+    names = [name_of(path) for path in paths]
     return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
 
 
 def is_run_folder(path: Path) -> bool:
     """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
-    return (path / "run.json").exists() or not path.exists()
+    return not is_there(path) or is_there(path / "run.json")
 
 
 def _load(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:

@@ -17,6 +17,7 @@ from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
+from withstand.files import is_there, name_of
 from withstand.interop.read import read_path
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
@@ -29,6 +30,8 @@ from withstand.spec import Slo
 _TOOL = "withstand"
 _COURSES = Besides(courses=True)
 _COMPARED = frozenset({RunState.DONE, RunState.INTERRUPTED, RunState.FAILED})
+_HEADINGS_MAX = 8
+"""More of them are chapters."""
 _LABEL = re.compile(r"^(?P<label>[^=/\\]{1,60})=(?P<path>.+)$")
 
 
@@ -56,8 +59,8 @@ def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
 def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[ComparedSide]:
     label, paths = _parsed(argument)
     found = [f for path in paths for f in _runs_at(path)]
-    name = label or paths[0].resolve().name
-    field = by or ("engine" if len({f.engine for f in found}) > 1 else None)
+    name = label or name_of(paths[0])
+    field = by or _dividing(found, single=single)
     if field is None:
         return [_side(name, found)]
     split: dict[str, list[_Found]] = {}
@@ -69,25 +72,33 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
     return [_side(names[value], _without(members, field)) for value, members in split.items()]
 
 
+def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
+    """By what a path falls into sides of its own: engines; where there is no other path, the headings over blocks."""
+    if len({f.engine for f in found}) > 1:
+        return "engine"
+    headings = {_value(f, "heading") for f in found}
+    return "heading" if single and 1 < len(headings) <= _HEADINGS_MAX else None
+
+
 def _parsed(argument: str) -> tuple[str | None, list[Path]]:
     """The label, if there is one, and the paths. A path that exists is taken as it stands."""
-    if Path(argument).exists():
+    if is_there(Path(argument)):
         return None, _repeats_in(Path(argument))
     labelled = _LABEL.match(argument)
     label, text = (labelled["label"].strip(), labelled["path"]) if labelled else (None, argument)
-    texts = [text] if Path(text).exists() else [part for part in text.split(",") if part]
+    texts = [text] if is_there(Path(text)) else [part for part in text.split(",") if part]
     return label, [path for part in texts for path in _repeats_in(Path(part))]
 
 
 def _repeats_in(path: Path) -> list[Path]:
     """The run folders of a folder that is none itself."""
-    if not path.is_dir() or RunFolder.is_one(path):
+    if not is_there(path) or not path.is_dir() or RunFolder.is_one(path):
         return [path]
     return [child for child in sorted(path.iterdir()) if RunFolder.is_one(child)] or [path]
 
 
 def _runs_at(path: Path) -> list[_Found]:
-    if RunFolder.is_one(path) or not path.exists():
+    if not is_there(path) or RunFolder.is_one(path):
         return list(_own(RunFolder.open(path)))
     imported = open_import(path) if is_import(path) else read_path(path)
     return [_foreign(run, name, path) for name, run in zip(names_of(imported.runs), imported.runs, strict=True)]

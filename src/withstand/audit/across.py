@@ -6,7 +6,7 @@ import msgspec
 
 from withstand.audit.words import listed
 from withstand.interop.checks import joint_doubts
-from withstand.interop.checks.words import output_tokens_each, said
+from withstand.interop.checks.words import input_tokens_each, output_tokens_each, said
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import StageSummary
@@ -34,7 +34,7 @@ def work_of_imports(file: str, runs: Sequence[ImportedRun]) -> Work:
         model=_one(run.conditions.model for run in runs),
         dataset=_one(run.conditions.dataset for run in runs),
         client=_one(run.source.tool for run in runs),
-        input_each=_mean(_input_each(run) for run in runs),
+        input_each=_mean(input_tokens_each(run) for run in runs),
         output_each=_mean(_counted_each(run) for run in runs),
         imported=tuple(runs),
     )
@@ -64,12 +64,6 @@ def _mean(values: Iterator[float | None]) -> float | None:
 
 def _each(total: float | None, n: float | None) -> float | None:
     return total / n if total and n else None
-
-
-def _input_each(run: ImportedRun) -> float | None:
-    return run.numbers.get("mean_input_tokens") or _each(
-        run.numbers.get("total_input_tokens"), run.numbers.get("completed")
-    )
 
 
 def _counted_each(run: ImportedRun) -> float | None:

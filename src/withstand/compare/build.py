@@ -12,7 +12,15 @@ from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
-from withstand.compare.trust import Weighed, forbidding, is_other_work, other_definition, other_work, weighed
+from withstand.compare.trust import (
+    MEDIAN_ANSWER,
+    Weighed,
+    forbidding,
+    is_other_work,
+    other_definition,
+    other_work,
+    weighed,
+)
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.reach import Circumstances, circumstances_of
@@ -41,8 +49,11 @@ class _Draft(msgspec.Struct, kw_only=True):
     asked: Asked
     cells: list[Cell]
     pairs: list[Pair | None]
-    forbidden: list[str | None]
-    """Per side: why no verdict may be given against the baseline."""
+    forbidden: list[tuple[Doubt, ...]]
+    """Per side: the doubts for which no verdict may be given against the baseline."""
+    defined: list[str | None]
+    """Per side: how it means something else than the baseline."""
+    owners: dict[Doubt, str]
     chances: list[float | None] = []
 
 
@@ -64,13 +75,14 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     tests = _correct([row for draft in drafts for row in draft.rows])
     judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
     groups = tuple(_group(sides, draft, judge) for draft in drafts)
+    doubts = _once(doubt for draft in drafts for doubt in draft.doubts)
     return Comparison(
         sides=tuple(_side(side) for side in sides),
         groups=groups,
         unmatched=matching.unmatched,
         forced=matching.forced,
-        headline=headline([side.label for side in sides], groups, forced=matching.forced),
-        doubts=_once(doubt for draft in drafts for doubt in draft.doubts),
+        headline=headline([side.label for side in sides], groups, doubts, forced=matching.forced),
+        doubts=doubts,
         method=method_told(groups, tests, options.negligible_percent),
     )
 
@@ -92,14 +104,17 @@ def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint:
     cells = [_cell(estimates, _once(w.doubt for w in own)) for estimates, own in zip(found, doubts, strict=True)]
     shared = weighed(joint, asked.key, Circumstances())
     pairs: list[Pair | None] = [None]
-    forbidden: list[str | None] = [None]
+    forbidden: list[tuple[Doubt, ...]] = [()]
+    defined: list[str | None] = [None]
     for place in range(1, len(sides)):
         against = [*shared, *doubts[0], *doubts[place]]
-        void = is_other_work(against)
+        void = is_other_work(w.doubt for w in against)
         pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
+        forbidden.append(forbidding(against))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
-        forbidden.append(_why_forbidden(asked, labelled, against))
-    return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden)
+        defined.append(other_definition(asked.metric, labelled))
+    owners = {w.doubt: side.label for side, own in zip(reversed(sides), reversed(doubts), strict=True) for w in own}
+    return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden, defined=defined, owners=owners)
 
 
 def _weighed(asked: Asked, runs: Sequence[ComparedRun]) -> list[Weighed]:
@@ -118,15 +133,7 @@ def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> 
 
 def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]], place: int) -> Pair:
     missing = sides[0 if not found[0] else place].label
-    return Pair(method=Method.NONE, log_ratio=None, lack=f"{missing} does not tell it")
-
-
-def _why_forbidden(asked: Asked, runs: Sequence[tuple[str, ComparedRun]], against: Sequence[Weighed]) -> str | None:
-    doubt = forbidding(against)
-    if doubt is None:
-        return other_definition(asked.metric, runs)
-    owner = next((label for label, run in runs if doubt in run.summary.doubts), None)
-    return f"{owner}: {doubt.sentence}" if owner else doubt.sentence
+    return Pair(method=Method.NONE, log_ratio=None, lack=f"not told by {missing}")
 
 
 def _cell(estimates: Sequence[Estimate], doubts: tuple[Doubt, ...]) -> Cell:
@@ -156,6 +163,7 @@ def _group(sides: Sequence[ComparedSide], draft: _GroupDraft, judge: Judge) -> G
         label=matched.label,
         rate=matched.setting.rate,
         concurrency=matched.setting.concurrency,
+        phase=matched.setting.phase,
         conditions=shared_conditions([run.setting for runs in matched.members for run in runs]),
         rows=tuple(_row(row, judge) for row in draft.rows),
         volumes=tuple(_volume([run.summary for run in runs]) for runs in matched.members),
@@ -198,23 +206,30 @@ def _row(draft: _Draft, judge: Judge) -> Row:
         fastest=fastest,
         faster_by_percent=by,
         differences=differences,
+        because=_once(doubt for forbidden in draft.forbidden for doubt in forbidden),
+        lacks=tuple(dict.fromkeys(_lacks(draft, differences, judge))),
         remark=_remark(draft, differences, judge),
     )
 
 
 def _differences(draft: _Draft, judge: Judge) -> Iterator[Difference | None]:
-    for pair, chance, why in zip(draft.pairs, draft.chances, draft.forbidden, strict=True):
-        lower = draft.asked.lower_is_better
-        yield judge.difference(pair, chance, lower_is_better=lower, trusted=why is None) if pair else None
+    for pair, chance, doubts, other in zip(draft.pairs, draft.chances, draft.forbidden, draft.defined, strict=True):
+        lower, trusted = draft.asked.lower_is_better, not doubts and other is None
+        yield judge.difference(pair, chance, lower_is_better=lower, trusted=trusted) if pair else None
 
 
 def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> str | None:
-    said = [why for why in draft.forbidden if why]
-    said += [_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack]
+    first = [doubts[0] for doubts in draft.forbidden if doubts]
+    said = [f"{draft.owners[d]}: {d.sentence}" if d in draft.owners else d.sentence for d in first]
+    return " ".join(dict.fromkeys([*said, *_lacks(draft, differences, judge)])) or None
+
+
+def _lacks(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> Iterator[str]:
+    yield from (other for other in draft.defined if other)
+    yield from (_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack)
     for difference in differences:
         if difference and difference.verdict is Verdict.NO_DIFFERENCE and _is_shown(difference):
-            said.append(f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter.")
-    return " ".join(dict.fromkeys(said)) or None
+            yield f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter."
 
 
 def _is_shown(difference: Difference) -> bool:
@@ -231,8 +246,9 @@ def _labels_told(sides: Sequence[ComparedSide], matched: Matched) -> list[str]:
     told = []
     for side, runs in zip(sides[1:], matched.members[1:], strict=True):
         differing: Mapping[str, str] = other_labels(own, runs[0].setting) if runs else {}
-        if differing:
-            told.append(f"Differs with {side.label}: {'; '.join(f'{k} {v}' for k, v in differing.items())}.")
+        named = [f"{label} {said}" for label, said in differing.items() if label != MEDIAN_ANSWER]
+        if named:
+            told.append(f"Differs with {side.label}: {'; '.join(named)}.")
     return told
 
 

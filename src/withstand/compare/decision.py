@@ -11,6 +11,7 @@ import msgspec
 
 from withstand.compare.costs import cost_decision
 from withstand.compare.shape import Cell, Comparison, Decision, Group, Row, Verdict
+from withstand.compare.trust import is_other_work
 from withstand.interop.checks.words import said
 
 _PURPOSES = (
@@ -21,6 +22,7 @@ _PURPOSES = (
 )
 _SHARE_UNIT = "share"
 _PERCENT = 100.0
+_PLACES_MAX = 3
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -53,7 +55,7 @@ def _decided(comparison: Comparison, purpose: str, keys: Sequence[str]) -> Decis
             evidence=_shown([one for one in seen if one.winner == winner], labels, of=len(seen)),
             doubt=_doubt(comparison, seen),
         )
-    evidence = "; ".join(_split(seen, labels)) if winners else _larger_only(seen, labels)
+    evidence = "; ".join(_split(seen, labels)) if winners else _nobody(seen, labels)
     return Decision(wins_for=purpose, winner=None, evidence=evidence, doubt=_doubt(comparison, seen))
 
 
@@ -122,10 +124,12 @@ def _split(seen: Sequence[_Seen], labels: Sequence[str]) -> Iterator[str]:
         yield f"{labels[side]} is ahead: {_shown(won, labels, of=len(seen))}"
 
 
-def _larger_only(seen: Sequence[_Seen], labels: Sequence[str]) -> str:
+def _nobody(seen: Sequence[_Seen], labels: Sequence[str]) -> str:
     leads = Counter(one.row.fastest for one in seen if one.row.fastest is not None)
     if not leads:
-        return f"All values are equal, or one is missing: {_told(min(seen, key=_lowest), labels)}."
+        other = any(is_other_work(one.row.because) for one in seen)
+        why = "The sides did not do the same work" if other else "All values are equal, or one is missing"
+        return f"{why}: {_told(min(seen, key=_lowest), labels)}."
     side, times = leads.most_common(1)[0]
     best = max((one for one in seen if one.row.fastest == side), key=lambda one: one.row.faster_by_percent or 0.0)
     return f"{labels[side]} has the better number at {times} of {len(seen)} loads, not shown to be more: " + _told(
@@ -139,10 +143,20 @@ def _lowest(one: _Seen) -> float:
 
 
 def _doubt(comparison: Comparison, seen: Sequence[_Seen]) -> str | None:
-    """What is said most often against these rows."""
-    remarks = Counter(one.row.remark for one in seen if one.row.remark)
-    blocking = Counter(d.sentence for one in seen for cell in one.row.cells for d in cell.doubts if d.blocking)
-    told = [text for counter in (blocking, remarks) for text, _ in counter.most_common(1)]
-    if comparison.forced:
-        told.insert(0, "Conditions differ; the comparison was forced.")
+    """What forbids these rows a verdict, by its name and where, and what they have too little of."""
+    places: dict[str, dict[str, None]] = {}
+    for one in seen:
+        for doubt in one.row.because:
+            places.setdefault(doubt.kind.spoken.capitalize(), {})[one.group.label] = None
+    told = ["Conditions differ; the comparison was forced."] if comparison.forced else []
+    told += [f"{kind}{_places(list(where), of=len(seen))}." for kind, where in places.items()]
+    lacks = Counter(lack for one in seen for lack in one.row.lacks)
+    told += [lack for lack, _ in lacks.most_common(1)]
     return " ".join(told) or None
+
+
+def _places(labels: Sequence[str], *, of: int) -> str:
+    """Nothing where there is one load only."""
+    if len(labels) == of:
+        return " at all loads" if of > 1 else ""
+    return f" at {', '.join(labels)}" if len(labels) <= _PLACES_MAX else f" at {len(labels)} of {of} loads"

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import msgspec
 
 from withstand.compare.dependence import root_mean_square
-from withstand.compare.estimate import CONFIDENCE, Estimate, of_runs
+from withstand.compare.estimate import CONFIDENCE, TOO_FEW, Estimate, of_runs
 from withstand.compare.shape import Difference, Method, Verdict
 from withstand.compare.student import point, two_sided
 from withstand.metrics.summary import Interval
@@ -176,7 +176,8 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         if pair.lengths_needed is not None:
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:
-            return "three runs of each, or single runs with their requests kept"
+            few = "many more requests, or three runs of each"
+            return few if pair.lack == TOO_FEW else "three runs of each, or single runs with their requests kept"
         aim = self._aim(pair, percent, chance)
         if aim is None:
             return None

@@ -15,6 +15,7 @@ from withstand.compare.student import point
 from withstand.metrics.summary import Interval
 
 CONFIDENCE = 0.95
+TOO_FEW = "too few requests to tell how sure it is"
 _TAIL_EVENTS_MIN = 10
 """Independent events beyond a percentile; with fewer, one burst decides it."""
 
@@ -52,7 +53,7 @@ def of_mean(value: float, series: Sequence[float]) -> Estimate:
     mean = math.fsum(series) / len(series) if series else 0.0
     sure = sureness(series)
     if sure is None or mean <= 0:
-        return unsure(value, len(series), _few(len(series)))
+        return unsure(value, len(series), TOO_FEW)
     return _estimate(value, len(series), sure, 1 / mean)
 
 
@@ -60,11 +61,11 @@ def of_ratio(value: float, parts: Sequence[float], wholes: Sequence[float]) -> E
     """``value`` = sum of parts / sum of wholes: gaps hang together by request, so each request is one draw."""
     total = math.fsum(wholes)
     if not total:
-        return unsure(value, 0, _few(0))
+        return unsure(value, 0, TOO_FEW)
     ratio = math.fsum(parts) / total
     sure = sureness([part - ratio * whole for part, whole in zip(parts, wholes, strict=True)])
     if sure is None or ratio <= 0:
-        return unsure(value, int(total), _few(len(parts)))
+        return unsure(value, int(total), TOO_FEW)
     return _estimate(value, int(total), sure, len(parts) / total / ratio)
 
 
@@ -88,7 +89,7 @@ def of_pooled_quantile(
     """
     total = math.fsum(wholes)
     if not total:
-        return unsure(value, 0, _few(0))
+        return unsure(value, 0, TOO_FEW)
     ratio = math.fsum(above) / total
     sure = sureness([part - ratio * whole for part, whole in zip(above, wholes, strict=True)])
     if sure is not None:
@@ -98,7 +99,7 @@ def of_pooled_quantile(
 
 def _of_share(value: float, share: float, n: int, sure: Sureness | None, at: Callable[[float], float]) -> Estimate:
     if sure is None or value <= 0:
-        return unsure(value, n, _few(n))
+        return unsure(value, n, TOO_FEW)
     if sure.error <= 0:
         return _estimate(value, n, sure, 0.0)
     tail = min(share, 1 - share)
@@ -109,7 +110,7 @@ def _of_share(value: float, share: float, n: int, sure: Sureness | None, at: Cal
     reach = point(CONFIDENCE, len(sure.waves))
     low, high = (at(min(max(share + side * reach * sure.error, 0.0), 1.0)) for side in (-1, 1))
     if low <= 0:
-        return unsure(value, n, _few(n))
+        return unsure(value, n, TOO_FEW)
     return _estimate(value, n, sure, -math.log(high / low) / (2 * reach * sure.error))
 
 
@@ -128,10 +129,6 @@ def _estimate(value: float, n: int, sure: Sureness, scale: float) -> Estimate:
         return Estimate(value=value, n=n, lack=lack, lengths_needed=sure.lengths_needed)
     waves = tuple(wave * scale for wave in sure.waves)
     return Estimate(value=value, n=n, error=root_mean_square(waves), freedom=float(len(waves)), waves=waves)
-
-
-def _few(n: int) -> str:
-    return f"{n:,} values are too few to tell how sure it is"
 
 
 def of_runs(estimates: Sequence[Estimate]) -> Estimate:

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from withstand.compare.shape import Difference, Group, Method, Row, Verdict
+from withstand.compare.trust import is_other_work
+from withstand.metrics.doubts import Doubt
 
 _SHOWN = (Verdict.BETTER, Verdict.WORSE)
 
 
-def headline(labels: Sequence[str], groups: Sequence[Group], *, forced: bool) -> str:
-    """What can be concluded, the largest shown difference first."""
+def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Doubt], *, forced: bool) -> str:
+    """What can be concluded, the largest shown difference first; ``doubts`` are those of the groups."""
     found = [
         (group, row, place, difference)
         for group in groups
@@ -24,7 +26,8 @@ def headline(labels: Sequence[str], groups: Sequence[Group], *, forced: bool) ->
         return f"{prefix}{_largest(labels, shown)} {_counted(counts)}"
     if counts[Verdict.NO_DIFFERENCE]:
         return f"{prefix}No difference is shown. {_counted(counts)}"
-    return f"{prefix}Nothing can be concluded. {_why_nothing(found)}".strip()
+    other = "The sides did not do the same work. " if is_other_work(doubts) else ""
+    return f"{prefix}Nothing can be concluded. {other}{_why_nothing(found)}".strip()
 
 
 def _largest(labels: Sequence[str], shown: Sequence[tuple[Group, Row, int, Difference]]) -> str:

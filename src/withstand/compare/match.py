@@ -132,7 +132,7 @@ def _group(sides: Sequence[ComparedSide], members: Sequence[Runs], remarks: Iter
     for side, runs in zip(sides[1:], members[1:], strict=True):
         if runs and (missing := untold(own, runs[0].setting)):
             told.append(f"Told by one side only, taken as equal with {side.label}: {', '.join(missing)}.")
-    label = f"{own.phase}: {own.load}" if own.phase else own.load
+    label = own.load if own.phase is None or own.load.startswith(own.phase) else f"{own.phase}: {own.load}"
     return Matched(label=label, setting=own, members=tuple(members), remarks=(*remarks, *told))
 
 
@@ -142,7 +142,7 @@ def _told_apart(groups: Sequence[Matched]) -> Iterator[Matched]:
         alike = [other.setting for other in groups if other.label == group.label]
         same = shared_conditions(alike)
         own = {name: said for name, said in shared_conditions([group.setting]).items() if name not in same}
-        parts = [group.label, *(f"{name} {said}" for name, said in own.items())]
+        parts = [group.setting.phase or group.label, *(f"{name} {said}" for name, said in own.items())]
         yield msgspec.structs.replace(group, label=", ".join(parts)) if len(alike) > 1 else group
 
 

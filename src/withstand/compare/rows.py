@@ -44,7 +44,7 @@ class Asked(msgspec.Struct, frozen=True):
         found = _STATISTIC.match(self.key)
         name = _SHORT.get(self.metric, self.metric.replace("_", " "))
         if not found:
-            return name
+            return f"{name[0].upper()}{name[1:]}"
         which = {"mean": "Mean", "p50": "Median"}.get(found["which"], found["which"])
         return f"{which} {name}"
 

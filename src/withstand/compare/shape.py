@@ -96,8 +96,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """(worst - best) / worst * 100 for times, (best - worst) / best * 100 for throughputs, from unrounded values."""
     differences: tuple[Difference | None, ...]
     """None for the baseline itself."""
+    because: tuple[Doubt, ...] = ()
+    """Doubts that forbid a verdict, the one that says most first."""
+    lacks: tuple[str, ...] = ()
+    """What else there is not enough of for a verdict, a sentence each."""
     remark: str | None = None
-    """Why nothing, or less, can be concluded."""
+    """The first doubt and the lacks as one text: why nothing, or less, can be concluded."""
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +122,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None
     """Offered; None = inf or a closed loop."""
     concurrency: int | None = None
+    phase: str | None = None
+    """Of our own plans: another phase is another course."""
     conditions: dict[str, str] = {}
     """What all sides share here: model, lengths, dataset, prompts …"""
     rows: tuple[Row, ...]

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from withstand.compare.run import ComparedRun
+from withstand.interop.values import number
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.reach import Circumstances, Effect, effect
 
 _WORK_WITHIN = 0.05
+MEDIAN_ANSWER = "output_tokens_p50"
+"""A label by which one tool tells how long its answers were."""
 
 
 class Weighed(msgspec.Struct, frozen=True):
@@ -27,15 +30,15 @@ def weighed(doubts: Iterable[Doubt], number: str, of: Circumstances) -> tuple[We
     return tuple(Weighed(doubt, found) for doubt in doubts if (found := effect(doubt, number, of)))
 
 
-def forbidding(against: Iterable[Weighed]) -> Doubt | None:
-    """The first that forbids a verdict."""
-    return next((one.doubt for one in against if one.effect is not Effect.BESIDE), None)
+def forbidding(against: Iterable[Weighed]) -> tuple[Doubt, ...]:
+    """Those that forbid a verdict."""
+    return tuple(one.doubt for one in against if one.effect is not Effect.BESIDE)
 
 
-def is_other_work(against: Iterable[Weighed]) -> bool:
+def is_other_work(doubts: Iterable[Doubt]) -> bool:
     """Whether what was done is not alike: then no ratio of times or tokens means anything."""
     kinds = (DoubtKind.LENGTHS_DIFFER, DoubtKind.CLAIMED_NOT_COUNTED)
-    return any(one.doubt.blocking and one.doubt.kind in kinds for one in against)
+    return any(doubt.blocking and doubt.kind in kinds for doubt in doubts)
 
 
 def other_work(runs: Sequence[tuple[str, ComparedRun]]) -> Doubt | None:
@@ -62,7 +65,9 @@ def _second(pair: tuple[str, float]) -> float:
 def _answer_tokens(run: ComparedRun) -> float | None:
     counted = run.imported.numbers.get("retokenized_output_tokens") if run.imported else None
     total = counted or run.summary.total_output_tokens
-    return total / run.summary.completed if total and run.summary.completed else None
+    if total and run.summary.completed:
+        return total / run.summary.completed
+    return number(run.setting.labels.get(MEDIAN_ANSWER))
 
 
 def other_definition(metric: str, runs: Sequence[tuple[str, ComparedRun]]) -> str | None:

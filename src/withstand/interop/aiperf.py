@@ -17,6 +17,8 @@ from withstand.record import Status, TokensFrom
 
 _STATS = {
     "time_to_first_token": "ttft",
+    "ttft": "ttft",
+    "ttst": "time_to_second_token",
     "time_to_first_output_token": "ttft_output",
     "time_to_second_token": "time_to_second_token",
     "inter_token_latency": "tpot",
@@ -36,6 +38,7 @@ _NUMBERS = {
     "total_isl": "total_input_tokens",
     "total_input_sequence_length": "total_input_tokens",
     "total_osl": "total_output_tokens",
+    "benchmark_token_count": "total_output_tokens",
     "total_output_sequence_length": "total_output_tokens",
     "benchmark_duration": "duration_s",
     "effective_concurrency": "concurrency_mean",
@@ -52,20 +55,24 @@ _NOTES = {
     "chunk's tokens out.",
     "itl": "its inter_chunk_latency.",
     "output_throughput": "over first send to last response.",
+    "effective_latency": "failed requests are in it.",
+    "speed_per_request": "newer versions: 1000 / its inter_token_latency, so TTFT is not in it.",
 }
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
-    """Metrics by name, each with its unit and average."""
+    """Metrics by name, each with its unit and average; in the first version one level below."""
+    value = values.mapping(value.get("records")) or value
     metrics = [value.get(name) for name in ("request_throughput", "request_latency", "time_to_first_token")]
     return any(isinstance(metric, Mapping) and {"unit", "avg"} <= metric.keys() for metric in metrics)
 
 
 def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
     """One aggregate export."""
+    metrics = values.mapping(value.get("records")) or value
     tool = "AIPerf" if "was_cancelled" in value or "aiperf_version" in value else "genai-perf"
     run = place.builder(f"{tool} JSON", tool, values.text(value.get("aiperf_version")))
-    for tag, metric in value.items():
+    for tag, metric in metrics.items():
         if isinstance(metric, Mapping) and "unit" in metric:
             _take(run, tag, str(metric["unit"]), {k: v for k, v in metric.items() if k != "unit"})
     _conditions(run, value)
@@ -111,6 +118,7 @@ def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
     if load.get("concurrency") is not None or phase.get("concurrency") is not None:
         run.rate("inf")
     _prompt(run, values.mapping(values.mapping(config.get("input")).get("prompt")))
+    _dataset(run, config.get("datasets"))
     run.condition("dataset", values.mapping(config.get("input")).get("public_dataset"))
     run.condition("date", value.get("start_time"))
 
@@ -133,6 +141,26 @@ def _main_phase(config: Mapping[str, Any]) -> Mapping[str, Any]:
 def _prompt(run: RunBuilder, prompt: Mapping[str, Any]) -> None:
     run.condition("input_tokens", values.mapping(prompt.get("input_tokens")).get("mean"))
     run.condition("output_tokens", values.mapping(prompt.get("output_tokens")).get("mean"))
+
+
+def _dataset(run: RunBuilder, datasets: object) -> None:
+    """Newer versions have a list of them."""
+    first = values.mapping(datasets[0]) if isinstance(datasets, list) and datasets else {}
+    prompts = values.mapping(first.get("prompts"))
+    run.condition("dataset", first.get("type"))
+    run.condition("input_tokens", values.mapping(prompts.get("isl")).get("mean"))
+    run.condition("output_tokens", values.mapping(prompts.get("osl")).get("mean"))
+
+
+def warm_ups(manifest: Mapping[str, Any]) -> list[str]:
+    """The files of a run's warm-up, as its ``phase_manifest.json`` lists them."""
+    phases = manifest.get("phases")
+    return [
+        str(file)
+        for phase in map(values.mapping, phases if isinstance(phases, list) else ())
+        for file in (phase.get("metrics_json"), phase.get("metrics_csv"))
+        if phase.get("phase_kind") == "warmup" and file
+    ]
 
 
 def _finished(run: RunBuilder) -> ImportedRun:
@@ -159,8 +187,10 @@ def read_csv(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
             header = ["avg" if name == "Value" else name for name in row]
         elif row[0] == "Endpoint":
             break
-        elif header:
+        elif len(row) == len(header) or (row is rows[-1] and len(row) < len(header)):
             _take_labelled(run, row[0], dict(zip(header[1:], row[1:], strict=False)))
+        elif header:
+            run.leave(row[0], f"its {len(row)} cells are not those of the header.")
     return [_finished(run)] if run.has("e2el") or run.has("request_throughput") else []
 
 
@@ -196,7 +226,12 @@ def _take_labelled(run: RunBuilder, label: str, stats: Mapping[str, Any]) -> Non
 
 def recognises_record(value: Mapping[str, Any]) -> bool:
     """One line of ``profile_export.jsonl``."""
-    return isinstance(value.get("metadata"), Mapping) and isinstance(value.get("metrics"), Mapping)
+    return "request_start_ns" in values.mapping(value.get("metadata")) and isinstance(value.get("metrics"), Mapping)
+
+
+def read_record(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
+    """A file of one line."""
+    return read_records([value], place)
 
 
 def read_records(lines: Sequence[Mapping[str, Any]], place: Place) -> list[ImportedRun]:

@@ -13,11 +13,18 @@ from withstand.interop.shape import Conditions, Facts, ImportedRun, LeftOut, Sou
 from withstand.interop.terms import known
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
-_SEEN_AS_ZERO = frozenset({"ttft", "tpot", "e2el"})
+_SEEN_AS_ZERO = frozenset(
+    {"ttft", "tpot", "e2el", "ttft_output", "time_to_second_token", "e2el_per_token", "tpot_over_n", "effective_latency",
+     "server_ttft", "server_tpot", "server_e2el"}
+)  # fmt: skip
 _COUNTS = frozenset(
     {"attempted", "completed", "failed", "incomplete", "total_input_tokens", "total_output_tokens",
      "retokenized_output_tokens"}
 )  # fmt: skip
+_TOTALS = (
+    ("total_input_tokens", "input_throughput", "prompt token"),
+    ("total_output_tokens", "output_throughput", "token"),
+)
 _MAY_BE_NEGATIVE = frozenset({"schedule_delay"})
 _PERCENTILE = re.compile(r"^p\d{1,2}(\.\d+)?$|^p100$")
 _MOMENTS = frozenset({"mean", "std", "min", "max"})
@@ -105,6 +112,12 @@ class RunBuilder:
         elif isinstance(value, str):
             self.condition("arrivals", value)
 
+    def ramp(self, shape: object, start: object, end: object) -> None:
+        """A rate that changes during the run; tools write ``inf`` beside it."""
+        low, high = values.number(start), values.number(end)
+        if values.text(shape) and low is not None and high is not None:
+            self._conditions["arrivals"] = f"{shape} ramp, {low:g} to {high:g} req/s"
+
     @property
     def rate_asked(self) -> float | None:
         """The asked rate so far, where it is a number."""
@@ -151,6 +164,7 @@ class RunBuilder:
     def build(self) -> ImportedRun:
         """The run."""
         self._drop_of_nobody()
+        self._drop_uncounted()
         conditions = Conditions(**self._conditions, labels=self._labels)
         return ImportedRun(
             source=self.source,
@@ -168,6 +182,14 @@ class RunBuilder:
         if self.numbers.get("completed") == 0:
             for name in list(self._stats):
                 self.drop(name, "no request was completed: a time of nobody is unknown.")
+
+    def _drop_uncounted(self) -> None:
+        """A total of 0 beside completed requests is what tools write for tokens that they do not count."""
+        completed = self.numbers.get("completed")
+        for total, rate, whose in _TOTALS if completed else ():
+            if self.numbers.get(total) == 0:
+                for name in (total, rate, "total_token_throughput"):
+                    self.drop(name, f"no {whose} was counted: 0 beside {completed:,.0f} answers.")
 
     def _stats_of(self, name: str) -> Stats:
         given = self._stats[name]

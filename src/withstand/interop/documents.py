@@ -12,9 +12,14 @@ import msgspec
 
 _TRIES_MAX = 2000
 """Places of a log at which a JSON value is looked for in vain, before the search is given up."""
-_GLANCE = 40
-_BEGUN = re.compile(r"^[\[{]\s*(?:[\"\[{]|$)")
+_GLANCE = 400
+_BEGUN = re.compile(r"^[\[{][\[{\s]*(?:\"|$)")
 """So begins JSON, and not ``[INFO]`` or ``{'a': 1}`` of a log."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 _DECODER = json.JSONDecoder()
 
 
@@ -36,6 +41,13 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 _Item = TypeVar("_Item", Document, Damage)
+
+
+def without_halves(text: str) -> str:
+    """Escapes of half a character (``\\ud800`` alone), which no file or terminal takes, become the mark for unreadable."""
+    if not _HALF.search(text):
+        return text
+    return _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text)
 
 
 def whole(text: str) -> Document | None:

@@ -65,7 +65,7 @@ def run_of(item: Mapping[str, Any], run: RunBuilder, report: Mapping[str, Any]) 
         _spread(run, name, good(metrics, key), scale, key)
     _token_time(run, metrics)
     for key, (name, counted) in _RATES.items():
-        rate_over_time(run, name, good(metrics, key).get("mean"), counted, key)
+        rate_over_time(run, name, good(metrics, key).get("mean"), _counted(run, metrics, counted), key)
     concurrency = values.mapping(values.mapping(metrics.get("request_concurrency")).get("total"))
     run.number("concurrency_mean", concurrency.get("mean"))
     _conditions(run, item, report)
@@ -86,8 +86,9 @@ def _spread(run: RunBuilder, name: str, distribution: Mapping[str, Any], scale: 
     flat |= {"mean": distribution.get("mean"), "std": distribution.get("std_dev")}
     flat |= {"median": distribution.get("median")}
     flat |= {"min": distribution.get("min"), "max": distribution.get("max")}
-    if distribution.get("count") != 0:
-        run.of(name, distribution.get("count"))
+    count, completed = values.whole(distribution.get("count")), run.numbers.get("completed")
+    if count != 0:
+        run.of(name, None if count and completed and count > completed else count)  # of tokens, as newer ones weigh
         run.spread(name, flat, scale, said=said)
 
 
@@ -107,9 +108,17 @@ def _total(distribution: Mapping[str, Any]) -> float | None:
     return None if total is None or not distribution.get("count") else float(round(total))
 
 
-def rate_over_time(run: RunBuilder, name: str, value: object, counted: str, said: str) -> None:
+def _counted(run: RunBuilder, metrics: Mapping[str, Any], name: str) -> float | None:
+    """A CSV has no totals, but the mean of the answers."""
+    mean = values.number(good(metrics, "output_token_count").get("mean"))
+    completed = run.numbers.get("completed")
+    total = mean * completed if mean and completed and name == "total_output_tokens" else None
+    return run.numbers.get(name, total)
+
+
+def rate_over_time(run: RunBuilder, name: str, value: object, count: float | None, said: str) -> None:
     """A mean of a rate over time stands for count / duration only where it is that."""
-    rate, count, seconds = values.number(value), run.numbers.get(counted), run.numbers.get("duration_s")
+    rate, seconds = values.number(value), run.numbers.get("duration_s")
     if rate and count and seconds and abs(rate - count / seconds) > _NEAR * count / seconds:
         run.leave(said, f"a mean of the rate over time, {rate:,.4g}; {count:,.0f} in {seconds:,.4g} s are "
                         f"{count / seconds:,.4g}.")  # fmt: skip
@@ -180,15 +189,15 @@ def _row(entry: object, status: str) -> facts.Row | None:
     entry = values.mapping(entry)
     at = _instants(entry)
     started, ended = at("request_start", "start_time"), at("request_end", "end_time")
-    if started is None or ended is None:
+    was_good = status == "successful"
+    if started is None or (ended is None and was_good):
         return None
     first, last = at("first_token_iteration", "first_token_time"), at("last_token_iteration", "last_token_time")
-    was_good = status == "successful"
     return facts.Row(
         sent_s=started,
         ttft_s=first - started if first is not None and was_good else None,
         last_token_s=last - started if last is not None and was_good else None,
-        e2el_s=ended - started if was_good else None,
+        e2el_s=ended - started if ended is not None and was_good else None,
         prompt_tokens=values.whole(entry.get("prompt_tokens")),
         output_tokens=values.whole(entry.get("output_tokens")) if was_good else None,
         tokens_from=TokensFrom.SERVER if was_good else None,

@@ -1,4 +1,7 @@
-"""GuideLLM's CSV of 0.8: one row a benchmark under three rows of headings, with the same numbers as its JSON."""
+"""GuideLLM's CSV: one row a benchmark, with the same numbers as its JSON.
+
+Since 0.4 there are three rows of headings; before, one long name a column, and what was asked as JSON in cells.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +11,7 @@ from withstand.interop import facts, values
 from withstand.interop.guidellm import run_of
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
+from withstand.interop.tables import csv_dicts
 
 _Key = tuple[str, str, str]
 _METRICS = {
@@ -24,6 +28,8 @@ _STATS = {"Mean": "mean", "Median": "median", "Std Dev": "std_dev"}
 _LISTED = ("min", "p001", "p01", "p05", "p10", "p25", "p75", "p90", "p95", "p99", "max")
 """What a cell of percentiles holds, without saying so: the median stands apart, and must lie in the gap."""
 _QUARTERS = (5, 6)
+_STATUSES = ("Successful", "Incomplete", "Errored", "Total")
+_OLD_LIST = "[min, 0.1, 1, 5, 10, 25, 75, 90, 95, 99, max]"
 _HEADINGS = 3
 
 
@@ -38,11 +44,41 @@ def read(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
     return [_run(dict(zip(keys, row, strict=False)), place, i) for i, row in enumerate(rows[_HEADINGS:])]
 
 
+def recognises_old(header: Sequence[str]) -> bool:
+    """The only row of headings, until 0.3."""
+    return {"Run Id", "Successful Requests", "Successful Time to first token ms mean"} <= set(header)
+
+
+def read_old(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
+    """One run a row."""
+    return [_old_run(row, place.at(f"row {i}")) for i, row in enumerate(csv_dicts(rows), start=1)]
+
+
+def _old_run(cells: Mapping[str, str], place: Place) -> ImportedRun:
+    item = {
+        "args": _json(cells.get("Args")),
+        "worker": _json(cells.get("Worker")),
+        "request_loader": _json(cells.get("Request Loader")),
+        "request_totals": {s.lower(): cells.get(f"{s} Requests") for s in _STATUSES},
+        "duration": cells.get("Duration"),
+        "metrics": dict(_old_metrics(cells)),
+    }
+    return run_of(item, place.builder("GuideLLM CSV", "GuideLLM"), {})
+
+
+def _old_metrics(cells: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for name in _METRICS.values():
+        said = f"Successful {name.replace('_', ' ').capitalize()}"
+        told = {key: cells.get(f"{said} {label.lower()}") for label, key in _STATS.items()}
+        yield name, {"successful": _distribution(told, cells.get(f"{said} {_OLD_LIST}"))}
+    yield "request_concurrency", {"total": {"mean": cells.get("Total Request concurrency mean")}}
+
+
 def _run(cells: Mapping[_Key, str], place: Place, index: int) -> ImportedRun:
     about = values.mapping(_json(cells.get(("Runtime Info", "Metadata", ""))))
     backend = _json(cells.get(("Run Info", "Backend", "")))
     kind, _, load = cells.get(("Benchmark", "Strategy", ""), "").partition("@")
-    totals = {s.lower(): cells.get(("Request Counts", s, "")) for s in ("Successful", "Incomplete", "Errored", "Total")}
+    totals = {s.lower(): cells.get(("Request Counts", s, "")) for s in _STATUSES}
     item = {
         "config": {"strategy": {"type_": kind, "streams": load, "rate": load}, "backend": backend},
         "request_totals": totals,
@@ -55,12 +91,15 @@ def _run(cells: Mapping[_Key, str], place: Place, index: int) -> ImportedRun:
 
 def _metrics(cells: Mapping[_Key, str]) -> Iterator[tuple[str, Any]]:
     for (group, unit), name in _METRICS.items():
-        stats: dict[str, Any] = {key: cells.get((group, unit, label)) for label, key in _STATS.items()}
-        listed = _percentiles(cells.get((group, unit, "Percentiles")), stats["median"])
-        percentiles = {key: value for key, value in listed.items() if key.startswith("p")}
-        yield name, {"successful": {**stats, **listed, "percentiles": percentiles}}
+        told = {key: cells.get((group, unit, label)) for label, key in _STATS.items()}
+        yield name, {"successful": _distribution(told, cells.get((group, unit, "Percentiles")))}
     concurrency = cells.get(("Server Throughput", "Successful Concurrency", "Mean"))
     yield "request_concurrency", {"total": {"mean": concurrency}}
+
+
+def _distribution(told: Mapping[str, str | None], cell: str | None) -> dict[str, Any]:
+    listed = _percentiles(cell, told["median"])
+    return {**told, **listed, "percentiles": {key: value for key, value in listed.items() if key.startswith("p")}}
 
 
 def _percentiles(cell: str | None, median: str | None) -> dict[str, float]:

@@ -1,16 +1,17 @@
-"""inference-perf's lifecycle reports: a summary, one a stage, and the server's own view by Prometheus. Seconds.
+"""inference-perf's lifecycle reports: a summary, one a stage, the single requests, and the server's own view. Seconds.
 
 Its inter_token_latency counts the tokens of one chunk as 0 apart; its latency starts at the real send, so how far the
 load generator was behind stands apart, in schedule_delay.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from withstand.interop import values
+from withstand.interop import facts, values
 from withstand.interop.build import RunBuilder
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
+from withstand.record import TokensFrom
 
 _STATS = {
     "request_latency": "e2el",
@@ -49,6 +50,7 @@ def _of_client(value: Mapping[str, Any], good: Mapping[str, Any], place: Place) 
     run.number("completed", good.get("count"), said="successes.count")
     run.number("failed", failures.get("count"), said="failures.count")
     run.number("attempted", load.get("count"), said="load_summary.count")
+    run.number("duration_s", value.get("benchmark_time_seconds"), said="benchmark_time_seconds")
     for key, name in _STATS.items():
         run.spread(name, values.mapping(values.mapping(good["latency"]).get(key)), 1000.0, said=key)
     run.spread("schedule_delay", values.mapping(load.get("schedule_delay")), 1000.0, said="schedule_delay")
@@ -82,3 +84,41 @@ def _of_server(good: Mapping[str, Any], place: Place) -> ImportedRun:
     run.remark("Measured at the server, from histograms that may hold other requests too: no client saw these times.")
     _lengths(run, good)
     return run.build()
+
+
+# Single requests
+
+
+def recognises_requests(value: Sequence[Any]) -> bool:
+    """``per_request_lifecycle_metrics.json``."""
+    return bool(value) and all(
+        isinstance(item, Mapping) and {"start_time", "end_time", "info", "error"} <= item.keys() for item in value
+    )
+
+
+def read_requests(value: Sequence[Mapping[str, Any]], place: Place) -> list[ImportedRun]:
+    """Facts; its stamps are of tokens, not of chunks, so gaps are not to be had from them."""
+    run = place.builder("inference-perf requests", "inference-perf")
+    facts.attach(run, [_row(item) for item in value], gaps_known=False)
+    return [run.build()]
+
+
+def _row(item: Mapping[str, Any]) -> facts.Row:
+    info, error = values.mapping(item.get("info")), values.mapping(item.get("error"))
+    answer = values.mapping(info.get("response_metrics")) or info
+    asked = values.mapping(values.mapping(info.get("request_metrics")).get("text")) or info
+    sent_s, end_s = values.number(item.get("start_time")), values.number(item.get("end_time"))
+    told = " ".join(str(part) for part in error.values() if part) or (None if item.get("error") is None else "failed")
+    stamps = facts.seconds_list(answer.get("output_token_times"))
+    seen = stamps if stamps and sent_s is not None and not told else None
+    return facts.Row(
+        sent_s=sent_s,
+        ttft_s=seen[0] - (sent_s or 0) if seen else None,
+        last_token_s=seen[-1] - (sent_s or 0) if seen else None,
+        e2el_s=end_s - sent_s if end_s is not None and sent_s is not None and not told else None,
+        prompt_tokens=values.whole(asked.get("input_tokens")),
+        output_tokens=None if told else values.whole(answer.get("output_tokens")),
+        tokens_from=None if told else TokensFrom.TOKENIZER,
+        error=facts.error_line(told),
+        status=facts.status_of(told),
+    )

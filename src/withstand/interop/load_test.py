@@ -12,7 +12,7 @@ from withstand.interop import values
 from withstand.interop.build import RunBuilder
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
-from withstand.interop.tables import Table
+from withstand.interop.tables import Table, csv_dicts
 
 _CSV_KEYS = frozenset({"total_requests", "success_count", "error_count", "requests_per_sec"})
 _CSV_STAT = re.compile(r"^(?P<metric>ttft|latency|tpot|itl)_(?P<stat>p\d+)_ms$")
@@ -32,9 +32,9 @@ def recognises_csv(header: Sequence[str]) -> bool:
     return set(header) >= _CSV_KEYS
 
 
-def read_csv(rows: Sequence[Mapping[str, str]], place: Place) -> list[ImportedRun]:
+def read_csv(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
     """One run a row."""
-    return [_csv_run(row, place.at(f"line {i}")) for i, row in enumerate(rows, start=2)]
+    return [_csv_run(row, place.at(f"line {i}")) for i, row in enumerate(csv_dicts(rows), start=2)]
 
 
 def _csv_run(row: Mapping[str, str], place: Place) -> ImportedRun:

@@ -4,6 +4,7 @@ A folder is searched whole: a sweep, or all that one tool wrote of one run. A ru
 counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
 """
 
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import msgspec
 
 from withstand.errors import FormatError
-from withstand.interop import genai_bench, values
+from withstand.files import is_there
+from withstand.interop import aiperf, genai_bench, values
 from withstand.interop.derive import complete
 from withstand.interop.documents import whole
 from withstand.interop.once import without_twins
@@ -22,7 +24,10 @@ from withstand.interop.source import Place
 
 _BYTES_MAX = 2 << 30
 _FILES_MAX = 10_000
-_SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ""})
+_DESCRIPTION_MAX = 1_000_000
+_SUFFIXES = frozenset(
+    {".json", ".jsonl", ".ndjson", ".csv", ".txt", ".log", ".md", ".yaml", ".yml", ".gz", ".out", ".stdout", ""}
+)
 _GZIP = b"\x1f\x8b"
 _GZIP_BITS = 31
 
@@ -33,9 +38,9 @@ def read_path(path: Path) -> Imported:
     Raises:
         FormatError: it cannot be read, or holds no result; the text says why.
     """
-    if path.is_dir():
+    if is_there(path) and path.is_dir():
         return _folder(path)
-    return read_text(_text(path), path.name, str(path))
+    return read_text(_text(path), _written(Path(path.name)), str(path))
 
 
 def read_text(text: str, name: str, shown: str | None = None) -> Imported:
@@ -54,7 +59,7 @@ def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
     if refused:
         first = refused[0]
         where = f" ({first.position})" if first.position else ""
-        more = f" The same holds for {len(refused) - 1} more in it." if len(refused) > 1 else ""
+        more = f" {len(refused) - 1} more in it are none either." if len(refused) > 1 else ""
         return f"{shown} is no result{where}: {values.plain(first.reason)}{more}"
     if not text.strip():
         return f"{shown} is empty."
@@ -105,30 +110,60 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 def _folder(path: Path) -> Imported:
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
-    metadata: dict[Path, Mapping[str, Any]] = {}
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
-    if len(files) > _FILES_MAX:
-        raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
-    for file in files:
+    descriptions: dict[str, Mapping[str, Any]] = {}
+    for file in _files(path):
+        name = _written(file.relative_to(path))
         try:
             text = _text(file)
         except FormatError as e:
-            refused.append(Refused(str(file.relative_to(path)), str(e)))
+            refused.append(Refused(name, str(e)))
             continue
-        found, no = find_runs(text, Place(str(file.relative_to(path))))
+        found, no = find_runs(text, Place(name))
         runs += [complete(run) for run in found]
-        described = whole(text) if no else None
-        if described and genai_bench.is_metadata(values.mapping(described.value)):
-            metadata[file.parent.relative_to(path)] = values.mapping(described.value)
+        described = whole(text) if not found and len(text) <= _DESCRIPTION_MAX else None
+        if described and _describes(values.mapping(described.value)):
+            descriptions[name] = values.mapping(described.value)
         else:
-            refused += [Refused(f"{file.relative_to(path)} {r.position}".strip(), r.reason) for r in no]
+            refused += [Refused(f"{name} {r.position}".strip(), r.reason) for r in no]
+    runs = _without_warm_ups(runs, refused, descriptions)
     if not runs:
         raise FormatError(_why_nothing(str(path), "folder", refused))
-    return Imported(runs=tuple(_described(without_twins(runs), metadata)), refused=tuple(refused))
+    return Imported(runs=tuple(_described(without_twins(runs), descriptions)), refused=tuple(refused))
 
 
-def _described(runs: list[ImportedRun], metadata: Mapping[Path, Mapping[str, Any]]) -> Iterator[ImportedRun]:
+def _describes(value: Mapping[str, Any]) -> bool:
+    """A file that holds no numbers, but says something of those beside it."""
+    return genai_bench.is_metadata(value) or bool(aiperf.warm_ups(value))
+
+
+def _without_warm_ups(
+    runs: list[ImportedRun], refused: list[Refused], descriptions: Mapping[str, Mapping[str, Any]]
+) -> list[ImportedRun]:
+    """AIPerf lists in one file which of the others are of its warm-up."""
+    warm = {str(Path(name).parent / file) for name, about in descriptions.items() for file in aiperf.warm_ups(about)}
+    refused += [Refused(name, "of the warm-up, which counts for nothing.") for name in sorted(warm)]
+    return [run for run in runs if run.source.file not in warm]
+
+
+def _written(path: Path) -> str:
+    """A name may hold bytes that are no text; nobody could write them down again."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        next(path.iterdir(), None)  # ``rglob`` passes over what may not be read
+    except OSError as e:
+        raise FormatError(f"{path} cannot be read: {e.strerror}.") from None
+    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
+    if len(files) > _FILES_MAX:
+        raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
+    return files
+
+
+def _described(runs: list[ImportedRun], descriptions: Mapping[str, Mapping[str, Any]]) -> Iterator[ImportedRun]:
     """genai-bench says in one file what holds for all of its folder."""
+    metadata = {Path(name).parent: about for name, about in descriptions.items() if genai_bench.is_metadata(about)}
     for run in runs:
         told = metadata.get(Path(run.source.file).parent) if run.source.tool == "genai-bench" else None
         conditions = genai_bench.described(run.conditions, told) if told else run.conditions

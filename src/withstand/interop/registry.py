@@ -16,6 +16,7 @@ from withstand.interop import (
     evalscope,
     genai_bench,
     guidellm,
+    guidellm_console,
     guidellm_csv,
     guidellm_digest,
     guidellm_text,
@@ -26,21 +27,24 @@ from withstand.interop import (
     load_test,
     serving_json,
     serving_text,
+    strangers,
     tables,
 )
 from withstand.interop.blocks import lines_of
-from withstand.interop.documents import Document, scattered, whole
+from withstand.interop.documents import Document, scattered, whole, without_halves
 from withstand.interop.shape import ImportedRun, Refused
 from withstand.interop.source import Place
 
 Found = tuple[list[ImportedRun], list[Refused]]
 _DEPTH_MAX = 3
-_HEADER_MAX = 20_000
+_HEADER_MAX = 100_000
 _COLUMNS_MIN = 3
 _DAMAGES_MAX = 5
 _NEARLY_ALL = 0.99
 _DAMAGED = "a JSON value begins here and cannot be read to its end: it is damaged, or cut off."
 _ITEMS_MAX = 100_000
+_GUIDELLM_KEY = "time_to_first_token_ms:"
+_YAML_MAX = 20_000_000
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -50,10 +54,20 @@ class Form(msgspec.Struct, frozen=True):
     read: Callable[[Any, Place], list[ImportedRun]]
 
 
+class CsvForm(msgspec.Struct, frozen=True):
+    """A CSV: how its header is known, and who reads its rows."""
+
+    recognises: Callable[[Sequence[str]], bool]
+    read: Callable[[Sequence[Sequence[str]], Place], list[ImportedRun]]
+    is_even: bool = True
+    """All rows have the cells of the first."""
+
+
 _OBJECTS = (
     Form(guidellm.recognises, guidellm.read),
     Form(genai_bench.recognises, genai_bench.read),
     Form(aiperf.recognises, aiperf.read),
+    Form(aiperf.recognises_record, aiperf.read_record),
     Form(inference_perf.recognises, inference_perf.read),
     Form(llmd.recognises, llmd.read),
     Form(inferencemax.recognises, inferencemax.read),
@@ -65,9 +79,17 @@ _OBJECTS = (
     Form(serving_json.recognises, serving_json.read),
     Form(curves.recognises, curves.read),
 )
+_CSVS = (
+    CsvForm(guidellm_csv.recognises, guidellm_csv.read),
+    CsvForm(guidellm_csv.recognises_old, guidellm_csv.read_old),
+    CsvForm(aiperf.recognises_table, aiperf.read_csv, is_even=False),
+    CsvForm(load_test.recognises_csv, load_test.read_csv),
+    CsvForm(serving_json.recognises_csv, serving_json.read_csv),
+)
 _LISTS = (
     Form(inferencemax.recognises_list, inferencemax.read_list),
     Form(llmperf.recognises_responses, llmperf.read_responses),
+    Form(inference_perf.recognises_requests, inference_perf.read_requests),
     Form(evalscope.recognises_percentiles, evalscope.read_percentiles),
 )
 TOOLS = (
@@ -78,6 +100,7 @@ TOOLS = (
 
 def find_runs(text: str, place: Place) -> Found:
     """Every run of a text, in the order of formats, and what only looks like one."""
+    text = without_halves(text)
     document = whole(text)
     if document is not None:
         return _in_value(document.value, place, 0)
@@ -86,7 +109,9 @@ def find_runs(text: str, place: Place) -> Found:
     printed = [] if _is_nothing_else(text, found.documents) else _in_text(text, place)
     parts = [_in_documents(found.documents, place), ([], damage), *printed]
     runs = [run for part in parts for run in part[0]]
-    return runs, [refused for part in parts for refused in part[1]]
+    refused = [refused for part in parts for refused in part[1]]
+    stranger = None if runs or refused else strangers.named_text(text)
+    return runs, [Refused(place.position or "", stranger)] if stranger else refused
 
 
 def _is_nothing_else(text: str, documents: Sequence[Document]) -> bool:
@@ -112,7 +137,7 @@ def _in_value(value: Any, place: Place, depth: int) -> Found:
     form = next((form for form in forms if form.recognises(value)), None)
     if form:
         return form.read(value, place), []
-    reason = _look_alike(value) if isinstance(value, Mapping) else None
+    reason = _look_alike(value)
     if reason:
         return [], [Refused(place.position or "", reason)]
     return _within(value, place, depth)
@@ -135,16 +160,18 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{i}]", item) for i, item in enumerate(value[:_ITEMS_MAX])]
 
 
-def _look_alike(value: Mapping[str, Any]) -> str | None:
+def _look_alike(value: Any) -> str | None:
+    if not isinstance(value, Mapping):
+        return strangers.named_list(value) if isinstance(value, list) else None
     if genai_bench.is_metadata(value):
         return "the description of a genai-bench experiment, without numbers: give its folder, or the files beside it."
-    return serving_json.look_alike(value)
+    return strangers.named(value)
 
 
 def _in_text(text: str, place: Place) -> list[Found]:
     """Printed results; a CSV and a YAML file are nothing else besides."""
     of_csv = _csv(text, place)
-    if of_csv[0]:
+    if any(of_csv):
         return [of_csv]
     report = _yaml(text)
     if report is not None:
@@ -158,41 +185,39 @@ def _in_text(text: str, place: Place) -> list[Found]:
     lines = lines_of(text)
     if guidellm_text.recognises(lines):
         printed.append(guidellm_text.read(lines, place))
+    if guidellm_console.recognises(lines):
+        printed.append(guidellm_console.read(lines, place))
     return [serving_text.read(text, place), *((runs, []) for runs in printed)]
 
 
 def _csv(text: str, place: Place) -> Found:
     first = text.lstrip("\ufeff \r\n")[:_HEADER_MAX].split("\n", 1)[0]
-    head = next(iter(tables.csv_rows(first)), [])
+    head = next(iter(tables.csv_rows(first)[0]), [])
     if len(head) < _COLUMNS_MIN:
         return [], []
-    if guidellm_csv.recognises(head):
-        return guidellm_csv.read(tables.csv_rows(text), place), []
-    if aiperf.recognises_table(head):
-        return aiperf.read_csv(tables.csv_rows(text), place), []
-    if load_test.recognises_csv(head):
-        return _rows(text, place, load_test.read_csv)
-    if serving_json.recognises(dict.fromkeys(head)):
-        return _rows(text, place, serving_json.rows_of)
-    return [], []
-
-
-def _rows(text: str, place: Place, read: Callable[[Sequence[Mapping[str, str]], Place], list[ImportedRun]]) -> Found:
-    """A run a row; rows whose cells are not those of the header are told."""
-    rows = tables.csv_rows(text)
-    odd = [Refused(f"line {n}", "its cells are not those of the header.") for n in tables.csv_odd_lines(rows)]
-    return read(tables.csv_dicts(rows), place), odd[:_DAMAGES_MAX]
+    form = next((form for form in _CSVS if form.recognises(head)), None)
+    if form is None:
+        return [], []
+    rows, broken = tables.csv_rows(text)
+    odd = tables.csv_odd_lines(rows) if form.is_even else []
+    refused = [Refused(f"line {n}", "its cells are not those of the header.") for n in odd[:_DAMAGES_MAX]]
+    if broken:
+        refused.append(Refused(f"line {broken}", "its quotes do not match: from here on the file is damaged."))
+    rows = tables.csv_whole(rows) if form.is_even else rows
+    return form.read(rows, place) if rows else [], refused
 
 
 def _yaml(text: str) -> Any:
-    """An llm-d report is YAML; without its parser the user is told."""
-    lines = text.splitlines()
-    keys = {line.split(":", 1)[0] for line in lines if line[:1].isalpha()}
-    if not ({"version", "scenario"} <= keys and keys & {"metrics", "results"}):
+    """An llm-d report and GuideLLM's longer form are YAML; without its parser the user is told."""
+    keys = {line.split(":", 1)[0] for line in text.splitlines() if line[:1].isalpha()}
+    is_llmd = {"version", "scenario"} <= keys and keys & {"metrics", "results"}
+    if not is_llmd and not ("benchmarks" in keys and _GUIDELLM_KEY in text):
         return None
+    if len(text) > _YAML_MAX:
+        raise FormatError("A YAML file as large as this takes minutes to read: give the tool's JSON file.")
     try:
         return msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True)
     except ImportError:
-        raise FormatError("An llm-d report is YAML, which needs: pip install 'withstand[yaml]'.") from None
+        raise FormatError("A result in YAML needs: pip install 'withstand[yaml]'.") from None
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
         return None

@@ -14,6 +14,7 @@ from withstand.interop import serving_facts, values
 from withstand.interop.build import RunBuilder
 from withstand.interop.shape import ImportedRun
 from withstand.interop.source import Place
+from withstand.interop.tables import csv_dicts
 
 _LATENCY = re.compile(
     r"^(?P<stat>mean|median|std|min|max|p\d+(?:\.\d+)?)_"
@@ -55,23 +56,17 @@ _SGLANG_KEYS = frozenset(
      "mean_e2e_latency_ms", "total_input_vision_tokens"}
 )  # fmt: skip
 _NOT_LABELS = frozenset({"rtfx", "good_completed", "server_info", "request_rate"})
-_OFFLINE = {
-    "elapsed_time": "vLLM's offline throughput benchmark", "avg_latency": "vLLM's offline latency benchmark",
-}  # fmt: skip
+
+
+_WARM_UP = -1
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
-    """A duration, a count of completed requests, and something that was measured."""
+    """A duration, a count of completed requests, and something that was measured; no warm-up of a sweep."""
     measured = any(key in value for key in ("output_throughput", "request_throughput")) or any(
         _LATENCY.match(key) for key in value
     )
-    return "duration" in value and "completed" in value and measured
-
-
-def look_alike(value: Mapping[str, Any]) -> str | None:
-    """The name of a benchmark that is no serving benchmark."""
-    named = next((name for key, name in _OFFLINE.items() if key in value), None)
-    return f"{named} without a server: no requests arrive over time in it." if named else None
+    return "duration" in value and "completed" in value and measured and value.get("run_number") != _WARM_UP
 
 
 def read(value: Mapping[str, Any], place: Place) -> list[ImportedRun]:
@@ -121,6 +116,7 @@ def _conditions(run: RunBuilder, value: Mapping[str, Any]) -> None:
     for key, name in _CONDITIONS.items():
         run.condition(name, value.get(key))
     run.condition("model", values.mapping(value.get("server_info")).get("model_path"))
+    run.ramp(*(value.get(f"ramp_up_{part}") for part in ("strategy", "start_rps", "end_rps")))
     run.rate(value.get("request_rate"))
     _asked_lengths(run, value)
     for key in _ENGINE_LABELS:
@@ -141,6 +137,11 @@ def _asked_lengths(run: RunBuilder, value: Mapping[str, Any]) -> None:
         run.condition("output_tokens", value.get(returned))
 
 
-def rows_of(table: Sequence[Mapping[str, str]], place: Place) -> list[ImportedRun]:
-    """The rows of a sweep's ``summary.csv``."""
-    return [run for i, row in enumerate(table, start=2) for run in read(row, place.at(f"line {i}"))]
+def recognises_csv(header: Sequence[str]) -> bool:
+    """A sweep's ``summary.csv``."""
+    return recognises(dict.fromkeys(header))
+
+
+def read_csv(rows: Sequence[Sequence[str]], place: Place) -> list[ImportedRun]:
+    """One run a row."""
+    return [run for i, row in enumerate(csv_dicts(rows), start=2) for run in read(row, place.at(f"line {i}"))]

@@ -5,7 +5,6 @@ by name. It knows labels; where blocks lie, ``blocks`` knows.
 """
 
 import re
-from collections.abc import Iterable
 
 from withstand.interop import values
 from withstand.interop.blocks import Block, Entry, find
@@ -25,10 +24,14 @@ _METRICS = {
 }  # fmt: skip
 _NUMBERS = {
     "successful requests": "completed",
+    "completed requests": "completed",
     "failed requests": "failed",
     "benchmark duration (s)": "duration_s",
+    "measurement duration (s)": "duration_s",
     "total input tokens": "total_input_tokens",
+    "input tokens": "total_input_tokens",
     "total generated tokens": "total_output_tokens",
+    "generated tokens": "total_output_tokens",
     "total generated tokens (retokenized)": "retokenized_output_tokens",
     "request throughput (req/s)": "request_throughput",
     "request goodput (req/s)": "request_goodput",
@@ -38,6 +41,7 @@ _NUMBERS = {
     "peak concurrent requests": "concurrency_touching",
     "total token throughput (tok/s)": "total_token_throughput",
     "concurrency": "concurrency_mean",
+    "average concurrency": "concurrency_mean",
     "accept length": "accept_length",
     "acceptance length": "accept_length",
 }
@@ -46,6 +50,9 @@ _CONDITIONS = {
     "max request concurrency": "max_concurrency", "max reqeuest concurrency": "max_concurrency",
     "maximum request concurrency": "max_concurrency",
 }  # fmt: skip
+_STEADY = "Steady"
+"""SGLang's second block: the same run between its beginning and its end."""
+_OFFLINE = "Offline"
 _RATES = frozenset({"traffic request rate", "request rate configured (rps)", "request rate"})
 _OF_LANGUAGE = frozenset(
     {"total_input_tokens", "total_output_tokens", "output_throughput", "total_token_throughput", "ttft", "tpot", "itl"}
@@ -70,6 +77,8 @@ def read(text: str, place: Place) -> tuple[list[ImportedRun], list[Refused]]:
 
 
 def _why_none(block: Block) -> str | None:
+    if _OFFLINE in block.title:
+        return f"an {block.title!r}: without a server no requests arrive over time in it."
     names = {name for entry in block.entries if (name := _name(entry.label))}
     numeric = [entry for entry in block.entries if _name(entry.label)]
     blanks = [entry for entry in numeric if values.is_placeholder(entry.value)]
@@ -89,7 +98,7 @@ def _name(label: str) -> str | None:
 
 
 def _run(block: Block, place: Place, headings: Headings, *, ends_midway: bool) -> ImportedRun:
-    tool = _tool(block.entries)
+    tool = _tool(block)
     run = place.builder("printed block", tool)
     for i, entry in enumerate(block.entries):
         run.shown.setdefault(entry.label, entry.value)
@@ -102,6 +111,8 @@ def _run(block: Block, place: Place, headings: Headings, *, ends_midway: bool) -
         run.remark("The block has no closing rule: it may have been cut off.")
     read_command(run, block.before)
     headings.put(run)
+    if _STEADY in block.title:
+        run.label("part", block.title)
     note_definitions(run, tool)
     return run.build()
 
@@ -132,9 +143,8 @@ def _clean(run: RunBuilder, entry: Entry) -> object:
     return cell[0]
 
 
-def _tool(entries: Iterable[Entry]) -> str:
+def _tool(block: Block) -> str:
     """SGLang prints its backend and spells sections its own way; vLLM does neither."""
-    labels = {entry.label.lower() for entry in entries}
-    if "backend" in labels or "traffic request rate" in labels or any("e2e latency" in label for label in labels):
-        return "SGLang"
-    return "vLLM"
+    labels = {entry.label.lower() for entry in block.entries}
+    said = {"backend", "traffic request rate", "concurrency ratio"} & labels
+    return "SGLang" if said or any("e2e latency" in label for label in labels) else "vLLM"

@@ -5,9 +5,12 @@ Numbers under names of ``terms`` have no place in a stage: they stay with the ru
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from withstand.interop.checks import joint_doubts, run_doubts
+from withstand.interop.checks.words import asked, input_tokens_each
 from withstand.interop.derive import fact_samples
 from withstand.interop.shape import Facts, ImportedRun, Stats
 from withstand.metrics.context import StageContext
@@ -28,33 +31,68 @@ def can_be_stage(run: ImportedRun) -> bool:
 
 
 def names_of(runs: Sequence[ImportedRun]) -> list[str]:
-    """A short name for each, no two alike."""
-    seen: Counter[str] = Counter()
-    names = []
-    for run in runs:
-        name = _name(run)
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    """A short name for each, no two alike: what was measured at which load, and where that is alike, of how much."""
+    by_name: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        by_name.setdefault(_name(run), []).append(place)
+    names = [""] * len(runs)
+    for name, places in by_name.items():
+        for place, full in zip(places, _told_apart(name, [runs[place] for place in places]), strict=True):
+            names[place] = full
     return names
+
+
+def _told_apart(name: str, runs: Sequence[ImportedRun]) -> Iterator[str]:
+    names = [name] * len(runs)
+    for told in (_how_many, _how_long):
+        given = [told(run) for run in runs]
+        if len(set(names)) < len(runs) and len(set(given)) > 1:
+            names = [_joined(*pair) for pair in zip(names, given, strict=True)]
+    seen: Counter[str] = Counter()
+    for short, run in zip(names, runs, strict=True):
+        full = short or run.source.position or run.source.tool
+        seen[full] += 1
+        yield full if seen[full] == 1 else f"{full} #{seen[full]}"
+
+
+def _joined(*parts: str | None) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _how_many(run: ImportedRun) -> str | None:
+    n = asked(run) or run.numbers.get("completed")
+    return f"n-{n:.0f}" if n else None
+
+
+def _how_long(run: ImportedRun) -> str | None:
+    """Its prompts, in tokens."""
+    length = run.conditions.input_tokens or input_tokens_each(run)
+    return f"in-{length:.0f}" if length else None
 
 
 def _name(run: ImportedRun) -> str:
     conditions = run.conditions
-    who = conditions.engine or conditions.labels.get("heading") or conditions.labels.get("strategy")
     rate = "inf" if conditions.arrivals == "inf" and conditions.max_concurrency is None else conditions.request_rate
-    parts = [
-        who,
+    return _joined(
+        _who(run),
         None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
         None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
-    ]
-    return " ".join(part for part in parts if part) or run.source.position or run.source.tool
+        conditions.labels.get("part"),
+    )
+
+
+def _who(run: ImportedRun) -> str | None:
+    """What was measured, by its author's label."""
+    labels = run.conditions.labels
+    return run.conditions.engine or labels.get("heading") or labels.get("strategy")
 
 
 def summary_of(runs: Sequence[ImportedRun]) -> Summary:
     """All runs that can be stages, with the doubts that they raise singly and together."""
     named = [(name, run) for name, run in zip(names_of(runs), runs, strict=True) if can_be_stage(run)]
+    several = len({_who(run) for _, run in named}) > 1
     return summarize(
-        [stage_of(run, name) for name, run in named],
+        [msgspec.structs.replace(stage_of(run, name), phase=_who(run) if several else None) for name, run in named],
         backend=_common([run.conditions.backend for _, run in named]),
         model_id=_common([run.conditions.model for _, run in named]),
         doubts=joint_doubts(runs),

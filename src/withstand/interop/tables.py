@@ -4,6 +4,7 @@ import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
+from itertools import zip_longest
 
 import msgspec
 
@@ -11,6 +12,7 @@ from withstand.interop.blocks import lines_of
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"^[\s|│┃║+\-=:─━═┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╋┠┨╔╗╚╝╠╣╦╩╬╒╕╘╛╞╡╪]+$")
+_SECTION = re.compile(r"^(?:─{2,}|-{2,}|={2,}) .* (?:─{2,}|-{2,}|={2,})$")
 CUT = "… (cut off?)"
 _COLUMNS_MIN = 2
 _HEADING_MAX = 200
@@ -80,37 +82,56 @@ def _plain(cell: str) -> str:
 
 
 def _unwrapped(rows: Iterable[list[str]]) -> list[list[str]]:
-    """A long first cell goes on in a row that is otherwise empty."""
+    """A long first cell goes on in a row that is otherwise empty; a number that goes on below its row is broken.
+
+    A title between rows (``── Latency ──``) is none of both.
+    """
     whole: list[list[str]] = []
     for row in rows:
+        if _SECTION.match(row[0]):
+            continue
         if whole and row[0] and not any(row[1:]):
             whole[-1] = [f"{whole[-1][0]} {row[0]}", *whole[-1][1:]]
+        elif whole and not row[0] and any(row):
+            pairs = zip_longest(whole[-1], row, fillvalue="")
+            whole[-1] = [f"{above}… {below}" if below else above for above, below in pairs]
         else:
             whole.append(row)
     return whole
 
 
-def csv_rows(text: str) -> list[list[str]]:
-    """The cells of a CSV; an unreadable one has none. Without a last newline the last cell is marked as cut off."""
+def csv_rows(text: str) -> tuple[list[list[str]], int | None]:
+    """The cells of a CSV, and the line at which it cannot be read on: its quotes do not match, or a cell is endless.
+
+    Without a last newline the last cell is marked as cut off.
+    """
+    reader = csv.reader(StringIO(text), strict=True)
+    rows: list[list[str]] = []
     try:
-        rows = [row for row in csv.reader(StringIO(text)) if any(cell.strip() for cell in row)]
+        rows.extend(row for row in reader if any(cell.strip() for cell in row))
     except csv.Error:
-        return []
+        return rows, reader.line_num
     if rows and not text.endswith(("\n", "\r")):
         rows[-1][-1] += CUT
-    return rows
+    return rows, None
+
+
+def csv_whole(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows with as many cells as the first, and a last one that is cut off: any other is shifted somewhere."""
+    return [row for row in rows if _is_whole(row, rows[0])]
+
+
+def csv_odd_lines(rows: Sequence[list[str]]) -> list[int]:
+    """The lines that are left out, of a table without blank lines."""
+    return [i for i, row in enumerate(rows, start=1) if not _is_whole(row, rows[0])]
+
+
+def _is_whole(row: Sequence[str], header: Sequence[str]) -> bool:
+    return len(row) == len(header) or row[-1].endswith(CUT)
 
 
 def csv_dicts(rows: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
-    """Rows by the names of the first; one with other cells than those is shifted somewhere, and left out."""
-    if not rows:
-        return []
+    """Rows by the names of the first."""
     header, *body = rows
     names = [name.strip() for name in header]
-    whole = [row for row in body if len(row) == len(names) or (row is rows[-1] and row[-1].endswith(CUT))]
-    return [dict(zip(names, row, strict=False)) for row in whole]
-
-
-def csv_odd_lines(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The lines that ``csv_dicts`` leaves out, of a table without blank lines."""
-    return [i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0]) and not row[-1].endswith(CUT)]
+    return [dict(zip(names, row, strict=False)) for row in body]

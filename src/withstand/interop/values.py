@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _NUMBER = r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_CELL = re.compile(rf"^[~≈]?(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%µ/]*)[^\w.,%-]*$")
+_CELL = re.compile(rf"^[~≈]?(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%µ/]*)[^\w.,%…-]*$")
 _PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD)\s*%?$")
 _ABSENT = frozenset({"", "n/a", "na", "nan", "null", "none", "-", "–", "—", "not set"})  # noqa: RUF001  dashes of tables
 _UNLIMITED = frozenset({"inf", "infinity", "+inf", "infinite"})

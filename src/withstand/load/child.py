@@ -3,10 +3,9 @@
 It knows how to start one, hear it and end it; not what is said. A child stops by itself when its standard input ends.
 """
 
-import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from withstand.load.lines import Lines
@@ -17,10 +16,7 @@ _PATIENCE_S = 5.0
 class Child:
     """``python -m module arguments``, in a session of its own, so that a Ctrl-C at the terminal is not meant for it."""
 
-    def __init__(
-        self, module: str, log: Path, arguments: Sequence[str] = (), env: Mapping[str, str] | None = None
-    ) -> None:
-        """``env`` is added to our own environment."""
+    def __init__(self, module: str, log: Path, arguments: Sequence[str] = ()) -> None:
         self._log = log.open("a+b")  # kept open: the file may lose its name before we need its last line
         self._process = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-P", "-m", module, *arguments],
@@ -28,7 +24,6 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._log,
             start_new_session=True,
-            env={**os.environ, **(env or {})},
             bufsize=0,
         )
         self._lines = Lines(self.fileno())

@@ -19,6 +19,7 @@ from withstand.load.http import HttpError
 from withstand.load.loop import Loop
 from withstand.load.poller import READ, WRITE
 from withstand.load.selfcheck import SelfCheck
+from withstand.load.shortway import ShortWay
 from withstand.load.stamps import ANCILLARY_BYTES, StampClock, ask_for_stamps
 from withstand.load.tls import TlsPipe
 from withstand.record import Status
@@ -77,8 +78,10 @@ class Connection:
         "_outgoing",
         "_owner",
         "_pooled",
+        "_recvmsg",
+        "_short_way",
         "_socket",
-        "_stamped",
+        "_stamp_ns",
         "_tls",
         "_writing",
         "began_ns",
@@ -91,13 +94,14 @@ class Connection:
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
+        self._stamp_ns = owner.stamps.stamp_ns
         self._socket: socket.socket
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
         self._pooled = False
         self.served = 0
-        self._stamped = False
+        self._short_way: ShortWay | None = None
         self.descriptor = -1
         self.exchange: Exchange | None = None
         self.state = State.CONNECTING
@@ -133,7 +137,8 @@ class Connection:
         self._socket.setblocking(False)
         if self._socket.family != socket.AF_UNIX:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._stamped = ask_for_stamps(self._socket)
+        ask_for_stamps(self._socket)
+        self._recvmsg = self._socket.recvmsg
         return self._socket.connect_ex(self._owner.route.located.sockaddr)
 
     def _failed_to_dial(self, number: int) -> None:
@@ -221,29 +226,25 @@ class Connection:
     # Receiving.
 
     def on_event(self, events: int) -> None:
-        """Something can be done: nearly always, bytes are there."""
-        if events != READ or self.state is State.CONNECTING:
+        """Something can be done: nearly always, bytes are there, and nearly always they are one token."""
+        if events != READ:
             self._on_other_events(events)
             return
         try:
-            if self._stamped:
-                data, ancillary, _, _ = self._socket.recvmsg(READ_BYTES, ANCILLARY_BYTES)
-                read_ns = clock.now_ns()
-                stamp_ns = self._owner.stamps.stamp_ns(ancillary, read_ns)
-            else:
-                data = self._socket.recv(READ_BYTES)
-                read_ns = clock.now_ns()
-                stamp_ns = None
+            data, ancillary, _, _ = self._recvmsg(READ_BYTES, ANCILLARY_BYTES)
         except BlockingIOError:
             return
         except OSError as e:
             self._lost(f"The connection broke: {why(e)}")
             return
+        read_ns = clock.now_ns()
+        stamp_ns = self._stamp_ns(ancillary, read_ns)
+        short_way = self._short_way
+        if short_way is None or stamp_ns is None or not short_way.take(data, stamp_ns):
+            self._take_long_way(data, stamp_ns, read_ns)
+
+    def _take_long_way(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
         self.moved_ns = read_ns
-        exchange = self.exchange
-        if stamp_ns is not None and exchange is not None and not self._tls and exchange.take_lone(data, stamp_ns):
-            self._owner.check.lag.add(read_ns - stamp_ns)
-            return
         if not data:
             self._ended_by_server()
         elif self._tls is None:
@@ -292,11 +293,10 @@ class Connection:
             return
         owner = self._owner
         if stamp_ns is None:
-            exchange.kernel_stamped = owner.loop.may_nap = False
+            exchange.kernel_stamped = False
+            owner.loop.nap_ns = 0
             owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
-        else:
-            owner.check.lag.add(read_ns - stamp_ns)
         try:
             events = exchange.feed(data, stamp_ns)
         except HttpError as e:
@@ -308,6 +308,8 @@ class Connection:
             self._mark_unsure(exchange, events, ended=data[-1] == _NEWLINE and not cut)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
+        elif self._tls is None:
+            self._short_way = exchange.short_way
 
     @staticmethod
     def _mark_unsure(exchange: Exchange, events: int, *, ended: bool) -> None:
@@ -319,7 +321,7 @@ class Connection:
 
     def _finish(self, exchange: Exchange, now_ns: int) -> None:
         """The answer is whole: back to the pool first, so that the next request can take this connection."""
-        self.exchange = None
+        self.exchange = self._short_way = None
         self.served += 1
         if exchange.answer.keep_alive and not self._outgoing:
             self.state = State.IDLE

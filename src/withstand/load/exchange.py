@@ -6,11 +6,11 @@ from collections.abc import Callable
 from withstand import clock
 from withstand.load.http import Answer
 from withstand.load.pacing import Due
-from withstand.load.shortway import lone_object
+from withstand.load.shortway import ShortWay
 from withstand.record import Clock, Record, Status
 from withstand.wire import Dialect, Reply, StreamReader, WholeReader
 from withstand.wire.openai_common import error_text
-from withstand.wire.reply import HEAD_CHARS, OnObject, one_line
+from withstand.wire.reply import HEAD_CHARS, one_line
 
 _ERROR_BODY_BYTES = 65536
 _SECONDS_DIGITS_MAX = 9
@@ -23,8 +23,8 @@ class Exchange:
         "_asked_stream",
         "_dialect",
         "_keep_text",
-        "_on_lone",
         "_reader",
+        "_short_way",
         "_whole_bytes",
         "alone",
         "answer",
@@ -34,7 +34,6 @@ class Exchange:
         "error",
         "first_byte_ns",
         "kernel_stamped",
-        "last_byte_ns",
         "payload",
         "reply",
         "retries",
@@ -76,14 +75,13 @@ class Exchange:
         self.streamed = self._asked_stream
         self.sent_ns: int | None = None
         self.first_byte_ns: int | None = None
-        self.last_byte_ns: int | None = None
         self.end_ns: int | None = None
         self.stamp_ns = 0
         self.alone = False
         """Whether what was fed last was one chunk of the body and nothing else: the server wrote it in one piece."""
         self._whole_bytes: bytearray | None = None
         self._reader: StreamReader | None = None
-        self._on_lone: OnObject | None = None
+        self._short_way: ShortWay | None = None
 
     def feed(self, data: bytes, stamp_ns: int) -> int:
         """Bytes of the answer, stamped; how many events with output they have completed.
@@ -91,7 +89,7 @@ class Exchange:
         Raises:
             HttpError: they are no HTTP.
         """
-        self.last_byte_ns = self.stamp_ns = stamp_ns
+        self.stamp_ns = stamp_ns
         chunk_ns = self.reply.chunk_ns
         before = len(chunk_ns)
         answer = self.answer
@@ -100,19 +98,24 @@ class Exchange:
         if answer.begun != begun:
             self.first_byte_ns = stamp_ns
         self.alone = began_between and answer.between_chunks and answer.chunks == chunks + 1
-        self._on_lone = self._reader.lone() if self._reader is not None and answer.between_chunks else None
-        return len(chunk_ns) - before
+        events = len(chunk_ns) - before
+        if events == 1 and self.alone and self._short_way is not None and self._pending_nothing:
+            self._short_way.learn(data, self._dialect.stream_reader)
+        return events
 
-    def take_lone(self, data: bytes, stamp_ns: int) -> bool:
-        """The short way, if it is open and the bytes are as nearly all are; False = ``feed`` them."""
-        if self._on_lone is None:
-            return False
-        payload = lone_object(data)
-        if payload is None:
-            return False
-        self.last_byte_ns = stamp_ns
-        self._on_lone(payload, self.reply, stamp_ns)
-        return True
+    @property
+    def short_way(self) -> ShortWay | None:
+        """Who may be given the next read first; None = it goes on with something, or no short way leads there."""
+        return self._short_way if self.answer.between_chunks and self._pending_nothing else None
+
+    @property
+    def _pending_nothing(self) -> bool:
+        return self._reader is not None and self._reader.idle
+
+    @property
+    def last_byte_ns(self) -> int | None:
+        """The stamp of the last read, whichever way it took; None before the first."""
+        return max((self.stamp_ns, *self.reply.chunk_ns[-1:])) if self.stamp_ns else None
 
     def _on_head(self) -> None:
         """The status line and headers decide who reads the body."""
@@ -125,6 +128,7 @@ class Exchange:
             self._reader = WholeReader(self.reply, self._dialect.read_whole)
         elif self._asked_stream:
             self._reader = self._dialect.stream_reader(self.reply)
+            self._short_way = ShortWay(self.reply)
         else:
             self._reader = WholeReader(self.reply, self._dialect.read_whole)
 

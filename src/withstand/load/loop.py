@@ -1,8 +1,8 @@
 """The worker's event loop: descriptors, who is called when they are ready, and how late we may have looked.
 
 Where tokens come faster than one every tenth of a millisecond, a poll for each of them is most of the cost. The
-kernel stamps them while we are away, so the loop then naps for as long between two polls and takes what has come in
-one go. It never naps where the stamps would be our own.
+kernel stamps them while we are away, so the loop then naps for a while between two polls and takes what has come in
+one go. It never naps where the stamps would be our own, nor when it has enough to do without.
 """
 
 import socket
@@ -15,20 +15,24 @@ from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
 
-_NAP_S = 0.0001
-_NAP_SPARE_NS = 200_000
-"""A nap may last twice as long as asked; it must not make a send late."""
+NAP_NS = 500_000
+SHORT_NAP_NS = 100_000
+"""For whom the end of an answer frees the slot of the next request."""
+_NAP_SPARE_NS = 100_000
+"""A nap may last longer than asked; it must not make a send late."""
 
 
 class Loop:
     """Polls and hands over."""
 
-    def __init__(self, *, may_nap: bool) -> None:
+    def __init__(self, nap_ns: int) -> None:
         self._poller = Poller()
         self._handlers: dict[int, Handler] = {}
         self._retired: list[socket.socket] = []
         self._waited = True
-        self.may_nap = may_nap
+        self._busy_ns = 0
+        self.nap_ns = nap_ns
+        """0 = never."""
         self._core_wait = CoreWait()
         self._began_ns = self.left_ns = clock.now_ns()
         self.looked_ns = self._began_ns
@@ -55,8 +59,9 @@ class Loop:
 
     def turn(self, timeout_s: float, wake_ns: int) -> int:
         """Wait, hand over what is ready, and say how long that kept us, in ns. ``wake_ns``: when we must be back."""
-        if self.may_nap and not self._waited and wake_ns - self.left_ns > _NAP_SPARE_NS:
-            clock.sleep_s(_NAP_S)
+        nap_ns = min(self.nap_ns, wake_ns - self.left_ns - _NAP_SPARE_NS)
+        if nap_ns > self._busy_ns and not self._waited:
+            clock.sleep_s(nap_ns / 1e9)
             self.left_ns = clock.now_ns()
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
@@ -72,7 +77,12 @@ class Loop:
                 handler(events)
         self._close_retired()
         self.left_ns = clock.now_ns()
-        return self.left_ns - began_ns
+        self._busy_ns = self.left_ns - began_ns
+        return self._busy_ns
+
+    def shorten_naps(self) -> None:
+        """Events of one stream come so fast that naps throw them together."""
+        self.nap_ns = min(self.nap_ns, max(SHORT_NAP_NS, self.nap_ns // 2))
 
     def may_have_waited(self, stamp_ns: int, read_ns: int) -> bool:
         """Whether what came in one read with something stamped so could have come noticeably before it.

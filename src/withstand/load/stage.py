@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from withstand import clock
+from withstand.load.ear import Ear
 from withstand.load.fleet import Fleet, LocalFleet
 from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
@@ -18,7 +19,6 @@ from withstand.request import Request
 _READY_S = 60.0
 _PATIENCE_NS = 3_000_000_000
 _SILENCE_NS = 30_000_000_000
-_GLANCE_NS = 1_000_000_000
 _LISTEN_S = 0.1
 _SPOOL_FIRST_BYTES = 64 << 20
 _SPOOL_FIRST_REQUESTS = 200_000
@@ -161,13 +161,11 @@ class _Watch:
 
     def __init__(self, fleet: Fleet, start_ns: int) -> None:
         self._fleet = fleet
-        self._looked_ns = start_ns
+        self._ear = Ear(start_ns)
 
     def look(self) -> int:
-        """For how long the most silent worker has said nothing. While we were away ourselves, nobody was silent."""
-        now_ns = clock.now_ns()
-        listened_ns = min(max(0, now_ns - self._looked_ns), _GLANCE_NS)
-        self._looked_ns = max(now_ns, self._looked_ns)
+        """For how long the most silent worker has said nothing."""
+        listened_ns = self._ear.listened_ns()
         for member in [m for m in self._fleet.members if not m.ended]:
             member.silent_ns += listened_ns
             if member.silent_ns > _SILENCE_NS:

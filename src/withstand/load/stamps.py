@@ -11,6 +11,7 @@ import struct
 import sys
 
 from withstand import clock
+from withstand.load.lag import FINE_BITS, LagHistogram
 
 _SO_TIMESTAMPING = 37
 _RX_SOFTWARE_AND_SOFTWARE = (1 << 3) | (1 << 4)
@@ -43,9 +44,11 @@ def ask_for_stamps(sock: socket.socket) -> bool:
 class StampClock:
     """Turns ancillary data into monotonic ns."""
 
-    __slots__ = ("_first_ns", "_keeper", "_offset_ns", "drift_ns", "steps", "width_ns")
+    __slots__ = ("_ages", "_ages_fine", "_first_ns", "_keeper", "_offset_ns", "drift_ns", "steps", "width_ns")
 
-    def __init__(self) -> None:
+    def __init__(self, ages: LagHistogram | None = None) -> None:
+        self._ages = ages or LagHistogram()
+        self._ages_fine = self._ages.fine
         # The kernel begins to stamp a moment after the first socket asks; this one asks before the load does.
         self._keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         ask_for_stamps(self._keeper)
@@ -72,15 +75,20 @@ class StampClock:
         self.width_ns = max(self.width_ns, width_ns)
 
     def stamp_ns(self, ancillary: list[tuple[int, int, bytes]], read_ns: int) -> int | None:
-        """When the bytes read at ``read_ns`` arrived; None = the kernel did not say."""
+        """When the bytes read at ``read_ns`` arrived; None = the kernel did not say. Its age is counted."""
         if not ancillary:
             return None
         seconds, nanoseconds = _timespec(ancillary[0][2])
         wall_ns: int = seconds * 1_000_000_000 + nanoseconds
-        stamp_ns = wall_ns - self._offset_ns
-        if 0 <= read_ns - stamp_ns < _EVERYDAY_AGE_NS:
+        stamp_ns: int | None = wall_ns - self._offset_ns
+        age_ns = read_ns - wall_ns + self._offset_ns
+        if 0 <= age_ns < _EVERYDAY_AGE_NS:
+            self._ages_fine[age_ns >> FINE_BITS] += 1
             return stamp_ns
-        return self._unlikely_ns(wall_ns, read_ns) if seconds else None
+        stamp_ns = self._unlikely_ns(wall_ns, read_ns) if seconds else None
+        if stamp_ns is not None:
+            self._ages.add(read_ns - stamp_ns)
+        return stamp_ns
 
     def _unlikely_ns(self, wall_ns: int, read_ns: int) -> int | None:
         """A stamp from the future, or an old one: we were slow, or the wall clock was set, before it or after it."""

@@ -22,7 +22,7 @@ class Transport:
         self.route = route
         self.loop = loop
         self.check = check
-        self.stamps = StampClock()
+        self.stamps = StampClock(check.lag)
         self._open: dict[int, Connection] = {}
         self._idle: list[Connection] = []
         self._waiting_to_dial: list[Exchange] = []
@@ -114,10 +114,10 @@ class Transport:
             return
         if exchange.reply.done and now_ns - (exchange.last_byte_ns or now_ns) > _TAIL_GRACE_NS:
             connection.abandon(Status.TRUNCATED, "No end of the body after [DONE]", now_ns)
-        elif fault := self._overdue(connection, now_ns):
+        elif fault := self._overdue(connection, exchange, now_ns):
             connection.abandon(Status.TIMEOUT, fault, now_ns)
 
-    def _overdue(self, connection: Connection, now_ns: int) -> str | None:
+    def _overdue(self, connection: Connection, exchange: Exchange, now_ns: int) -> str | None:
         timeouts = self.route.timeouts
         began_ns = connection.began_ns
         if connection.state is State.CONNECTING:
@@ -125,7 +125,7 @@ class Transport:
             return f"No connection within {timeouts.connect_s:g} s" if late else None
         if now_ns - began_ns > self._timeouts_ns["total"]:
             return f"The answer took longer than {timeouts.total_s:g} s"
-        if now_ns - max(connection.moved_ns, began_ns) > self._timeouts_ns["read"]:
+        if now_ns - max(connection.moved_ns, exchange.last_byte_ns or 0, began_ns) > self._timeouts_ns["read"]:
             return f"No byte for {timeouts.read_s:g} s"
         return None
 

@@ -52,6 +52,25 @@ def bounds_of(stage: StageSummary, name: str) -> Iterator[Bound]:
             yield Bound(key, shown_ms, off_ms, stage.completed)
 
 
+def unmoved(stage: StageSummary) -> Iterator[str]:
+    """The numbers, such as ``e2el.mean``, of which it is known that our own error cannot change a digit that matters.
+
+    A percentile between two that have a limit is where they are.
+    """
+    for name in TIMES:
+        held = {bound.key for bound in bounds_of(stage, name) if not bound.over(LIMITS[bound.key])}
+        shown: Distribution = getattr(stage, name)
+        off: Off = getattr(stage.client_error, name, Off())
+        if shown.mean and off.mean is not None and not Bound("p50", shown.mean, off.mean, 0).over(LIMITS["p50"]):
+            yield f"{name}.mean"
+        whole = held == LIMITS.keys()
+        yield from (f"{name}.{key}" for key in shown.percentiles if key in held or (whole and _is_between(key)))
+
+
+def _is_between(key: str) -> bool:
+    return 50 <= float(key[1:]) <= 99
+
+
 def left_open(stages: Iterable[StageSummary], name: str) -> int | None:
     """The fewest answers of a stage whose bound is over its limit, but not over what so few answers leave open.
 

@@ -51,6 +51,11 @@ class DoubtKind(StrEnum):
     TOO_FEW_SAMPLES = "too_few_samples"
     PRINTED_TOO_COARSE = "printed_too_coarse"
 
+    @property
+    def spoken(self) -> str:
+        """``fewer than asked``."""
+        return self.value.replace("_", " ")
+
 
 RULES: Mapping[DoubtKind, str] = {
     DoubtKind.WORKER_LOST: "A worker process died in mid-stage. Blocking.",
@@ -138,7 +143,7 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.PEAK_BELOW_MEAN: "Imported: a peak is below the mean of the same thing.",
     DoubtKind.MEAN_FAR_FROM_MEDIAN: "Imported: the mean TTFT is twice its median or more.",
     DoubtKind.SPEED_NO_THROUGHPUT: (
-        "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput."
+        "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput. Blocking."
     ),
     DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding may move it by over 5 %.",
     DoubtKind.LIKE_A_LIMITER: (
@@ -172,3 +177,5 @@ class Doubt(msgspec.Struct, frozen=True):
     sentence: str
     remedy: str
     blocking: bool = False
+    brief: str = ""
+    """Its figures alone, for where the sentence was said of another already: ``28.45 of 35 (81 %)``."""

@@ -59,7 +59,7 @@ def _binomial(n: int, count: int, share: float) -> float:
     return math.exp(ways + count * math.log(share) + (n - count) * math.log1p(-share))
 
 
-def samples_needed(percent: int) -> int:
+def samples_needed(percent: float) -> int:
     """The fewest values that bound a percentile on both sides: 6 for p50, 368 for p99."""
     share = max(percent, 100 - percent) / 100
     return math.ceil(math.log(_TAIL) / math.log(share))

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from withstand.metrics.bounds import unmoved
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rules.client import RATE_SHARE
@@ -34,7 +35,8 @@ _TIMES = _FIRST | _WHOLE | _DECODE
 _TOKENS: _Names = frozenset({"output_throughput", "total_token_throughput"})
 _RATES = _TOKENS | _GOOD | {"request_throughput"}
 _PER_TOKEN = _TOKENS | {"tpot"}
-_WORK = _RATES | _WHOLE
+_PER_GPU: _Names = frozenset({"output_throughput_per_gpu", "input_throughput_per_gpu", "throughput_per_gpu"})
+_WORK = _RATES | _WHOLE | _PER_GPU | {"input_throughput"}
 _P99: _Names = frozenset(f"{name}.p99" for name in _TIMES)
 _P95: _Names = frozenset(f"{name}.p95" for name in _TIMES)
 _PEAKS: _Names = frozenset({"output_throughput_peak", "concurrency_peak"})
@@ -61,6 +63,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """Of the requests asked, those without a good answer."""
     less_load: bool = False
     """Through us the load was not the one that was asked for."""
+    unmoved: frozenset[str] = frozenset()
+    """Numbers that our own error cannot change by a digit that matters, whatever it does to others."""
 
 
 def circumstances_of(stage: StageSummary) -> Circumstances:
@@ -71,6 +75,7 @@ def circumstances_of(stage: StageSummary) -> Circumstances:
         tpot_ms=stage.tpot.mean if told is None else told,
         missing_share=None if stage.success_rate is None else 1 - stage.success_rate,
         less_load=error is not None and (error.rate_share or 0.0) > RATE_SHARE,
+        unmoved=frozenset(unmoved(stage)),
     )
 
 
@@ -118,7 +123,7 @@ _QUEUES = Line(falls=_QUEUE)
 
 TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.WORKER_LOST: (Line(falls=_EVERYTHING),),
-    DoubtKind.CLIENT_BOUND: (Line(falls=_TIMES | _GOOD, beside=_RATES),),
+    DoubtKind.CLIENT_BOUND: (Line(when="of what it may have moved", falls=_TIMES | _GOOD, beside=_RATES),),
     DoubtKind.SENDS_LATE: (
         Line(when="less load than asked", holds=lambda of: of.less_load, blocked=_TIMES | _RATES, unknown=_RATES),
         Line(when="single sends late", blocked=_SCHEDULED, unknown=_SCHEDULED),
@@ -130,7 +135,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.FEWER_THAN_ASKED: _LOST,
     DoubtKind.STOPPED_EARLY: (Line(unknown=_RATES, beside=_EVERYTHING),),
     DoubtKind.RATE_NOT_ACHIEVED: (
-        Line(when="with a cap", holds=lambda of: of.capped, falls=_SCHEDULED, beside=_QUEUE),
+        Line(when="with a cap", holds=lambda of: of.capped, falls=_SCHEDULED),
         Line(when="without a cap", falls=_QUEUE),
     ),
     DoubtKind.LATENCY_GROWS: (_QUEUES,),
@@ -155,7 +160,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.TPOT_AGAINST_ITL: (Line(beside=_DECODE),),
     DoubtKind.EVENTS_AGAINST_TOKENS: (Line(beside=_PER_TOKEN | _DECODE),),
     DoubtKind.PEAK_BELOW_MEAN: (Line(falls=_PEAKS),),
-    DoubtKind.MEAN_FAR_FROM_MEDIAN: (Line(beside=_FIRST),),
+    DoubtKind.MEAN_FAR_FROM_MEDIAN: (Line(beside=frozenset({"ttft.mean"})),),
     DoubtKind.SPEED_NO_THROUGHPUT: (Line(falls=_TOKENS, beside=_OTHERS),),
     DoubtKind.LIKE_A_LIMITER: (Line(falls=_SUCCESS),),
     DoubtKind.CONCURRENCY_NOT_REACHED: (_BESIDE,),
@@ -165,7 +170,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.SPEED_BESIDE_THROUGHPUT: (Line(falls=_TOKENS | _OTHERS),),
     DoubtKind.BACKEND_NO_ENGINE: (Line(),),
     DoubtKind.OTHER_CONDITIONS: (_BESIDE,),
-    DoubtKind.TOO_FEW_SAMPLES: (Line(unknown=_P99, beside=_TIMES),),
+    DoubtKind.TOO_FEW_SAMPLES: (Line(unknown=_P99),),
     DoubtKind.PRINTED_TOO_COARSE: (Line(beside=_RATES),),
 }
 """Of several lines of one kind the first whose circumstances hold."""
@@ -174,8 +179,11 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
 def effect(doubt: Doubt, number: str, of: Circumstances) -> Effect | None:
     """What a doubt about a run does to one of its numbers; None = it has nothing to do with it.
 
-    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known.
+    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known. Our own
+    error takes those numbers that it may have moved.
     """
+    if doubt.kind is DoubtKind.CLIENT_BOUND and number in of.unmoved:
+        return Effect.BESIDE
     line = next(line for line in TABLE[doubt.kind] if line.holds(of))
     fallen = line.falls | (line.blocked if doubt.blocking else _NONE)
     if doubt.blocking and not fallen:

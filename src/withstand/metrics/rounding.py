@@ -27,3 +27,8 @@ def percent(part: float, whole: float = 1) -> str:
     if 0.999 < share < 1:
         return "over 99.9 %"
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 stage``, ``1,234 requests``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

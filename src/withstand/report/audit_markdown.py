@@ -9,22 +9,23 @@ from withstand.report.audit_parts import (
     MARKS,
     TITLES,
     UNITS,
-    Said,
     cell,
     claims_told,
     doubts_between,
     doubts_of,
+    in_short,
     statistic,
 )
-from withstand.report.markdown import escaped
+from withstand.report.markdown import doubt_line, escaped
 
 
 def audit_markdown(audit: Audit) -> str:
     """The whole text, with a newline at its end."""
-    parts = [part for file in audit.files for part in _file(file)]
+    parts = [f"**{told}**"] if (told := in_short(audit)) else []
+    parts += [part for file in audit.files for part in _file(file)]
     between = doubts_between(audit)
     if between:
-        parts += [f"### Between the {len(audit.files)} files", "\n".join(map(_doubt, between))]
+        parts += [f"### Between the {len(audit.files)} files", "\n".join(map(doubt_line, between))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -35,19 +36,12 @@ def _file(file: FileAudit) -> Iterator[str]:
         yield escaped(file.form)
     doubts = doubts_of(file)
     if doubts:
-        yield "\n".join(map(_doubt, doubts))
+        yield "\n".join(map(doubt_line, doubts))
     if file.cases:
         yield "\n".join(_table(file))
         yield f"<sub>{LEGEND}</sub>"
     if file.left_out:
         yield "\n".join(f"- Left out: {escaped(left)}" for left in file.left_out)
-
-
-def _doubt(said: Said) -> str:
-    sentences = " ".join(
-        f"{escaped(sentence)} ({escaped(where)})" if where else escaped(sentence) for sentence, where in said.sentences
-    )
-    return f"- {'**Blocking.** ' if said.blocking else ''}{sentences} *{escaped(said.remedy)}*"
 
 
 def _table(file: FileAudit) -> Iterator[str]:

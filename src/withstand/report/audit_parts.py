@@ -1,11 +1,9 @@
 """What every form of an audit says in the same words: headlines, marks, doubts with their arithmetic, values."""
 
-from collections.abc import Iterator, Sequence
-
-import msgspec
+from collections import Counter
+from collections.abc import Sequence
 
 from withstand.audit.shape import Audit, Claim, FileAudit, Finding, Standing
-from withstand.audit.words import listed
 from withstand.report.numbers import number
 from withstand.report.standing import Heard, gathered
 
@@ -16,7 +14,7 @@ TITLES = {
     Standing.UNKNOWN: "CANNOT BE KNOWN",
 }
 MARKS = {Standing.STANDS: "✓", Standing.FALLS: "✗", Standing.UNKNOWN: "?", Standing.PARTLY: "~"}
-LEGEND = "✓ can be quoted   ✗ does not stand   ? nobody can know   blank: not told"
+LEGEND = "✓ can be quoted   ~ in part   ✗ falls   ? cannot be known   blank: not told"
 UNITS = {
     **dict.fromkeys((Claim.TTFT, Claim.TTFT_P99, Claim.TPOT, Claim.ITL, Claim.E2EL), "ms"),
     Claim.REQUESTS: "",
@@ -24,46 +22,34 @@ UNITS = {
     Claim.SUCCESS: "%",
 }
 """Rates have it in their name."""
-_SENTENCES_MAX = 3
+_ENDS = {
+    Standing.FALLS: ("does not stand", "do not stand"),
+    Standing.PARTLY: ("stands in part", "stand in part"),
+    Standing.UNKNOWN: ("cannot be known", "cannot be known"),
+    Standing.STANDS: ("stands", "stand"),
+}
 _SMALL = 0.1
 
 
-class Said(msgspec.Struct, frozen=True):
-    """One kind of doubt: its sentences, each with where it holds, and the remedy."""
+def in_short(audit: Audit) -> str:
+    """``11 files: 8 do not stand, 1 stands in part, 2 stand.``; nothing of a single one."""
+    if len(audit.files) < 2:
+        return ""
+    counts = Counter(file.standing for file in audit.files)
+    told = [f"{n} {_ENDS[standing][n > 1]}" for standing in _ENDS if (n := counts[standing])]
+    return f"{len(audit.files)} files: {', '.join(told)}."
 
-    mark: str
-    blocking: bool
-    sentences: tuple[tuple[str, str], ...]
-    """(sentence, where); where is empty for the whole."""
-    remedy: str
 
-
-def doubts_of(file: FileAudit) -> tuple[Said, ...]:
-    """All doubts of a file, those of its runs together first."""
-    together = [(doubt, None) for doubt in file.doubts]
-    single = [(doubt, case.name) for case in file.cases for doubt in case.doubts]
+def doubts_of(file: FileAudit) -> tuple[Heard, ...]:
+    """All doubts of a file, each kind once; where it has one run only, no place is named."""
     alone = len(file.cases) == 1
-    return tuple(_said(heard, alone=alone) for heard in gathered([*together, *single]))
+    single = [(doubt, None if alone else case.name) for case in file.cases for doubt in case.doubts]
+    return gathered([*((doubt, None) for doubt in file.doubts), *single])
 
 
-def doubts_between(audit: Audit) -> tuple[Said, ...]:
+def doubts_between(audit: Audit) -> tuple[Heard, ...]:
     """What only several files show."""
-    return tuple(_said(heard, alone=True) for heard in gathered([(doubt, None) for doubt in audit.doubts]))
-
-
-def _said(heard: Heard, *, alone: bool) -> Said:
-    return Said("✗" if heard.blocking else "?", heard.blocking, tuple(_sentences(heard, alone=alone)), heard.remedy)
-
-
-def _sentences(heard: Heard, *, alone: bool) -> Iterator[tuple[str, str]]:
-    """Few cases are all written out; of many the first, and the names of the others."""
-    if len(heard.cases) <= _SENTENCES_MAX:
-        for case in heard.cases:
-            yield case.sentence, "" if alone else listed(case.stages)
-        return
-    first, *others = heard.cases
-    names = [name for case in others for name in case.stages]
-    yield first.sentence, f"{listed(first.stages)}; alike at {listed(names)}"
+    return gathered([(doubt, None) for doubt in audit.doubts])
 
 
 def claims_told(file: FileAudit) -> tuple[Claim, ...]:

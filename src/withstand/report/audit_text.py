@@ -13,14 +13,14 @@ from withstand.report.audit_parts import (
     MARKS,
     TITLES,
     UNITS,
-    Said,
     cell,
     claims_told,
     doubts_between,
     doubts_of,
+    in_short,
     statistic,
 )
-from withstand.report.terminal import shown
+from withstand.report.terminal import print_doubt, print_marked, shown
 
 _STYLES = {
     Standing.STANDS: "green",
@@ -30,10 +30,14 @@ _STYLES = {
 }
 _ROWS_MAX = 40
 _WIDE = 100
+_ROOMY = 1000
 
 
 def print_audit(audit: Audit, console: Console) -> None:
-    """All files, then what lies between them."""
+    """How many stand, all files, then what lies between them."""
+    if told := in_short(audit):
+        console.print()
+        console.print(Text(told, style="bold"))
     for file in audit.files:
         console.print()
         _print_file(file, console)
@@ -41,51 +45,44 @@ def print_audit(audit: Audit, console: Console) -> None:
     if between:
         console.print()
         console.print(Text(f"Between the {len(audit.files)} files", style="bold"))
-        for said in between:
-            console.print(_doubt(said))
+        for doubt in between:
+            print_doubt(doubt, console)
 
 
 def _print_file(file: FileAudit, console: Console) -> None:
     style = _STYLES[file.standing]
     title = Text(f" {TITLES[file.standing]} ", style=f"bold reverse {style}")
     console.print(Text.assemble(title, (f"  {shown(file.path)}", "bold")))
-    console.print(Text(shown(file.unreadable or file.headline), style=style))
+    print_marked("", style, [(file.unreadable or file.headline, style)], console)
     if file.form:
         console.print(Text(shown(file.form), style="dim"))
-    for said in doubts_of(file):
+    for doubt in doubts_of(file):
         console.print()
-        console.print(_doubt(said))
+        print_doubt(doubt, console)
     if file.cases:
-        for claims in _fitting(claims_told(file), console.width):
+        for claims in _fitting(file, console):
             console.print()
-            console.print(_table(file, claims))
+            console.print(_table(file, claims, console))
         console.print(Text(LEGEND, style="dim"))
     for left in file.left_out:
         console.print(Text(f"Left out: {shown(left)}", style="dim"))
 
 
-def _doubt(said: Said) -> Table:
-    """A mark, and beside it the sentences, where each holds, and the remedy."""
-    text = Text()
-    for sentence, where in said.sentences:
-        text.append(shown(sentence))
-        text.append(f"  [{shown(where)}]\n" if where else "\n", style="dim")
-    text.append(f"→ {shown(said.remedy)}", style="dim")
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_row(Text(said.mark, style="bold red" if said.blocking else "bold yellow"), text)
-    return grid
-
-
-def _fitting(claims: Sequence[Claim], width: int) -> tuple[Sequence[Claim], ...]:
-    """Numbers are never cut: where it is narrow, times and rates stand one below the other."""
+def _fitting(file: FileAudit, console: Console) -> tuple[Sequence[Claim], ...]:
+    """Numbers are never cut: where it is too narrow, times and rates stand one below the other."""
+    claims = claims_told(file)
+    roomy = console.options.update(width=_ROOMY)
+    if console.measure(_table(file, claims, console), options=roomy).maximum <= console.width:
+        return (claims,)
     times, rates = [c for c in claims if c in TIMES], [c for c in claims if c not in TIMES]
-    return (claims,) if width >= _WIDE else tuple(part for part in (times, rates) if part)
+    return tuple(part for part in (times, rates) if part)
 
 
-def _table(file: FileAudit, claims: Sequence[Claim]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), collapse_padding=True, pad_edge=False)
+def _table(file: FileAudit, claims: Sequence[Claim], console: Console) -> Table:
+    between = 2 if console.width >= _WIDE else 1
+    table = Table(box=None, padding=(0, between, 0, 0), collapse_padding=True, pad_edge=False)
     table.add_column("", no_wrap=True)
-    table.add_column("What can be quoted", overflow="fold", min_width=18)
+    table.add_column("What can\nbe quoted", overflow="fold", min_width=9)
     for claim in claims:
         below = f"{statistic(file, claim)} {UNITS[claim]}".strip()
         heading = Text(f"{CLAIM_TITLES[claim]}\n", justify="right").append(below, style="dim")

@@ -51,7 +51,7 @@ def _stage(stage: StageSummary, series: StageSeries, divisor: int) -> dict[str, 
         "done": short(stage.request_throughput),
         "output": short(stage.output_throughput),
         "attempted": stage.attempted,
-        "statuses": stage.statuses,
+        "statuses": stage.statuses or {"ok": stage.completed, "not completed": stage.attempted - stage.completed},
         "metrics": {name: _points_of(getattr(stage, name)) for name in METRICS},
         "ecdf": {n: _quantiles(e, _QUANTILES // divisor) for n, e in series.ecdf.items() if n in METRICS},
         "scatter": {n: _scatter(s, _POINTS // divisor) for n, s in series.scatter.items() if n in METRICS},
@@ -122,9 +122,9 @@ def _parts(values: Sequence[Any], together: int) -> list[Sequence[Any]]:
     return [values[i : i + together] for i in range(0, len(values) - together + 1, together)]
 
 
-def short(value: float | None) -> float | int | None:
+def short(value: float | None, digits: int = 4) -> float | int | None:
     """Four digits are more than a pixel shows."""
     if value is None:
         return None
-    short = float(f"{value:.4g}")
+    short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() else short

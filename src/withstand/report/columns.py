@@ -31,6 +31,11 @@ class Column(msgspec.Struct, frozen=True):
     cell: Callable[[StageSummary], str]
 
 
+def name_of(stage: StageSummary) -> str:
+    """Under its phase's heading it need not say the phase again."""
+    return stage.name.removeprefix(f"{stage.phase} ")
+
+
 def rate_asked(stage: StageSummary) -> str:
     """A rate, ``inf``, or the name of a process that has no single rate; unknown where another tool does not tell."""
     load = stage.load

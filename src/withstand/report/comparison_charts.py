@@ -11,9 +11,13 @@ import msgspec
 from withstand.compare.shape import Comparison, Difference, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.charts import escaped_json, short
+from withstand.report.comparison_courses import courses
 from withstand.report.comparison_words import Listed, Notes
 from withstand.report.json import finite
 from withstand.report.numbers import signed_percent
+
+_DIGITS = 7
+"""Of what is also shown in words."""
 
 
 def comparison_charts(comparison: Comparison, metrics: Sequence[Listed], bytes_max: int) -> str:
@@ -25,25 +29,16 @@ def comparison_charts(comparison: Comparison, metrics: Sequence[Listed], bytes_m
     return escaped_json(msgspec.json.encode(_document(comparison, ())))
 
 
-def kind_of(group: Group) -> str:
-    """Which axis a group has its place on; ``inf`` is a rate without a number."""
-    return "concurrency" if group.rate is None and group.concurrency is not None else "rate"
-
-
 def _document(comparison: Comparison, metrics: Sequence[Listed]) -> dict[str, Any]:
     notes = Notes()
     drawn = {metric.metric: _metric(comparison, metric, notes) for metric in metrics}
     return {
         "sides": [side.label for side in comparison.sides],
-        "groups": [_group(group) for group in comparison.groups],
+        "groups": [group.label for group in comparison.groups],
+        "courses": [{"kind": course.kind, "places": course.places} for course in courses(comparison.groups)],
         "metrics": drawn,
         "sentences": [sentence for _, sentence in notes.listed()],
     }
-
-
-def _group(group: Group) -> dict[str, Any]:
-    at = group.concurrency if group.rate is None else group.rate
-    return {"label": group.label, "kind": kind_of(group), "at": at}
 
 
 def _metric(comparison: Comparison, metric: Listed, notes: Notes) -> dict[str, Any]:
@@ -53,21 +48,26 @@ def _metric(comparison: Comparison, metric: Listed, notes: Notes) -> dict[str, A
         "title": first.title,
         "unit": words.unit(first),
         "share": first.unit == "share",
-        "rows": [_row(rows.get(id(group)), notes) for group in comparison.groups],
+        "decimals": metric.decimals,
+        "rows": [_row(group, rows.get(id(group)), notes) for group in comparison.groups],
     }
 
 
-def _row(row: Row | None, notes: Notes) -> list[list[Any]] | None:
-    """A list a side: value, low, high, n, verdict and difference in words, sentences."""
-    return None if row is None else [_cell(row, side, notes) for side in range(len(row.cells))]
+def _row(group: Group, row: Row | None, notes: Notes) -> list[list[Any]] | None:
+    """A list a side: value, low, high, n, verdict and difference in words, sentences, whether one forbids a verdict."""
+    return None if row is None else [_cell(group, row, side, notes) for side in range(len(row.cells))]
 
 
-def _cell(row: Row, side: int, notes: Notes) -> list[Any]:
+def _cell(group: Group, row: Row, side: int, notes: Notes) -> list[Any]:
     cell, difference = row.cells[side], row.differences[side]
     low, high = (cell.interval.low, cell.interval.high) if cell.interval else (None, None)
-    said = [doubt.sentence for doubt in cell.doubts] + ([row.remark] if row.remark else [])
+    said = [*(doubt.sentence for doubt in (*cell.doubts, *row.because)), *row.lacks]
     verdict = _verdict(row, difference) if difference else None
-    return [short(cell.value), short(low), short(high), cell.n, verdict, _references(notes, said)]
+    completed = group.volumes[side].completed if group.volumes else None
+    n = completed if cell.n is None else cell.n
+    told = _references(notes, dict.fromkeys(said))
+    value, low, high = (short(number, _DIGITS) for number in (cell.value, low, high))
+    return [value, low, high, n, verdict, told, words.is_forbidden(row, side)]
 
 
 def _verdict(row: Row, difference: Difference) -> str:

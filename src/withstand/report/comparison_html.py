@@ -19,15 +19,17 @@ def comparison_html(comparison: Comparison, decisions: Sequence[Decision], now: 
     """The whole page."""
     metrics = words.listed(comparison)
     opened = words.opened(metrics)
-    tables = [comparison_tables.metric(comparison, one, opened=one in opened) for one in metrics]
+    context = comparison_tables.context_of(comparison)
+    tables = [comparison_tables.metric(context, one, opened=one in opened) for one in metrics]
     shown = _fitting(tables)
     written = {
         "title": joined(f"{words.title(comparison)} · withstand"),
         "masthead": comparison_parts.masthead(comparison, now),
-        "doubts": comparison_parts.doubts(comparison),
+        "doubts": comparison_parts.doubts(context),
         "decisions": comparison_parts.decisions(decisions),
         "glance": comparison_tables.glance(comparison, metrics),
         "lines": comparison_panels.lines(comparison, metrics),
+        "about": comparison_parts.about_tables(context),
         "metrics": joined(*tables[:shown], _left_out(metrics[shown:])),
         "loads": comparison_panels.loads(comparison, metrics),
         "conditions": comparison_parts.conditions(comparison),

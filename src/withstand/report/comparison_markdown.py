@@ -1,11 +1,14 @@
 """A comparison for pull requests, as GitHub reads it: the headline, the doubts, the table; the rest folded away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from withstand.compare.shape import Comparison, Decision, Group, Row, Side, Unmatched
+import msgspec
+
+from withstand.compare.shape import Comparison, Decision, Difference, Group, Row, Side, Unmatched
+from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import Listed, Notes
-from withstand.report.markdown import doubt_line, escaped
+from withstand.report.comparison_words import Listed, Notes, Numbered, letter
+from withstand.report.markdown import doubt_text, escaped
 from withstand.report.numbers import UNKNOWN, counted, signed_percent
 
 _DOUBTS_MAX = 3
@@ -13,7 +16,7 @@ _DOUBTS_MAX = 3
 
 def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], now: str) -> str:
     """The whole text, with a newline at its end."""
-    notes = Notes()
+    marks = _Marks(Numbered(comparison), Notes(), words.common_lack(comparison), words.common_cure(comparison))
     metrics = words.listed(comparison)
     opened = words.opened(metrics)
     folded = [one for one in metrics if one not in opened]
@@ -21,11 +24,11 @@ def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], n
         f"### {escaped(words.title(comparison))}",
         f"**{escaped(comparison.headline)}**",
         f"> [!WARNING]\n> {escaped(words.FORCED)}" if comparison.forced else "",
-        *_doubts(comparison),
+        *_doubts(comparison, marks),
         _decided(decisions),
-        *_tables(comparison, opened, notes),
-        _folded(counted(len(folded), "more metric"), _tables(comparison, folded, notes)),
-        *_noted(notes),
+        *_tables(comparison, opened, marks),
+        _folded(counted(len(folded), "more metric"), _tables(comparison, folded, marks)),
+        *_noted(marks),
         _folded("Conditions, and what was left out", _conditions(comparison)),
         _folded("Method", [escaped(comparison.method)]),
         f"<sub>withstand · {escaped(now)}</sub>",
@@ -41,8 +44,8 @@ def _folded(title: str, parts: Sequence[str]) -> str:
     )
 
 
-def _doubts(comparison: Comparison) -> list[str]:
-    said = [doubt_line(doubt) for doubt in words.doubts(comparison)]
+def _doubts(comparison: Comparison, marks: "_Marks") -> list[str]:
+    said = [f"{place}. {doubt_text(doubt)}" for place, doubt in enumerate(marks.numbered.heard, start=1)]
     said += [f"- {escaped(text)} ({escaped(', '.join(at))})" for text, at in words.remarks(comparison).items()]
     first, rest = "\n".join(said[:_DOUBTS_MAX]), said[_DOUBTS_MAX:]
     return [first, _folded(counted(len(rest), "more doubt"), ["\n".join(rest)] if rest else [])]
@@ -58,11 +61,11 @@ def _decided(decisions: Sequence[Decision]) -> str:
     return "\n".join(lines)
 
 
-def _tables(comparison: Comparison, metrics: Sequence[Listed], notes: Notes) -> list[str]:
-    return ["\n".join(_table(comparison, metric, notes)) for metric in metrics]
+def _tables(comparison: Comparison, metrics: Sequence[Listed], marks: "_Marks") -> list[str]:
+    return ["\n".join(_table(comparison, metric, marks)) for metric in metrics]
 
 
-def _table(comparison: Comparison, metric: Listed, notes: Notes) -> Iterator[str]:
+def _table(comparison: Comparison, metric: Listed, marks: "_Marks") -> Iterator[str]:
     baseline, *others = [escaped(side.label) for side in comparison.sides]
     sides = [f"{baseline} (baseline)", *others]
     headings = [
@@ -75,34 +78,53 @@ def _table(comparison: Comparison, metric: Listed, notes: Notes) -> Iterator[str
     yield f"| {' | '.join(headings)} |"
     yield "| --- |" + " ---: |" * len(sides) + " --- | ---: |" + " --- |" * len(others)
     for group, row in metric.pairs:
-        yield f"| {' | '.join(_row(comparison, group, row, metric.decimals, notes))} |"
+        yield f"| {' | '.join(_row(comparison, group, row, metric.decimals, marks))} |"
 
 
-def _row(comparison: Comparison, group: Group, row: Row, decimals: int, notes: Notes) -> Iterator[str]:
-    yield escaped(group.label) + _marks(notes, words.reservations(row))
-    for side, cell in enumerate(row.cells):
-        yield words.value(row, cell.value, decimals) + _marks(notes, words.cell_doubts(row, side))
+def _row(comparison: Comparison, group: Group, row: Row, decimals: int, marks: "_Marks") -> Iterator[str]:
+    yield escaped(group.label)
+    for cell in row.cells:
+        yield words.value(row, cell.value, decimals) + marks.of_doubts(cell.doubts)
     yield escaped(words.fastest(comparison, row))
     yield words.faster_by(row)
-    yield from (_difference(row, side) for side in range(1, len(row.cells)))
+    yield from (_difference(row, side, marks) for side in range(1, len(row.cells)))
 
 
-def _difference(row: Row, side: int) -> str:
+def _difference(row: Row, side: int, marks: "_Marks") -> str:
     difference = row.differences[side]
     if difference is None:
         return UNKNOWN
     ends = words.difference_interval(difference)
-    return f"**{words.verdict(row, difference)}** {signed_percent(difference.percent)}{f' ({ends})' if ends else ''}"
+    size = f"{signed_percent(difference.percent)}{f' ({ends})' if ends else ''}"
+    return f"**{words.verdict(row, difference)}**{marks.of_verdict(row, difference)} {size}"
 
 
-def _marks(notes: Notes, sentences: Sequence[str]) -> str:
-    numbers = notes.refer(sentences)
-    return f" <sup>{', '.join(map(str, numbers))}</sup>" if numbers else ""
+class _Marks(msgspec.Struct, frozen=True):
+    """Small numbers are those of doubts, small letters those of notes."""
+
+    numbered: Numbered
+    notes: Notes
+    lack: str | None
+    cure: str | None
+
+    def of_doubts(self, doubts: Iterable[Doubt], said: Iterable[str] = ()) -> str:
+        """Nothing where there are none."""
+        marks = [*map(str, self.numbered.of(doubts)), *map(letter, self.notes.refer(said))]
+        return f" <sup>{', '.join(marks)}</sup>" if marks else ""
+
+    def of_verdict(self, row: Row, difference: Difference) -> str:
+        """What forbids it, and what would be needed to say more."""
+        least = words.shows_from(difference)
+        said = [lack for lack in row.lacks if lack != self.lack]
+        said += [f"A difference of {least} would have been shown."] if least else []
+        said += [f"Measure longer: {difference.enough}."] if difference.enough not in (None, self.cure) else []
+        return self.of_doubts(row.because, said)
 
 
-def _noted(notes: Notes) -> list[str]:
-    listed = notes.listed()
-    return ["\n".join(f"{number}. {escaped(sentence)}" for number, sentence in listed)] if listed else []
+def _noted(marks: _Marks) -> list[str]:
+    said = [marks.lack or "", f"To conclude more: {marks.cure}." if marks.cure else ""]
+    notes = "\n".join(f"- {letter(place)}: {escaped(sentence)}" for place, sentence in marks.notes.listed())
+    return [escaped(" ".join(filter(None, said))), notes]
 
 
 def _conditions(comparison: Comparison) -> list[str]:

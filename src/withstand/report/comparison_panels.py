@@ -3,11 +3,12 @@
 A bar is drawn against the largest value of its row, from zero, with its interval as a whisker.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from withstand.compare.shape import Cell, Comparison, Group, Row
 from withstand.report import comparison_words as words
-from withstand.report.comparison_charts import kind_of
+from withstand.report.comparison_courses import LENGTH, Course, courses
+from withstand.report.comparison_parts import legend
 from withstand.report.comparison_words import Listed
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag
@@ -25,34 +26,47 @@ _LINES = (
     ("Request throughput", (("request_throughput",),)),
 )
 """Of each the choice of which most is there, earlier ones first."""
-_TITLES = {"rate": "Against offered rate", "concurrency": "Against concurrency"}
 
 
 def lines(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     """A block for each way in which load was varied."""
     known = {metric.metric: metric for metric in metrics}
-    blocks = [_block(kind, comparison.groups, known) for kind in _TITLES]
+    blocks = [_block(place, one, comparison, known) for place, one in enumerate(courses(comparison.groups))]
     shown = [block for block in blocks if block]
-    return joined(*shown) if shown else tag("p", "Load was not varied: there is no course to draw.", class_="lead")
+    if not shown:
+        return tag("p", "Load was not varied: there is no course to draw.", class_="lead")
+    return joined(tag("p", _about_lines(comparison, known), class_="lead"), legend(comparison.sides), *shown)
 
 
-def _block(kind: str, groups: Sequence[Group], known: dict[str, Listed]) -> Markup:
-    own = {id(group) for group in groups if kind_of(group) == kind}
+def _about_lines(comparison: Comparison, known: Container[str]) -> str:
+    """How to read them, as far as it applies here, and what the files do not tell."""
+    cells = [cell for group in comparison.groups for row in group.rows for cell in row.cells]
+    said = ["Bars are 95 % intervals." if any(cell.interval for cell in cells) else "There are no intervals."]
+    if any(group.rate is None and group.concurrency is None for group in comparison.groups):
+        said.append("inf has no place on the scale and is not joined.")
+    lacking = [name for name, choices in _LINES if not any(key in known for choice in choices for key in choice)]
+    said += [f"Not told by any side: {', '.join(lacking).lower()}."] if lacking else []
+    return " ".join(said)
+
+
+def _block(place: int, course: Course, comparison: Comparison, known: dict[str, Listed]) -> Markup:
+    own = {id(comparison.groups[index]) for index, _ in course.places}
     there = {key for key, metric in known.items() if sum(id(group) in own for group, _ in metric.pairs) > 1}
-    figures = [*_line_figures(kind, there, known), *_curves(kind, there, known)]
+    figures = [*_line_figures(place, there, known)]
+    figures += [] if course.kind == LENGTH else _curves(place, there, known)
     if not figures:
         return Markup()
-    return tag("div", tag("h3", _TITLES[kind]), tag("div", *figures, class_="grid"), class_="group")
+    return tag("div", tag("h3", course.title), tag("div", *figures, class_="grid"), class_="group")
 
 
-def _line_figures(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+def _line_figures(course: int, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
     for title, choices in _LINES:
         chosen = max(([key for key in choice if key in there] for choice in choices), key=len)
         if chosen:
             first = known[chosen[0]].first
             styles = " solid, ".join(words_of(key) for key in chosen) + (" dashed" if len(chosen) > 1 else "")
             told = f" {words.unit(first)}" + (f"; {styles}" if "." in chosen[0] else "")
-            plot = tag("div", class_="plot", data_chart="lines", data_kind=kind, data_metrics=" ".join(chosen))
+            plot = tag("div", class_="plot", data_chart="lines", data_course=str(course), data_metrics=" ".join(chosen))
             yield tag("figure", tag("figcaption", title, tag("i", told)), plot)
 
 
@@ -61,14 +75,14 @@ def words_of(metric: str) -> str:
     return metric.partition(".")[2]
 
 
-def _curves(kind: str, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
+def _curves(course: int, there: set[str], known: dict[str, Listed]) -> Iterator[Markup]:
     """Latency against throughput: who is further to the right and lower gives more for less."""
     across = next((key for key in ("output_throughput", "request_throughput") if key in there), None)
     for name in ("ttft", "e2el", "tpot"):
         up = next((key for key in (f"{name}.p50", f"{name}.mean") if key in there), None)
         if across and up:
             told = f" {words.unit(known[up].first)}, across {known[across].first.title.lower()}"
-            plot = tag("div", class_="plot", data_chart="curve", data_kind=kind, data_metrics=f"{across} {up}")
+            plot = tag("div", class_="plot", data_chart="curve", data_course=str(course), data_metrics=f"{across} {up}")
             yield tag("figure", tag("figcaption", f"{known[up].first.title} against throughput", tag("i", told)), plot)
 
 
@@ -80,7 +94,12 @@ def loads(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     panels = [_panel(comparison, group, chosen) for group in comparison.groups[:most]]
     more = len(comparison.groups) - len(panels)
     note = f"{more:,} more sets of conditions stand in the tables above." if more else ""
-    return joined(tag("div", *panels, class_="grid"), tag("p", note, class_="lead") if note else Markup())
+    return joined(
+        tag("p", "Each bar against the largest of its row; bold is best.", class_="lead"),
+        legend(comparison.sides),
+        tag("div", *panels, class_="grid"),
+        tag("p", note, class_="lead") if note else Markup(),
+    )
 
 
 def _panel(comparison: Comparison, group: Group, chosen: Sequence[str]) -> Markup:
@@ -112,7 +131,7 @@ def _bars(comparison: Comparison, row: Row) -> Iterator[Markup]:
             "tr",
             title if place == 0 else Markup(),
             name,
-            tag("td", tag("span", _bar(place, cell, most), class_="track")),
+            tag("td", tag("span", _bar(row, place, most), class_="track")),
             value,
         )
 
@@ -122,10 +141,12 @@ def _ends(cell: Cell) -> list[float]:
     return [end for end in ends if end is not None]
 
 
-def _bar(place: int, cell: Cell, most: float) -> Markup:
+def _bar(row: Row, place: int, most: float) -> Markup:
+    cell = row.cells[place]
     if cell.value is None or most <= 0:
         return Markup()
-    length = tag("i", class_="length", style=f"--c: var(--side-{place % 8}); width: {100 * cell.value / most:.1f}%")
+    kind = "length hatched" if words.is_forbidden(row, place) else "length"
+    length = tag("i", class_=kind, style=f"--c: var(--side-{place % 8}); width: {100 * cell.value / most:.1f}%")
     ends = cell.interval
     if ends is None or ends.low is None or ends.high is None:
         return length

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from withstand.compare.shape import Comparison, Decision, Group, Side
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.report import comparison_words as words
-from withstand.report.comparison_tables import swatch
-from withstand.report.html_parts import doubt_item, doubts_section, few
+from withstand.report.comparison_tables import Context, swatch
+from withstand.report.html_parts import doubt_item, doubts_section
 from withstand.report.html_tables import scrollable
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted
+from withstand.report.standing import few
 
 _GROUPS_MAX = 60
 
@@ -25,34 +26,36 @@ _WORDS = {
 
 def masthead(comparison: Comparison, now: str) -> Markup:
     """What is compared, and the one sentence that one may take away."""
-    conditions = words.shared_conditions(comparison.groups)
+    shared, own = words.who_is_who(comparison)
     when = now.replace("T", " ").replace("Z", " UTC")
-    place = " · ".join([*(f"{name} {text}" for name, text in conditions.items()), when])
-    blocking = any(doubt.blocking for doubt in words.doubts(comparison))
-    level = "fallen" if comparison.forced or blocking else "doubted" if words.doubts(comparison) else "stands"
+    place = " · ".join([*shared, when])
     return tag(
         "header",
         tag("p", "Comparison", class_="eyebrow"),
         tag("h1", words.title(comparison)),
-        tag("p", comparison.headline, class_=f"verdict {level}"),
+        tag("p", comparison.headline, class_=f"verdict {words.level(comparison)}"),
         tag("p", words.FORCED, class_="forced", role="note") if comparison.forced else Markup(),
-        tag("ul", *(_side(place, side) for place, side in enumerate(comparison.sides)), class_="who-is-who"),
+        tag("ul", *(_side(place, *one) for place, one in enumerate(own)), class_="who-is-who"),
         tag("p", place, class_="place"),
     )
 
 
-def _side(place: int, side: Side) -> Markup:
-    facts = [side.model, side.tool, "facts of every request" if side.facts else "aggregates only"]
-    facts += [counted(len(side.sources), "run")] if len(side.sources) > 1 else []
+def _side(place: int, label: str, facts: Sequence[str]) -> Markup:
     baseline = tag("em", " baseline") if place == 0 else Markup()
-    told = tag("span", " · ".join(fact for fact in facts if fact), class_="note")
-    return tag("li", swatch(place), tag("b", side.label), baseline, told)
+    told = tag("span", " · ".join(facts), class_="note") if facts else Markup()
+    return tag("li", swatch(place), tag("b", label), baseline, told)
 
 
-def doubts(comparison: Comparison) -> Markup:
+def legend(sides: Sequence[Side]) -> Markup:
+    """Whose colour is whose."""
+    return tag("ul", *(tag("li", swatch(place), side.label) for place, side in enumerate(sides)), class_="legend")
+
+
+def doubts(context: Context) -> Markup:
     """Each kind once, what was remarked on conditions, and how much could not be compared."""
-    items = [doubt_item(doubt) for doubt in words.doubts(comparison)]
-    items += [_remark("conditions", sentence, ", ".join(few(at))) for sentence, at in words.remarks(comparison).items()]
+    comparison = context.comparison
+    items = [doubt_item(doubt, number=place) for place, doubt in enumerate(context.numbered.heard, start=1)]
+    items += [_remark("Conditions", sentence, ", ".join(few(at))) for sentence, at in words.remarks(comparison).items()]
     if comparison.unmatched:
         items.append(_unmatched(comparison))
     return doubts_section(items) if items else Markup()
@@ -69,10 +72,10 @@ def _remark(kind: str, sentence: str, where: str) -> Markup:
 
 def _unmatched(comparison: Comparison) -> Markup:
     lost = comparison.unmatched
-    told = few([f"{comparison.sides[one.side].label}, {one.what}: {one.why}" for one in lost], 40)
+    told = few(words.unmatched(comparison), 40)
     return tag(
         "li",
-        tag("p", "not compared", class_="kind"),
+        tag("p", "Not compared", class_="kind"),
         tag("p", f"{counted(len(lost), 'measurement')} without an equal on the other side.", class_="sentence"),
         tag(
             "details",
@@ -87,7 +90,9 @@ def decisions(given: Sequence[Decision]) -> Markup:
     """What is best for which purpose; nothing at all where nobody decided."""
     if not given:
         return Markup()
-    head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in ("Best for", "", "Evidence", "Doubt"))))
+    head = tag(
+        "thead", tag("tr", *(tag("th", text, scope="col") for text in ("Best for", "Winner", "Evidence", "Doubt")))
+    )
     rows = [_decision(one) for one in given]
     table = scrollable(tag("table", head, tag("tbody", *rows), class_="prose"), "Best for")
     return tag("section", tag("h2", "Best for"), tag("div", table, class_="body"), id="decisions")
@@ -99,9 +104,18 @@ def _decision(one: Decision) -> Markup:
         "tr",
         tag("th", one.wins_for, scope="row"),
         tag("td", winner),
-        tag("td", one.evidence),
-        tag("td", one.doubt or ""),
+        tag("td", unbroken(one.evidence)),
+        tag("td", unbroken(one.doubt or "")),
     )
+
+
+def about_tables(context: Context) -> Markup:
+    """What holds for every row, said once."""
+    lack, cure = words.common_lack(context.comparison), words.common_cure(context.comparison)
+    said = [lack] if lack else []
+    said += [f"To conclude more: {cure}."] if cure else []
+    said.append("A small number leads to a doubt; a hatched bar has one that forbids a verdict.")
+    return tag("p", " ".join(said), class_="lead")
 
 
 def conditions(comparison: Comparison) -> Markup:

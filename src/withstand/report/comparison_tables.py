@@ -1,15 +1,22 @@
-"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict."""
+"""The comparison page's tables: all verdicts at a glance, and each metric with Fastest, Faster by and verdict.
 
-from collections.abc import Sequence
+A small number is that of a doubt at the head of the page, and leads there.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import HEADLINE, Listed, Notes
+from withstand.report.comparison_words import HEADLINE, Listed, Notes, Numbered
 from withstand.report.html_tables import scrollable
-from withstand.report.markup import Markup, joined, tag
+from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import UNKNOWN, signed_percent
 
 _GLANCE_MAX = 600
+_COLUMNS_MAX = 7
 _VALUES_MAX = 400
 """Cells of a table: with very many sets of conditions the rest is in the CSV and the JSON."""
 
@@ -23,15 +30,35 @@ _SIGNS = {Verdict.BETTER: "\N{BLACK UP-POINTING TRIANGLE}", Verdict.WORSE: "\N{B
 _SIGNS |= {Verdict.NO_DIFFERENCE: "=", Verdict.UNKNOWN: "?"}
 
 
+class Context(msgspec.Struct, frozen=True):
+    """What a table refers to: the page's doubts, and notes of its own, under letters."""
+
+    comparison: Comparison
+    numbered: Numbered
+    common: frozenset[str]
+    """What holds for all rows of the page, or of the table, and is said once."""
+    notes: Notes
+
+
+def context_of(comparison: Comparison) -> Context:
+    """Gathered once for all tables."""
+    said = frozenset(said for said in (words.common_lack(comparison), words.common_cure(comparison)) if said)
+    return Context(comparison, Numbered(comparison), said, Notes())
+
+
 def glance(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
-    """A row for each of the metrics that people look for first, a column for each set of conditions."""
+    """The metrics that people look for first against the sets of conditions; whichever are fewer are the columns."""
     shown = [one for one in metrics if one.metric in HEADLINE] or list(metrics)
     shown = shown[: max(1, _GLANCE_MAX // max(1, len(comparison.groups) * (len(comparison.sides) - 1)))]
     if not shown or len(comparison.sides) < 2:
         return tag("p", "There is nothing to compare.", class_="lead")
-    headings = [tag("th", group.label, scope="col") for group in comparison.groups]
-    head = tag("thead", tag("tr", tag("th", "Metric", scope="col"), *headings))
-    bodies = [_glance_body(comparison, shown, side) for side in range(1, len(comparison.sides))]
+    turned = len(comparison.groups) > _COLUMNS_MAX
+    shown = shown[:_COLUMNS_MAX] if turned else shown
+    names = [one.first.title for one in shown] if turned else [group.label for group in comparison.groups]
+    corner = tag("th", "Load" if turned else "Metric", scope="col")
+    head = tag("thead", tag("tr", corner, *(tag("th", name, scope="col") for name in names)))
+    sides = range(1, len(comparison.sides))
+    bodies = [_glance_body(comparison, shown, side, len(names) + 1, turned=turned) for side in sides]
     return scrollable(tag("table", _key(), head, *bodies, class_="glance"), "Verdicts at a glance")
 
 
@@ -46,17 +73,16 @@ def _key() -> Markup:
     return tag("caption", *(joined(part, "  ") for part in parts))
 
 
-def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int) -> Markup:
+def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int, width: int, *, turned: bool) -> Markup:
     against = f"{comparison.sides[side].label} against {comparison.sides[0].label}"
-    width = str(len(comparison.groups) + 1)
-    head = tag("tr", tag("th", against, scope="rowgroup", colspan=width), class_="phase")
-    return tag("tbody", head, *(_glance_row(comparison, metric, side) for metric in shown))
-
-
-def _glance_row(comparison: Comparison, metric: Listed, side: int) -> Markup:
-    rows = {id(group): row for group, row in metric.pairs}
-    cells = [_glance_cell(rows.get(id(group)), side) for group in comparison.groups]
-    return tag("tr", tag("th", metric.first.title, scope="row"), *cells)
+    head = tag("tr", tag("th", against, scope="rowgroup", colspan=str(width)), class_="phase")
+    rows = {(one.metric, id(group)): row for one in shown for group, row in one.pairs}
+    if turned:
+        lines = [(group.label, [(one.metric, id(group)) for one in shown]) for group in comparison.groups]
+    else:
+        lines = [(one.first.title, [(one.metric, id(group)) for group in comparison.groups]) for one in shown]
+    cells = [(name, [_glance_cell(rows.get(key), side) for key in keys]) for name, keys in lines]
+    return tag("tbody", head, *(tag("tr", tag("th", name, scope="row"), *told) for name, told in cells))
 
 
 def _glance_cell(row: Row | None, side: int) -> Markup:
@@ -68,20 +94,21 @@ def _glance_cell(row: Row | None, side: int) -> Markup:
     return tag("td", sign, " ", signed_percent(difference.percent), said, class_=_CLASSES[difference.verdict])
 
 
-def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
-    """One metric: a chart, a table, and the notes that the table refers to."""
-    notes = Notes()
-    first = shown.first
-    better = {True: ", lower is better", False: ", higher is better", None: ""}[first.lower_is_better]
+def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:
+    """One metric: a chart and a table."""
+    first, sides = shown.first, context.comparison.sides
+    cure = words.common_cure_of(row for _, row in shown.pairs)
+    own = cure if cure and cure not in context.common else None
+    context = msgspec.structs.replace(context, common=context.common | ({own} if own else set()), notes=Notes())
+    better = f", {words.direction(first)}" if words.direction(first) else ""
     title = tag("summary", first.title, tag("span", f" {words.unit(first)}{better}", class_="unit"))
-    most = max(1, _VALUES_MAX // len(comparison.sides))
-    rows = [_row(comparison, pair, shown.decimals, notes) for pair in shown.pairs[:most]]
+    rows = [_row(context, pair, shown.decimals) for pair in shown.pairs[: max(1, _VALUES_MAX // len(sides))]]
     more = len(shown.pairs) - len(rows)
     table = tag(
         "table",
-        _head(comparison, words.unit(first)),
+        _head(context.comparison, shown),
         tag("tbody", *rows),
-        class_="sides many" if len(comparison.sides) > 2 else "sides",
+        class_="sides many" if len(sides) > 2 else "sides",
     )
     caption = tag("figcaption", f"{first.title} at each load", class_="unseen")
     plot = tag("div", class_="plot", data_chart="bars", data_metric=shown.metric)
@@ -91,22 +118,23 @@ def metric(comparison: Comparison, shown: Listed, *, opened: bool) -> Markup:
         tag("figure", caption, plot),
         scrollable(table, first.title),
         tag("p", f"{more:,} more rows are in the CSV and the JSON.", class_="lead") if more > 0 else Markup(),
-        _noted(notes),
+        _noted(context.notes, own),
         open=opened,
         class_="metric",
     )
 
 
-def _head(comparison: Comparison, unit: str) -> Markup:
+def _head(comparison: Comparison, shown: Listed) -> Markup:
     baseline, *others = [side.label for side in comparison.sides]
+    unit = words.unit(shown.first)
     sides = [_side_heading(place, side.label, unit) for place, side in enumerate(comparison.sides)]
+    bounded = any(difference and difference.interval for _, row in shown.pairs for difference in row.differences)
+    below = "with 95 % interval" if bounded else "without interval"
     against = [
-        tag("th", f"{other} against {baseline}", tag("span", "95 %", class_="unit"), scope="col") for other in others
+        tag("th", f"{other} against {baseline}", tag("span", below, class_="unit"), scope="col", class_="against")
+        for other in others
     ]
-    fastest = [
-        tag("th", "Fastest", scope="col", class_="who"),
-        tag("th", "Faster by", tag("span", "%", class_="unit"), scope="col"),
-    ]
+    fastest = [tag("th", "Fastest", scope="col", class_="who"), tag("th", "Faster by", scope="col")]
     return tag("thead", tag("tr", tag("th", "Load", scope="col"), *sides, *fastest, *against))
 
 
@@ -120,44 +148,57 @@ def swatch(place: int) -> Markup:
     return tag("i", class_="swatch", style=f"--c: var(--side-{place % 8})", aria_hidden="true")
 
 
-def _row(comparison: Comparison, pair: tuple[Group, Row], decimals: int, notes: Notes) -> Markup:
+def _row(context: Context, pair: tuple[Group, Row], decimals: int) -> Markup:
     group, row = pair
     work = words.work(group)
-    load = tag(
-        "th", group.label, _marks(notes, words.reservations(row)), tag("small", work) if work else Markup(), scope="row"
-    )
-    values = [_value(row, side, decimals, notes) for side in range(len(row.cells))]
-    winner = joined(swatch(row.fastest), words.fastest(comparison, row)) if row.fastest is not None else UNKNOWN
+    load = tag("th", group.label, tag("small", work) if work else Markup(), scope="row")
+    values = [_value(context, row, side, decimals) for side in range(len(row.cells))]
+    name = words.fastest(context.comparison, row)
+    winner = joined(swatch(row.fastest), name) if row.fastest is not None else UNKNOWN
     fastest = [tag("td", winner, class_="who"), tag("td", words.faster_by(row))]
-    against = [_against(row, row.differences[side]) for side in range(1, len(row.cells))]
+    against = [_against(context, row, row.differences[side]) for side in range(1, len(row.cells))]
     return tag("tr", load, *values, *fastest, *against)
 
 
-def _value(row: Row, side: int, decimals: int, notes: Notes) -> Markup:
+def _value(context: Context, row: Row, side: int, decimals: int) -> Markup:
     cell = row.cells[side]
     ends = words.interval(row, cell.interval, decimals)
-    marks = _marks(notes, words.cell_doubts(row, side))
     shown = words.value(row, cell.value, decimals)
     return tag(
-        "td", shown, marks, tag("small", ends) if ends else Markup(), class_="best" if row.fastest == side else ""
+        "td",
+        shown,
+        _marks(context, cell.doubts),
+        tag("small", ends) if ends else Markup(),
+        class_="best" if row.fastest == side else "",
     )
 
 
-def _against(row: Row, difference: Difference | None) -> Markup:
+def _against(context: Context, row: Row, difference: Difference | None) -> Markup:
+    """The verdict, the size, what would have been shown, and what would be needed to say more."""
     if difference is None:
         return tag("td", UNKNOWN)
-    ends = words.difference_interval(difference) or "no interval"
+    ends, least = words.difference_interval(difference), words.shows_from(difference)
     chance = f", p {difference.chance:.2g}" if difference.chance is not None else ""
+    size = tag("span", f"{signed_percent(difference.percent)}{chance}")
+    lines = [f"would show {least}" if least else None, difference.enough]
+    told = [joined(size, " ", tag("span", f"({ends})")) if ends else size]
+    told += [joined(unbroken(line)) for line in lines if line and line not in context.common]
     verdict = tag("b", words.verdict(row, difference))
-    size = tag("small", tag("span", f"{signed_percent(difference.percent)}{chance}"), " ", tag("span", f"({ends})"))
-    return tag("td", verdict, size, class_=_CLASSES[difference.verdict])
+    letters = context.notes.refer(lack for lack in row.lacks if lack not in context.common)
+    marks = _marks(context, row.because, letters)
+    small = [tag("small", line) for line in told]
+    return tag("td", verdict, marks, *small, class_=f"against {_CLASSES[difference.verdict]}")
 
 
-def _marks(notes: Notes, sentences: Sequence[str]) -> Markup:
-    numbers = notes.refer(sentences)
-    return tag("sup", ", ".join(map(str, numbers))) if numbers else Markup()
+def _marks(context: Context, doubts: Iterable[Doubt], letters: Sequence[int] = ()) -> Markup:
+    """Links to the doubts, each with the words that a screen reader needs, and the letters of notes."""
+    numbers = context.numbered.of(doubts)
+    marks = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
+    marks += [joined(words.letter(place)) for place in letters]
+    return tag("sup", *(joined(", " if place else "", mark) for place, mark in enumerate(marks))) if marks else Markup()
 
 
-def _noted(notes: Notes) -> Markup:
-    items = [tag("li", sentence) for _, sentence in notes.listed()]
-    return tag("ol", *items, class_="notes") if items else Markup()
+def _noted(notes: Notes, cure: str | None) -> Markup:
+    said = [joined(tag("b", words.letter(place)), " ", unbroken(sentence)) for place, sentence in notes.listed()]
+    said += [joined(f"To conclude more: {cure}.")] if cure else []
+    return tag("ul", *(tag("li", one) for one in said), class_="notes") if said else Markup()

@@ -1,184 +1,224 @@
-"""A comparison on a terminal: what can be concluded, the doubts, then a table for each set of equal conditions.
+"""A comparison on a terminal: what can be concluded, the numbered doubts, then a table for each metric or load.
 
-What came from outside is shown as text: neither rich's markup nor control characters act in it. Why nothing can be said
-of a row stands below all tables, once, under the number beside the verdict.
+What came from outside is shown as text: neither rich's markup nor control characters act in it. A number behind a
+verdict is that of the doubt which forbids it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from withstand.compare.shape import Cell, Comparison, Difference, Group, Row, Verdict
-from withstand.metrics.doubts import Doubt
-from withstand.report.comparison_words import Notes
-from withstand.report.numbers import UNKNOWN, number
-from withstand.report.terminal import shown
+from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.report import comparison_words as words
+from withstand.report.comparison_words import Listed, Notes, Numbered
+from withstand.report.numbers import UNKNOWN, decimals_of, signed_percent
+from withstand.report.standing import few
+from withstand.report.terminal import print_doubt, print_marked, shown
 
-_WORDS = {
-    Verdict.BETTER: ("better", "bold green"),
-    Verdict.WORSE: ("worse", "bold red"),
-    Verdict.NO_DIFFERENCE: ("none", ""),
-    Verdict.UNKNOWN: ("unknown", "yellow"),
+_STYLES = {
+    Verdict.BETTER: "bold green",
+    Verdict.WORSE: "bold red",
+    Verdict.NO_DIFFERENCE: "",
+    Verdict.UNKNOWN: "yellow",
 }
+_MARKS = {"fallen": ("✗", "bold red"), "doubted": ("?", "bold yellow"), "stands": ("✓", "bold green")}
 _WIDE = 100
-_SHARE = "share"
-_FROM_MAX = 1000
+_ROOMY = 1000
+_METRICS_MAX = 6
+"""So few are all shown; of more those that are looked at first."""
+_NAME_WIDTH_MIN, _NAME_WIDTH_MAX = 14, 22
+_LABEL_MAX = 14
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A row of a table, called by its load or by its metric."""
+
+    name: str
+    row: Row
+    decimals: int
+
+
+class _Block(msgspec.Struct, frozen=True):
+    """A table."""
+
+    title: str
+    about: str
+    lines: tuple[_Line, ...]
+
+    @property
+    def bounded(self) -> bool:
+        """Some difference has an interval; without any, ``by`` says it all."""
+        return any(difference and difference.interval for line in self.lines for difference in line.row.differences)
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """What all tables of a comparison have in common."""
+
+    labels: tuple[str, ...]
+    numbered: Numbered
+    notes: Notes
+    common: str | None
+    wide: bool
+    stacked: bool = False
+    """Intervals stand below their differences, since the terminal is narrow."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """All of it."""
-    notes, shared = Notes(), _shared(comparison)
+    numbered = Numbered(comparison)
     console.print()
-    console.print(_sides(comparison))
-    console.print(Text(_told(shared), style="dim"))
-    console.print()
-    console.print(Text(shown(comparison.headline), style="bold"))
-    for doubt, owners in _doubts(comparison).items():
-        who = f"{', '.join(owners)}: " if owners else ""
-        console.print(_marked("✗" if doubt.blocking else "?", f"{who}{doubt.sentence}\n→ {doubt.remedy}"))
-    for group in comparison.groups:
+    console.print(Text(shown(words.title(comparison)), style="bold"))
+    mark, style = _MARKS[words.level(comparison)]
+    print_marked(mark, style, [(comparison.headline, "bold")], console)
+    _print_sides(comparison, console)
+    for place, doubt in enumerate(numbered.heard, start=1):
         console.print()
-        _print_title(comparison, group, shared, console)
-        console.print(_table(comparison, group, notes, wide=console.width >= _WIDE))
-        if longer := _longer(comparison, group):
-            console.print(Text(f"To see more, measure longer: {longer}.", style="dim"))
-    _print_rest(comparison, notes, console)
+        print_doubt(doubt, console, label=f"{place:>2}")
+    for place, (remark, labels) in enumerate(words.remarks(comparison).items()):
+        if not place:
+            console.print()
+        print_marked("   ?", "bold yellow", [(remark, ""), (f"at {', '.join(few(labels))}", "dim")], console)
+    _print_tables(comparison, numbered, console)
 
 
-def _mark(notes: Notes, sentence: str | None) -> str:
-    return f" [{notes.refer([sentence])[0]}]" if sentence else ""
+def _print_sides(comparison: Comparison, console: Console) -> None:
+    """Who is who; what all sides share is said once."""
+    shared, own = words.who_is_who(comparison)
+    short = _short_labels(comparison, console)
+    console.print()
+    for place, (label, facts) in enumerate(own):
+        name = shown(label) if short[place] == shown(label) else f"{short[place]} = {shown(label)}"
+        console.print(Text.assemble((name, "bold"), ("  baseline" if place == 0 else "", "dim")))
+        print_marked(" ", "", [(" · ".join(facts), "dim")], console)
+    print_marked("", "", [(" · ".join(shared), "dim")], console)
 
 
-def _sides(comparison: Comparison) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for place, side in enumerate(comparison.sides):
-        facts = (side.model, f"by {side.tool}", ", ".join(side.sources[:3]), "" if side.facts else "aggregates only")
-        about = " · ".join(shown(fact) for fact in facts if fact)
-        role = "baseline" if place == 0 else "against it"
-        grid.add_row(Text(role, style="dim"), Text(shown(side.label), style="bold"), Text(about, style="dim"))
-    return grid
+def _short_labels(comparison: Comparison, console: Console) -> tuple[str, ...]:
+    """As the tables call the sides: by letters, where names would leave no room for numbers."""
+    labels = tuple(shown(side.label) for side in comparison.sides)
+    most = _LABEL_MAX if console.width < _WIDE else 2 * _LABEL_MAX
+    if all(len(label) <= most for label in labels):
+        return labels
+    return tuple(words.letter(place).upper() for place in range(1, len(labels) + 1))
 
 
-def _doubts(comparison: Comparison) -> dict[Doubt, list[str]]:
-    """Each once, with the sides that raise it; nobody's are those of the whole."""
-    found: dict[Doubt, list[str]] = {doubt: [] for doubt in comparison.doubts}
-    for side in comparison.sides:
-        for doubt in side.doubts:
-            found.setdefault(doubt, []).append(side.label)
-    return found
+def _print_tables(comparison: Comparison, numbered: Numbered, console: Console) -> None:
+    blocks, left_out = _blocks(comparison)
+    look = _Shown(
+        labels=_short_labels(comparison, console),
+        numbered=numbered,
+        notes=Notes(),
+        common=words.common_lack(comparison),
+        wide=console.width >= _WIDE,
+    )
+    for block in blocks:
+        console.print()
+        console.print(Text.assemble((shown(block.title), "bold"), "  ", (shown(block.about), "dim")))
+        console.print(_fitting(block, look, console))
+    if left_out:
+        names = ", ".join(metric.first.title for metric in left_out)
+        told = f"Also compared: {names}. See them with --metric NAME, or --output comparison.html."
+        print_marked("", "", [(told, "dim")], console)
+    _print_rest(comparison, look, console)
 
 
-def _shared(comparison: Comparison) -> dict[str, str]:
-    """Conditions that are the same in all groups."""
-    first, *others = [group.conditions for group in comparison.groups]
-    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+def _blocks(comparison: Comparison) -> tuple[list[_Block], Sequence[Listed]]:
+    """A table for each metric, over the loads; where there is hardly a course, one for each load, over all metrics."""
+    if len(comparison.groups) < 3:
+        return [_of_load(comparison, group) for group in comparison.groups], ()
+    metrics = words.listed(comparison)
+    first = list(metrics) if len(metrics) <= _METRICS_MAX else words.opened(metrics)
+    return [_of_metric(metric) for metric in first], [metric for metric in metrics if metric not in first]
 
 
-def _told(conditions: Mapping[str, str]) -> str:
-    return shown(" · ".join(f"{name} {value}" for name, value in conditions.items()))
+def _of_load(comparison: Comparison, group: Group) -> _Block:
+    prefix = "forced · " if comparison.forced else ""
+    lines = [
+        _Line(f"{row.title} {words.unit(row)}".strip(), row, decimals_of(cell.value for cell in row.cells))
+        for row in group.rows
+    ]
+    return _Block(f"{prefix}{group.label}", words.own_conditions(comparison, group), tuple(lines))
 
 
-def _marked(mark: str, words: str) -> Table:
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    lines = "\n".join(shown(line) for line in words.splitlines())
-    grid.add_row(Text(mark, style="bold red" if mark == "✗" else "bold yellow"), Text(lines))
-    return grid
+def _of_metric(metric: Listed) -> _Block:
+    about = f"{words.unit(metric.first)}, {words.direction(metric.first)}"
+    return _Block(metric.first.title, about, tuple(_Line(g.label, row, metric.decimals) for g, row in metric.pairs))
 
 
-def _print_title(comparison: Comparison, group: Group, shared: Mapping[str, str], console: Console) -> None:
-    own = {name: value for name, value in group.conditions.items() if name not in shared}
-    forced = "forced · " if comparison.forced else ""
-    console.print(Text.assemble((shown(f"{forced}{group.label}"), "bold"), "  ", (_told(own), "dim")))
-    for remark in group.remarks:
-        if remark not in {doubt.sentence for doubt in comparison.doubts}:
-            console.print(_marked("?", remark))
+def _fitting(block: _Block, look: _Shown, console: Console) -> Table:
+    """No number is cut: where it is narrow, intervals go below their differences."""
+    table = _table(block, look)
+    roomy = console.options.update(width=_ROOMY)
+    if not block.bounded or console.measure(table, options=roomy).maximum <= console.width:
+        return table
+    return _table(block, msgspec.structs.replace(look, stacked=True))
 
 
-def _table(comparison: Comparison, group: Group, notes: Notes, *, wide: bool) -> Table:
-    table = Table(box=None, padding=(0, 2 if wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for side in comparison.sides:
-        table.add_column(Text(shown(side.label), style="bold"), justify="right", overflow="fold", max_width=24)
-    if wide:
-        table.add_column("fastest by", overflow="fold", max_width=32)
-    table.add_column("difference (95 %)", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for row in group.rows:
-        table.add_row(*_cells(comparison, row, notes, wide=wide))
+def _table(block: _Block, look: _Shown) -> Table:
+    table = Table(box=None, padding=(0, 2 if look.wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
+    names = min(max((len(line.name) for line in block.lines), default=0), _NAME_WIDTH_MIN)
+    table.add_column("", overflow="fold", min_width=names, max_width=None if look.wide else _NAME_WIDTH_MAX)
+    for label in look.labels:
+        table.add_column(Text(label, style="bold"), justify="right", overflow="fold", max_width=24, min_width=8)
+    table.add_column("fastest", overflow="fold", max_width=24)
+    table.add_column("by", justify="right", no_wrap=True)
+    if block.bounded:
+        table.add_column("difference (95 %)", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for line in block.lines:
+        table.add_row(*_cells(line, look, bounded=block.bounded))
     return table
 
 
-def _cells(comparison: Comparison, row: Row, notes: Notes, *, wide: bool) -> Iterator[Text]:
-    yield Text.assemble(shown(row.title), ("" if row.unit == _SHARE else f" {row.unit}", "dim"))
-    for cell in row.cells:
-        yield _value(row, cell)
-    if wide:
-        yield Text(_fastest(comparison, row))
-    differences = [d for d in row.differences if d]
-    yield Text("\n".join(_difference(d) for d in differences))
-    yield _verdicts(differences, _mark(notes, row.remark))
+def _cells(line: _Line, look: _Shown, *, bounded: bool) -> Iterator[Text]:
+    row = line.row
+    yield Text(shown(line.name))
+    for place, cell in enumerate(row.cells):
+        runs = f" ×{cell.runs}" if cell.runs > 1 else ""  # noqa: RUF001  a times sign, as people write it
+        best = "bold" if row.fastest == place else ""
+        yield Text(f"{words.value(row, cell.value, line.decimals)}{runs}{' ?' if cell.doubts else '  '}", style=best)
+    yield Text(UNKNOWN if row.fastest is None else look.labels[row.fastest])
+    yield Text(words.faster_by(row))
+    differences = [difference for difference in row.differences if difference]
+    if bounded:
+        yield Text("\n".join(_difference(difference, stacked=look.stacked) for difference in differences))
+    yield _verdicts(row, differences, look)
 
 
-def _fastest(comparison: Comparison, row: Row) -> str:
-    if row.fastest is None or row.faster_by_percent is None:
-        return UNKNOWN
-    return f"{shown(comparison.sides[row.fastest].label)} {row.faster_by_percent:.2f} %"
+def _difference(difference: Difference, *, stacked: bool) -> str:
+    ends, between = words.difference_interval(difference), "\n" if stacked else " "
+    return signed_percent(difference.percent) + (f"{between}({ends})" if ends else "")
 
 
-def _value(row: Row, cell: Cell) -> Text:
-    if row.unit == _SHARE and cell.value is not None:
-        return Text(f"{100 * cell.value:.2f} %")
-    runs = f" ×{cell.runs}" if cell.runs > 1 else ""  # noqa: RUF001  a times sign, as people write it
-    return Text(f"{number(cell.value)}{runs}{' ?' if cell.doubts else ''}")
-
-
-def _difference(difference: Difference) -> str:
-    if difference.percent is None:
-        return UNKNOWN
-    interval = difference.interval
-    between = ""
-    if interval and interval.low is not None and interval.high is not None:
-        between = f" ({_signed(interval.low)} to {_signed(interval.high)})"
-    return f"{_signed(difference.percent)} %{between}"
-
-
-def _signed(percent: float) -> str:
-    return f"{percent:+,.0f}" if abs(percent) >= 99.95 else f"{percent:+.1f}"
-
-
-def _verdicts(differences: Sequence[Difference], mark: str) -> Text:
+def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text:
     text = Text()
-    for place, difference in enumerate(differences):
-        word, style = _WORDS[difference.verdict]
-        text.append("\n" if place else "").append(word, style)
-        least = difference.shows_from_percent
-        if difference.verdict is Verdict.NO_DIFFERENCE and least is not None:
-            text.append(f" (≥ {least:.{0 if least >= 10 else 1}f} %)" if least < _FROM_MAX else "", "dim")
-    return text.append(mark, "dim")
+    said = [(words.short_verdict(row, d), words.shows_from(d), _STYLES[d.verdict]) for d in differences]
+    told = said if len(set(said)) > 1 else said[:1]
+    for place, (word, least, style) in enumerate(told):
+        text.append(f"{chr(10) if place else ''}{f'{look.labels[place + 1]}: ' if len(told) > 1 else ''}", "dim")
+        text.append(word, style).append(f" ({least})" if least else "", "dim")
+    letters = look.notes.refer(words.own_lacks(row, look.common))
+    marks = [*map(str, look.numbered.of_row(row)), *map(words.letter, letters)]
+    return text.append(f" [{', '.join(marks)}]" if marks else "", "dim")
 
 
-def _longer(comparison: Comparison, group: Group) -> str:
-    told = []
-    for row in group.rows:
-        for side, difference in zip(comparison.sides, row.differences, strict=True):
-            if difference and difference.enough and difference.interval:
-                who = f" of {shown(side.label)}" if len(comparison.sides) > 2 else ""
-                told.append(f"{row.title}{who}: {difference.enough}")
-    return "; ".join(told)
-
-
-def _print_rest(comparison: Comparison, notes: Notes, console: Console) -> None:
+def _print_rest(comparison: Comparison, look: _Shown, console: Console) -> None:
+    """What the marks mean, what was left out, and how it was done."""
     console.print()
-    for place, sentence in notes.listed():
-        console.print(_marked(f"[{place}]", sentence))
-    for alone in comparison.unmatched:
-        label = shown(comparison.sides[alone.side].label)
-        console.print(_marked("–", f"{label} at {alone.what} is left out. {alone.why}"))  # noqa: RUF001  an en dash
-    if any(cell.doubts for group in comparison.groups for row in group.rows for cell in row.cells):
-        console.print(Text("?: doubts about this value; `withstand audit` tells them.", style="dim"))
-    if any(d and d.shows_from_percent for group in comparison.groups for row in group.rows for d in row.differences):
-        console.print(Text("none (≥ 5 %): no difference is shown; one of 5 % would have been.", style="dim"))
+    if look.common:
+        print_marked("", "", [(f"unknown = {look.common[0].lower()}{look.common[1:]}", "")], console)
+    if look.numbered.heard:
+        print_marked("", "", [("? a doubt about this value · [1] the doubt with this number, above", "dim")], console)
+    for place, sentence in look.notes.listed():
+        print_marked(f"[{words.letter(place)}]", "", [(sentence, "")], console)
+    for told in words.unmatched(comparison):
+        print_marked("–", "", [(told, "")], console)  # noqa: RUF001  an en dash
+    if any(d and words.shows_from(d) for group in comparison.groups for row in group.rows for d in row.differences):
+        print_marked("", "", [("none (≥ 5 %): no difference is shown; one of 5 % would have been.", "dim")], console)
+    if longer := words.longer(comparison):
+        print_marked("", "", [(f"To see more, measure longer: {longer}.", "")], console)
     console.print()
-    console.print(Text(shown(comparison.method), style="dim"))
+    print_marked("", "", [(comparison.method, "dim")], console)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.compare.shape import Comparison, Difference, Group, Row, Side, Verdict
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import Interval
-from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, number, percent, signed_percent
-from withstand.report.standing import Heard, gathered
+from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
+from withstand.report.standing import Heard, few, gathered
 
 FIRST = ("ttft.mean", "tpot.mean", "itl.mean", "output_throughput")
 """What is shown without being asked for."""
@@ -31,6 +31,7 @@ HEADLINE = (
 
 FORCED = "Forced: conditions differ, and the user insisted. What differs may explain every difference below."
 _NAMED_MAX = 3
+_FROM_MAX = 1000
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -63,6 +64,12 @@ class Notes:
     def listed(self) -> list[tuple[int, str]]:
         """All of them, in order."""
         return [(number, sentence) for sentence, number in self._numbers.items()]
+
+
+def letter(place: int) -> str:
+    """``a``, ``b`` … ``z``, ``aa``: a note's mark, where numbers are those of doubts."""
+    before, last = divmod(place - 1, 26)
+    return (letter(before) if before else "") + chr(ord("a") + last)
 
 
 def title(comparison: Comparison) -> str:
@@ -102,6 +109,11 @@ def value(row: Row, amount: float | None, decimals: int) -> str:
     return percent(amount).removesuffix(" %") if row.unit == "share" else fixed(amount, decimals)
 
 
+def direction(row: Row) -> str:
+    """``lower is better``."""
+    return {True: "lower is better", False: "higher is better", None: ""}[row.lower_is_better]
+
+
 def interval(row: Row, ends: Interval | None, decimals: int) -> str | None:
     """``41.20 to 48.10``; ``?`` is an end that so few values cannot bound."""
     if ends is None:
@@ -131,6 +143,12 @@ def verdict(row: Row, difference: Difference) -> str:
     return "slower" if fast else "worse"
 
 
+def short_verdict(row: Row, difference: Difference) -> str:
+    """The same in one word, for a narrow column."""
+    short = {Verdict.NO_DIFFERENCE: "none", Verdict.UNKNOWN: "unknown"}
+    return short.get(difference.verdict) or verdict(row, difference)
+
+
 def fastest(comparison: Comparison, row: Row) -> str:
     """A side's label."""
     return UNKNOWN if row.fastest is None else comparison.sides[row.fastest].label
@@ -141,23 +159,107 @@ def faster_by(row: Row) -> str:
     return UNKNOWN if row.faster_by_percent is None else f"{row.faster_by_percent:,.2f} %"
 
 
-def reservations(row: Row) -> list[str]:
-    """Why less can be concluded from a row than stands there."""
-    against = [difference for difference in row.differences if difference is not None]
-    return [sentence for sentence in (row.remark, *map(_shows_from, against), *(d.enough for d in against)) if sentence]
-
-
-def _shows_from(difference: Difference) -> str | None:
-    """Where nothing was shown: what would have been."""
+def shows_from(difference: Difference) -> str | None:
+    """``≥ 4.2 %``: where nothing was shown, what as much data would have shown."""
     least = difference.shows_from_percent
     if least is None or difference.verdict is not Verdict.NO_DIFFERENCE:
         return None
-    return f"So much data shows a difference of {number(least)} % in nine cases of ten."
+    return f"≥ {least:.{0 if least >= 10 else 1}f} %" if least < _FROM_MAX else f"> {_FROM_MAX:,} %"
 
 
-def cell_doubts(row: Row, side: int) -> list[str]:
-    """What stands beside one side's value."""
-    return [doubt.sentence for doubt in row.cells[side].doubts]
+def level(comparison: Comparison) -> str:
+    """How the headline is to be taken: ``fallen``, ``doubted`` or ``stands``."""
+    heard = doubts(comparison)
+    if comparison.forced or any(doubt.blocking for doubt in heard):
+        return "fallen"
+    return "doubted" if heard else "stands"
+
+
+class Numbered:
+    """The doubts of a comparison, loudest first, each kind under one number, by which the rows refer to them."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.heard = doubts(comparison)
+        cases = [(case.sentence, place) for place, one in enumerate(self.heard, start=1) for case in one.cases]
+        self._places = dict(reversed(cases))
+
+    def of(self, said: Iterable[Doubt]) -> list[int]:
+        """Their numbers, each once, from low to high."""
+        return sorted({self._places[doubt.sentence] for doubt in said if doubt.sentence in self._places})
+
+    def of_row(self, row: Row) -> list[int]:
+        """All that stands against a row's verdict."""
+        return self.of([*row.because, *(doubt for cell in row.cells for doubt in cell.doubts)])
+
+
+def is_forbidden(row: Row, side: int) -> bool:
+    """Whether a doubt that forbids a verdict is about this side's value, or about all sides."""
+    told = {doubt for cell in row.cells for doubt in cell.doubts}
+    return any(doubt in row.cells[side].doubts or doubt not in told for doubt in row.because)
+
+
+def common_lack(comparison: Comparison) -> str | None:
+    """What is said once, because it holds for every row that has no doubt."""
+    rows = [row for group in comparison.groups for row in group.rows]
+    lacks = {lack for row in rows for lack in row.lacks}
+    everywhere = all(row.lacks or row.because for row in rows)
+    return lacks.pop() if len(lacks) == 1 and everywhere else None
+
+
+def common_cure(comparison: Comparison) -> str | None:
+    """What would be needed to conclude more, where it is the same for all rows."""
+    return common_cure_of(row for group in comparison.groups for row in group.rows)
+
+
+def common_cure_of(rows: Iterable[Row]) -> str | None:
+    """The same for some of them."""
+    found = {difference.enough for row in rows for difference in row.differences if difference}
+    return found.pop() if len(found) == 1 else None
+
+
+def own_lacks(row: Row, common: str | None) -> list[str]:
+    """What this row has too little of, beyond what all have."""
+    return [lack for lack in row.lacks if lack != common]
+
+
+def longer(comparison: Comparison) -> str:
+    """Where a longer measurement would show what this one could not, as far as it is measured at all."""
+    told = [
+        f"{row.title} at {group.label}{f' of {side.label}' if len(comparison.sides) > 2 else ''}: {difference.enough}"
+        for group in comparison.groups
+        for row in group.rows
+        for side, difference in zip(comparison.sides, row.differences, strict=True)
+        if difference and difference.enough and difference.interval
+    ]
+    return "; ".join(few(told, _NAMED_MAX))
+
+
+def unmatched(comparison: Comparison) -> list[str]:
+    """What has no equal, those with one reason in one sentence."""
+    alone: dict[tuple[int, str], list[str]] = {}
+    for one in comparison.unmatched:
+        alone.setdefault((one.side, one.why), []).append(one.what)
+    return [
+        f"{comparison.sides[side].label} at {', '.join(few(whats))} is left out. {why}"
+        for (side, why), whats in alone.items()
+    ]
+
+
+def side_facts(side: Side) -> list[str]:
+    """Model, tool, sources, and whether there is more than aggregates."""
+    sources = ", ".join(few([source for source in side.sources if source != side.label], 3))
+    facts = (side.model, f"by {side.tool}", "" if side.facts else "aggregates only", sources)
+    return [fact for fact in facts if fact]
+
+
+def who_is_who(comparison: Comparison) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """What all sides share, facts and conditions; and each side's label with what is its own."""
+    facts = [side_facts(side) for side in comparison.sides]
+    shared = [fact for fact in facts[0] if all(fact in others for others in facts[1:])] if facts else []
+    conditions = [f"{name} {said}" for name, said in shared_conditions(comparison.groups).items()]
+    told = [*shared, *(condition for condition in conditions if not any(condition.endswith(fact) for fact in shared))]
+    labels = [side.label for side in comparison.sides]
+    return told, [(label, [f for f in own if f not in shared]) for label, own in zip(labels, facts, strict=True)]
 
 
 def work(group: Group) -> str:
@@ -182,7 +284,8 @@ def doubts(comparison: Comparison) -> tuple[Heard, ...]:
     placed = {(doubt.sentence, label) for doubt, label, _ in of_cells}
     of_sides = [(doubt, side.label) for side in comparison.sides for doubt in side.doubts]
     elsewhere = [(doubt, label) for doubt, label in of_sides if (doubt.sentence, label) not in placed]
-    where = [(doubt, f"{label} at {group}") for doubt, label, group in of_cells]
+    alone = len(comparison.groups) == 1
+    where = [(doubt, label if alone else f"{label} at {group}") for doubt, label, group in of_cells]
     return gathered([*((doubt, None) for doubt in comparison.doubts), *elsewhere, *where])
 
 
@@ -202,6 +305,14 @@ def remarks(comparison: Comparison) -> dict[str, list[str]]:
         for remark in group.remarks:
             said.setdefault(remark, []).append(group.label)
     return {remark: labels for remark, labels in said.items() if remark not in doubted}
+
+
+def own_conditions(comparison: Comparison, group: Group) -> str:
+    """What a group has beyond what all share, and how much was done in it."""
+    shared = shared_conditions(comparison.groups)
+    own = [f"{name} {said}" for name, said in group.conditions.items() if name not in shared]
+    apart = [condition for condition in own if condition not in group.label]
+    return " · ".join([*apart, *([work(group)] if work(group) else [])])
 
 
 def shared_conditions(groups: Sequence[Group]) -> dict[str, str]:

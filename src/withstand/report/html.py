@@ -13,7 +13,8 @@ from withstand.report.markup import joined
 
 def render_html(summary: Summary, series: Sequence[StageSeries], about: About) -> str:
     """The whole page. ``series`` holds the charts of the summary's stages, in their order."""
-    return assembled("run", ("page.css",), _written(summary, about), lambda room: charts_json(summary, series, room))
+    written = _written(summary, about) | {"detail": "" if any(one.ecdf for one in series) else "aggregates"}
+    return assembled("run", ("page.css",), written, lambda room: charts_json(summary, series, room))
 
 
 def _written(summary: Summary, about: About) -> dict[str, str]:

@@ -6,12 +6,14 @@ from typing import Any
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
+from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted, seconds
-from withstand.report.standing import Case, Heard, heard, standing
+from withstand.report.standing import Case, Heard, few, heard, standing
 
 _LISTED_MAX = 40
+_BRIEF_MAX = 12
 _DEFINED = (
     "ttft",
     "tpot",
@@ -42,7 +44,7 @@ def masthead(summary: Summary, about: About) -> Markup:
 
 
 def _extent(summary: Summary) -> str:
-    phases = {stage.phase for stage in summary.stages if stage.phase}
+    phases = {stage.phase for stage in summary.stages if stage.phase and name_of(stage) == stage.name}
     requests = sum(stage.attempted for stage in summary.stages)
     duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
     extent = f"{counted(requests, 'request')} in {counted(len(summary.stages), 'stage')}"
@@ -52,14 +54,9 @@ def _extent(summary: Summary) -> str:
 
 def _place(summary: Summary, about: About) -> str:
     when = about.created_utc and about.created_utc.replace("T", " ").replace("Z", " UTC")
-    facts = [about.engine, summary.target, summary.backend, when]
+    backend = f"backend {summary.backend}" if summary.backend else None
+    facts = [about.engine, summary.target, backend, when]
     return " · ".join(fact for fact in facts if fact)
-
-
-def few(names: Sequence[str], most: int = 12) -> list[str]:
-    """The first of very many, and how many others there are."""
-    more = len(names) - most
-    return [*names[:most], f"and {more:,} more"] if more > 0 else list(names)
 
 
 def doubts(summary: Summary) -> Markup:
@@ -74,19 +71,20 @@ def doubts_section(items: Sequence[Markup]) -> Markup:
     return tag("section", tag("h2", "Doubts"), tag("div", listed, class_="body"), id="doubts")
 
 
-def doubt_item(doubt: Heard, place: str = "") -> Markup:
-    """One kind of doubt; ``place`` is the noun for where it was seen, where names alone do not tell."""
+def doubt_item(doubt: Heard, place: str = "", number: int | None = None) -> Markup:
+    """One kind of doubt; ``place`` is the noun for where it was seen; a ``number`` is what tables refer to."""
     first, *others = doubt.cases
-    kind = doubt.kind.replace("_", " ")
+    kind = doubt.kind.spoken.capitalize()
     label = f"{kind}, blocks the headline" if doubt.blocking else kind
     return tag(
         "li",
-        tag("p", label, class_="kind"),
+        tag("p", f"{number} · {label}" if number else label, class_="kind"),
         tag("p", unbroken(doubt.sentence), class_="sentence"),
         _places(first.stages, place),
-        tag("p", unbroken(doubt.remedy), class_="remedy"),
         _alike(others, place),
+        tag("p", unbroken(doubt.remedy), class_="remedy"),
         class_="blocking" if doubt.blocking else "",
+        id=f"doubt-{number}" if number else False,
     )
 
 
@@ -98,11 +96,14 @@ def _places(names: Sequence[str], place: str) -> Markup:
 
 
 def _alike(cases: Sequence[Case], place: str) -> Markup:
-    """The same doubt with the numbers of other places, folded away."""
+    """The same doubt with the numbers of other places: in a line where they are brief, else folded away."""
     if not cases:
         return Markup()
+    if all(case.brief for case in cases) and len(cases) <= _BRIEF_MAX:
+        return tag("p", unbroken(f"Alike in {'; '.join(case.told for case in cases)}"), class_="where")
     items = [
-        tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.sentence)) for case in cases[:_LISTED_MAX]
+        tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.brief or case.sentence))
+        for case in cases[:_LISTED_MAX]
     ]
     items += [tag("li", f"and {len(cases) - len(items):,} more")] if len(cases) > len(items) else []
     more = sum(len(case.stages) for case in cases)

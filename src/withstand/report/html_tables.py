@@ -7,7 +7,7 @@ from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Stage
 from withstand.report import costs as cost_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
 
@@ -41,7 +41,7 @@ def _heading(stacked: tuple[str, str, str]) -> Markup:
 
 
 def _overview_row(stage: StageSummary) -> Markup:
-    return tag("tr", tag("th", stage.name, scope="row"), *(_cell(column.cell(stage)) for column in COLUMNS))
+    return tag("tr", tag("th", name_of(stage), scope="row"), *(_cell(column.cell(stage)) for column in COLUMNS))
 
 
 def _cell(text: str) -> Markup:
@@ -70,7 +70,7 @@ def percentiles(summary: Summary) -> Markup:
 def _folded(name: str, summary: Summary, *, opened: bool) -> Markup:
     headings = ["n", "mean", *(f"p{p}" for p in PERCENTILES), "max"]
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *(tag("th", h, scope="col") for h in headings)))
-    rows = _bodies(summary, lambda stage: _distribution_row(stage.name, getattr(stage, name)), len(headings) + 1)
+    rows = _bodies(summary, lambda stage: _distribution_row(name_of(stage), getattr(stage, name)), len(headings) + 1)
     table = tag("table", head, *rows, class_="intervals")
     title = tag("summary", _METRICS[name], tag("span", " ms", class_="unit"))
     return tag("details", title, scrollable(table, _METRICS[name]), open=opened)
@@ -86,7 +86,8 @@ def _distribution_row(stage: str, distribution: Distribution) -> Markup:
 def _with_interval(value: float | None, interval: Interval | None) -> Markup:
     if interval is None or value is None:
         return tag("td", number(value))
-    ends = f"{_end(interval.low)} to {_end(interval.high)}"
+    unknown = interval.low is None and interval.high is None
+    ends = "?" if unknown else f"{_end(interval.low)} to {_end(interval.high)}"
     return tag("td", number(value), tag("small", ends))
 
 

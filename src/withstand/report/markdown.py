@@ -9,14 +9,14 @@ from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.standing import Heard, heard, standing
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
 def markdown(summary: Summary, *, ledger: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
     line = run_line(summary)
     parts = [
-        f"**{standing(summary).sentence}**",
+        f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
         "\n".join(_table(summary)),
         f"<sub>{CAPTION}</sub>",
@@ -58,9 +58,14 @@ def _small(title: str, columns: Sequence[StageColumn], summary: Summary) -> str:
 
 def doubt_line(doubt: Heard) -> str:
     """One item of a list."""
+    return f"- {doubt_text(doubt)}"
+
+
+def doubt_text(doubt: Heard) -> str:
+    """The sentence, where it holds, and the remedy."""
     mark = "**Blocking.** " if doubt.blocking else ""
     where = f" ({escaped(doubt.where)})" if doubt.where else ""
-    return f"- {mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
+    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
 
 
 def escaped(text: str) -> str:

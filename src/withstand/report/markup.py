@@ -3,7 +3,8 @@
 import re
 from html import escape
 
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|tok/s|req/s)(?!\w))")
+NO_BREAK = "\u00a0"
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|tok/s|req/s|requests?|tokens?)(?!\w))")
 _VOID = frozenset({"br", "col", "meta"})
 
 
@@ -27,7 +28,7 @@ def joined(*children: str) -> Markup:
 
 def unbroken(text: str) -> str:
     """With a no-break space between each number and its unit."""
-    return _UNIT.sub("\u00a0", text)
+    return _UNIT.sub(NO_BREAK, text)
 
 
 def _attribute(key: str, value: str | bool) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from withstand.metrics import rounding
 
+counted = rounding.counted
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 MINUS = "\N{MINUS SIGN}"
 
@@ -62,8 +63,3 @@ def seconds(value: float | None) -> str:
         return f"{value:.2f} s"
     whole = round(value)
     return f"{whole} s" if whole < 60 else f"{whole // 60:,} min {whole % 60:02} s"
-
-
-def counted(n: int, noun: str) -> str:
-    """``1 stage``, ``1,234 requests``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -3,7 +3,7 @@
 The order of ``DoubtKind`` is that of the reader's interest: what we did wrong, what the server did, then the setting.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -14,6 +14,8 @@ from withstand.report.numbers import counted
 
 _LOUDNESS = {kind: place for place, kind in enumerate(DoubtKind)}
 _AS_ABOVE = "As above."
+_NAMED_MAX = 6
+_ALIKE_MAX = 12
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -21,6 +23,12 @@ class Case(msgspec.Struct, frozen=True):
 
     sentence: str
     stages: tuple[str, ...]
+    brief: str = ""
+
+    @property
+    def told(self) -> str:
+        """``a, b: 28.45 of 35``: where, and the figures there."""
+        return f"{_named(self.stages)}: {self.brief}"
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -38,11 +46,13 @@ class Heard(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """``at a, b · alike at c``: the sentence has the numbers of the first; the others have their own."""
+        """``in a, b · alike in c: 28.45 of 35``: the sentence has the figures of the first; the others have theirs."""
         first, *others = self.cases
-        alike = [name for case in others for name in case.stages]
-        places = (("at", first.stages), ("alike at", alike))
-        return " · ".join(f"{word} {', '.join(names)}" for word, names in places if names)
+        briefly = [case.told for case in others if case.stages and case.brief]
+        named = [name for case in others if not case.brief for name in case.stages]
+        alike = [*briefly, *([_named(named)] if named else [])]
+        places = (("in", _named(first.stages)), ("alike in", "; ".join(few(alike, _ALIKE_MAX))))
+        return " · ".join(f"{word} {names}" for word, names in places if names)
 
 
 class Level(StrEnum):
@@ -84,17 +94,29 @@ def _folded(doubts: list[Heard]) -> tuple[Heard, ...]:
 
 
 def _all_doubts(summary: Summary) -> list[tuple[Doubt, str | None]]:
-    of_stages = [(doubt, stage.name) for stage in summary.stages for doubt in stage.doubts]
+    alone = len(summary.stages) == 1
+    of_stages = [(doubt, None if alone else stage.name) for stage in summary.stages for doubt in stage.doubts]
     return [*((doubt, None) for doubt in summary.doubts), *of_stages]
 
 
 def _heard(said: list[tuple[Doubt, str | None]]) -> Heard:
     first = said[0][0]
-    places: dict[str, dict[str, None]] = {}
+    places: dict[tuple[str, str], dict[str, None]] = {}
     for doubt, place in said:
-        places.setdefault(doubt.sentence, {}).update({} if place is None else {place: None})
-    cases = tuple(Case(sentence, tuple(names)) for sentence, names in places.items())
+        places.setdefault((doubt.sentence, doubt.brief), {}).update({} if place is None else {place: None})
+    cases = tuple(Case(sentence, tuple(names), brief) for (sentence, brief), names in places.items())
     return Heard(first.kind, first.blocking, first.remedy, cases)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names that have commas themselves are set apart by more than one."""
+    return ("; " if any("," in name for name in names) else ", ").join(few(names, _NAMED_MAX))
+
+
+def few(names: Sequence[str], most: int = 12) -> list[str]:
+    """The first of very many, and how many others there are."""
+    more = len(names) - most
+    return [*names[:most], f"and {more:,} more"] if more > 1 else list(names)
 
 
 def standing(summary: Summary) -> Standing:

@@ -3,6 +3,7 @@
 What came from outside (names, error texts) is shown as text: neither rich's markup nor control characters act in it.
 """
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -13,8 +14,9 @@ from rich.text import Text
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report import costs, tokens
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
 from withstand.report.itl import itl_lines
+from withstand.report.markup import NO_BREAK, unbroken
 from withstand.report.numbers import counted, seconds
 from withstand.report.standing import Heard, Level, heard, standing
 
@@ -46,7 +48,7 @@ def print_report(summary: Summary, console: Console, *, ledger: bool = False) ->
     _print_small("tokens cost", costs.columns_of(summary), [*costs.sentences(summary)], summary, console)
     for doubt in heard(summary):
         console.print()
-        console.print(_doubt(doubt))
+        print_doubt(doubt, console)
 
 
 def _subject(summary: Summary) -> str:
@@ -69,16 +71,15 @@ def _table(summary: Summary, *, wide: bool) -> Table:
         header = Text("\n".join(words), justify="right").append(f"\n{unit}", style="dim")
         table.add_column(header, justify="right", no_wrap=True)
     for phase, stages in groupby(summary.stages, key=lambda stage: stage.phase):
-        _add_phase(table, phase, stages)
+        _add_phase(table, phase, stages, indent=" " if phase and wide else "")
     return table
 
 
-def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary]) -> None:
+def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary], indent: str) -> None:
     if phase:
         table.add_row(Text(shown(phase), style="italic"))
-    indent = " " if phase else ""
     for stage in stages:
-        table.add_row(Text(f"{indent}{shown(stage.name)}"), *_cells(stage))
+        table.add_row(Text(f"{indent}{shown(name_of(stage))}"), *_cells(stage))
 
 
 def _cells(stage: StageSummary) -> Iterator[Text]:
@@ -105,14 +106,20 @@ def _print_small(
         console.print(Text(shown(line), style="dim"))
 
 
-def _doubt(doubt: Heard) -> Table:
+def print_doubt(doubt: Heard, console: Console, label: str = "") -> None:
     """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    where = f"\n{shown(doubt.where)}" if doubt.where else ""
-    said = Text.assemble(shown(doubt.sentence), (where, "dim"), f"\n→ {shown(doubt.remedy)}")
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_row(Text(mark, style=style), said)
-    return grid
+    paragraphs = ((doubt.sentence, ""), (doubt.where, "dim"), (f"→ {doubt.remedy}", "dim"))
+    print_marked(f"{label} {mark}".strip(), style, [(text, look) for text, look in paragraphs if text], console)
+
+
+def print_marked(mark: str, style: str, paragraphs: Iterable[tuple[str, str]], console: Console) -> None:
+    """Paragraphs, each with its style, beside a mark; no number is parted from its unit."""
+    first = f"{mark} " if mark else ""
+    for text, look in paragraphs:
+        for line in textwrap.wrap(unbroken(shown(text)), console.width - len(first)):
+            console.print(Text.assemble((first, style), (line.replace(NO_BREAK, " "), look)))
+            first = " " * len(first)
 
 
 def shown(text: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import discard, make_durable, storage_error, write_atomically
+from withstand.files import discard, is_there, make_durable, storage_error, write_atomically
 from withstand.record import Record, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
@@ -62,7 +62,8 @@ class RunFolder:
     @staticmethod
     def is_one(path: Path) -> bool:
         """Whether a folder holds a run, whole or damaged."""
-        return (path / _MANIFEST).is_file()
+        manifest = path / _MANIFEST
+        return is_there(manifest) and manifest.is_file()
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -75,7 +76,8 @@ class RunFolder:
         try:
             data = (path / _MANIFEST).read_bytes()
         except OSError:
-            raise UsageError(f"{path} is no run folder: it has no {_MANIFEST}.") from None
+            what = f"it has no {_MANIFEST}" if is_there(path) else "there is nothing of this name"
+            raise UsageError(f"{path} is no run folder: {what}.") from None
         return cls(path, _decode_manifest(path, data))
 
     def update(self, manifest: Manifest) -> None:

@@ -134,9 +134,10 @@ class OpenAIStream:
             self._take(kind, payload, stamp_ns)
             self.reply.trailed = len(chunk_ns) == before
 
-    def lone(self) -> OnObject | None:
-        """Who can be given an event's JSON object as it is."""
-        return self._on_chunk if self._parser.idle and not self._lost else None
+    @property
+    def idle(self) -> bool:
+        """Whether an event has ended here, and nothing of the next is known."""
+        return self._parser.idle and not self._lost
 
     def close(self, stamp_ns: int) -> None:
         """The body has ended."""

@@ -69,6 +69,18 @@ class Reply:
         if tokens_so_far is not None:
             self._cumulative.append(tokens_so_far)
 
+    @property
+    def wants_text(self) -> bool:
+        """Whether the text of the next output matters, and not only when it came."""
+        return self.text is not None or len(self.head) < HEAD_CHARS
+
+    def is_plain(self, text: str) -> bool:
+        """Whether this text came in one event, and nothing else: no end, no count, no reasoning, no fault."""
+        more = (self.done, self.fault, self.finish_reason, self.reasoning_events)
+        counts = (self.prompt_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        said = self.answer() == text and len(self.chunk_ns) == 1
+        return said and not self._cumulative and not any(more) and counts == (None,) * len(counts)
+
     def fail(self, status: Status, error: str) -> None:
         """What is wrong; the first fault stays."""
         if self.fault is None:
@@ -116,8 +128,9 @@ class StreamReader(Protocol):
     def feed(self, data: bytes, stamp_ns: int) -> None:
         """The next bytes, cut anywhere."""
 
-    def lone(self) -> "OnObject | None":
-        """Who takes an event's JSON object as it is, now that nothing is pending; None = only ``feed`` does."""
+    @property
+    def idle(self) -> bool:
+        """Whether an event has ended here, and nothing of the next is known."""
 
     def close(self, stamp_ns: int) -> None:
         """The body has ended."""
@@ -129,6 +142,8 @@ OnObject = Callable[[bytes, Reply, int], None]
 
 class WholeReader:
     """Reads a body that says all at once: it is parsed when it has ended."""
+
+    idle = False
 
     def __init__(self, reply: Reply, parse: "Parse") -> None:
         self.reply = reply
@@ -144,9 +159,6 @@ class WholeReader:
             self.reply.fail(Status.BAD_ANSWER, "The answer has more than 256 MiB")
         else:
             self._parts.append(data)
-
-    def lone(self) -> None:
-        """It knows no events."""
 
     def close(self, stamp_ns: int) -> None:
         """Parse them."""

@@ -26,8 +26,9 @@ def client_limit(runs: Sequence[ImportedRun]) -> Doubt | None:
     wanted, completed = found[0]
     return Doubt(
         DoubtKind.CLIENT_LIMIT,
-        f"{lost[found[0]]} runs of different engines completed {said(completed)} of {said(wanted)} requests each: what "
-        f"ended the same {said(wanted - completed)} is most likely the client's own limit, such as its open files.",
+        f"{' and '.join(sorted(str(engine) for engine in engines[found[0]] if engine))} completed {said(completed)} of "
+        f"{said(wanted)} requests each: no two engines lose the same {said(wanted - completed)} by chance. What ended "
+        "them is most likely the client's own limit, such as its open files.",
         "Raise the client's limit of open files and run both again; nothing follows from these rows.",
         blocking=True,
     )
@@ -40,15 +41,22 @@ def other_work(runs: Sequence[ImportedRun]) -> Doubt | None:
     if len(known) < 2 or len(known) < len(runs):
         return None
     amounts = [tokens for _, tokens in known if tokens]
-    if max(amounts) <= min(amounts) * (1 + _WORK_WITHIN):
+    low, high = min(amounts), max(amounts)
+    if high <= low * (1 + _WORK_WITHIN):
         return None
+    told = ", ".join(f"{said(tokens)}{_named(run)}" for run, tokens in known if tokens)
     return Doubt(
         DoubtKind.LENGTHS_DIFFER,
-        f"The same prompts gave {', '.join(said(a) for a in amounts)} tokens of text: the runs did not do the same "
-        "work.",
-        "No run is so many times faster than another here; only TTFT and ITL may be compared.",
+        f"The same prompts gave {told} tokens of text; {said(high)} / {said(low)} = {high / low:.2f}. The runs did not "
+        "do the same work: none is so many times faster than another.",
+        "Compare TTFT and ITL only, or measure again with answers of one length.",
         blocking=True,
     )
+
+
+def _named(run: ImportedRun) -> str:
+    name = series_of(run) or run.source.position
+    return f" ({name})" if name else ""
 
 
 def _alike(run: ImportedRun, other: ImportedRun) -> bool:

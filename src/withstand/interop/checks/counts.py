@@ -15,6 +15,7 @@ _SUM_WITHIN = 0.03
 _LITTLE_WITHIN = 0.1
 _HALF_A_DIGIT = 0.005
 _COARSE = 0.02
+_PRINTED_AS = "printed as "
 _SUMS = (
     ("request_throughput", "completed", "requests"),
     ("output_throughput", "total_output_tokens", "output tokens"),
@@ -34,10 +35,12 @@ def fewer_than_asked(run: ImportedRun) -> Doubt | None:
     missing = wanted - completed
     return Doubt(
         DoubtKind.FEWER_THAN_ASKED,
-        f"{said(wanted)} - {said(completed)} = {said(missing)}: so many requests are missing "
-        f"({percent(missing, wanted)}), and {_told(run)}. Every rate and time is that of the survivors.",
+        f"{said(completed)} of {said(wanted)} requests were completed: {said(wanted)} - {said(completed)} = "
+        f"{said(missing)} are missing ({percent(missing, wanted)}), and {_told(run)}. Every rate and time is that of "
+        "the survivors.",
         "Find out why they failed and run again: numbers of different survivors cannot be compared.",
         blocking=missing >= _BLOCKING_SHARE * wanted,
+        brief=f"{said(completed)} of {said(wanted)}",
     )
 
 
@@ -60,6 +63,7 @@ def requests_failed(run: ImportedRun) -> Doubt | None:
         "of the others.",
         "Find out why they failed and run again.",
         blocking=failed >= _BLOCKING_SHARE * total,
+        brief=f"{said(failed)} of {said(total)}",
     )
 
 
@@ -73,11 +77,12 @@ def rate_not_achieved(run: ImportedRun) -> Doubt | None:
     if achieved >= rate * min(_ACHIEVED_MIN, 1 - _SIGMAS / math.sqrt(n)):
         return None
     planned_s, drain_s = n / rate, (latency_ms(run) or 0) / MS_PER_S
+    brief = f"{said(achieved)} of {said(rate)} ({percent(achieved, rate)})"
     sentence = f"{said(achieved)} of {said(rate)} requests a second were achieved ({percent(achieved, rate)})"
     if duration_s:
         sentence += f": {said(n)} requests at that rate are {said(planned_s)} s, these took {said(duration_s)} s"
     if _only_drained(n, planned_s, duration_s, drain_s):
-        return _too_short(sentence, drain_s)
+        return _too_short(sentence, drain_s, brief)
     cap = run.conditions.max_concurrency
     meaning = (
         f" A cap of {said(cap)} in flight held them back: this is a test at {said(cap)} at once, at no rate."
@@ -88,6 +93,7 @@ def rate_not_achieved(run: ImportedRun) -> Doubt | None:
         DoubtKind.RATE_NOT_ACHIEVED,
         f"{sentence}.{meaning}",
         "Compare at rates that were achieved, or call this the throughput at saturation.",
+        brief=brief,
     )
 
 
@@ -98,12 +104,13 @@ def _only_drained(n: float, planned_s: float, duration_s: float | None, drain_s:
     return duration_s <= planned_s * (1 + _SIGMAS / math.sqrt(n)) + drain_s
 
 
-def _too_short(sentence: str, drain_s: float) -> Doubt:
+def _too_short(sentence: str, drain_s: float, brief: str) -> Doubt:
     return Doubt(
         DoubtKind.TOO_SHORT_TO_TELL,
         f"{sentence}, but one answer alone takes {said(drain_s)} s: the run is too short to tell whether the rate was "
         "kept.",
         "Run at least ten times as long as an answer takes.",
+        brief=brief,
     )
 
 
@@ -121,6 +128,7 @@ def sums_disagree(run: ImportedRun) -> Doubt | None:
                 f"{said(rate)} a second times {said(duration_s)} s are {said(rate * duration_s)} {what}, but "
                 f"{said(count)} are counted.",
                 "One of the three is of other requests or another time; use none of them before it is known which.",
+                brief=f"{said(rate * duration_s)}, counted {said(count)}",
             )
     return None
 
@@ -145,6 +153,7 @@ def concurrency_disagrees(run: ImportedRun) -> Doubt | None:
         DoubtKind.CONCURRENCY_DISAGREES,
         f"{sums} on average, {end}: time spent waiting in the client is in the latency, or a unit is wrong.",
         "Ask whether the latency begins before the request is sent.",
+        brief=f"{said(in_flight)} in flight",
     )
 
 
@@ -157,20 +166,25 @@ def peak_below_mean(run: ImportedRun) -> Doubt | None:
                 DoubtKind.PEAK_BELOW_MEAN,
                 f"The peak of {said(peak)} is below the mean of {said(mean)} ({mean_name}): {why}.",
                 "Do not use the peak.",
+                brief=f"{said(peak)} below {said(mean)}",
             )
     return None
 
 
 def printed_too_coarse(run: ImportedRun) -> Doubt | None:
     """A rate of 0.00 is no rate; count and duration give it back."""
-    coarse = [name for name, note in run.notes.items() if note.startswith("printed as")]
+    coarse = [name for name, note in run.notes.items() if note.startswith(_PRINTED_AS)]
     if not coarse:
         return None
     name = coarse[0]
+    printed, exact = run.notes[name].removeprefix(_PRINTED_AS).split(";")[0], said(run.numbers[name])
+    count = next((run.numbers.get(count) for rate, count, _ in _SUMS if rate == name), None)
+    sum_ = f"{said(count)} / {said(run.numbers['duration_s'])} s = " if count else ""
     return Doubt(
         DoubtKind.PRINTED_TOO_COARSE,
-        f"{name} is {run.notes[name].split(';')[0]}: {said(run.numbers[name])} by its count and duration.",
-        "Use the computed value.",
+        f"The {name.replace('_', ' ')} is printed as {printed}: it is {sum_}{exact}.",
+        "Use the computed value, as is done here.",
+        brief=f"{printed} is {exact}",
     )
 
 

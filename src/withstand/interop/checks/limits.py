@@ -35,8 +35,10 @@ def like_a_limiter(run: ImportedRun) -> Doubt | None:
     return Doubt(
         DoubtKind.LIKE_A_LIMITER,
         f"{said(completed)} of {said(wanted)} requests in {said(lasted_s)} s came through: exactly {said(limit)} a "
-        f"minute times {minutes}. That is how a limiter of a gateway answers, not how an engine fails.",
+        f"minute{f' over {minutes} minutes' if minutes > 1 else ''}. That is how a limiter of a gateway answers, not "
+        "how an engine fails.",
         "Look for 429 in the gateway's log, and measure again without the limiter.",
+        brief=f"{said(completed)} of {said(wanted)}",
     )
 
 
@@ -52,6 +54,7 @@ def told_to_fail(run: ImportedRun) -> Doubt | None:
         "those of the survivors.",
         "Find out why they failed and run again.",
         blocking=_WHOLE - share >= _WHOLE * _LOST_SHARE,
+        brief=f"{said(share)} %",
     )
 
 
@@ -65,6 +68,7 @@ def concurrency_not_reached(run: ImportedRun) -> Doubt | None:
         f"{said(cap)} at once are in the label, and {said(wanted)} requests were sent in all: no more than "
         f"{said(wanted)} were ever in flight.",
         f"Read this as concurrency {said(wanted)} at most, or send several times as many requests as places.",
+        brief=f"{said(wanted)} requests for {said(cap)} places",
     )
 
 
@@ -83,6 +87,7 @@ def parts_against_whole(run: ImportedRun) -> Doubt | None:
         f"{said(whole / MS_PER_S)} s ({percent(parts, whole)}): TPOT, or the tokens that it divides by, are of other "
         "answers.",
         "Use neither TPOT nor tokens a second before the tokens are counted again.",
+        brief=f"{said(parts / MS_PER_S)} s against {said(whole / MS_PER_S)} s",
     )
 
 
@@ -97,6 +102,7 @@ def queue_of_a_burst(run: ImportedRun) -> Doubt | None:
         f"{percent(ttft / MS_PER_S, lasted_s)} of the {said(lasted_s)} s that all {said(n)} took: they were sent at "
         "once and stood in a queue, so TTFT grows with their number.",
         "Take the throughput from this run, and latencies from a rate that the server keeps up with.",
+        brief=f"{said(ttft / MS_PER_S)} s of {said(lasted_s)} s",
     )
 
 

@@ -104,10 +104,17 @@ def backend_no_engine(runs: Sequence[ImportedRun]) -> Doubt | None:
         return None
     return Doubt(
         DoubtKind.BACKEND_NO_ENGINE,
-        f"`backend` is {told[0]} in all {len(told)} runs that tell it: it says how the client spoke. What was "
-        f"measured stands in the author's own label: {', '.join(engines)}.",
-        "Group by the label; by `backend` these would be one engine.",
+        f"“backend” is {told[0]} in every run: it names how the client spoke, not what was measured. That stands in "
+        f"{_label(runs)}: {', '.join(engines)}.",
+        "Group by the label; by “backend” these would be one engine.",
     )
+
+
+def _label(runs: Sequence[ImportedRun]) -> str:
+    """The field of the author's own that has the engine."""
+    named = [{k for k, v in run.conditions.labels.items() if v == run.conditions.engine} for run in runs]
+    shared = sorted(set[str]().union(*named).intersection(*named))
+    return f"“{shared[0]}”" if shared else "the author's own label"
 
 
 RULES = (speed_beside_throughput, same_tail, flat_throughput, backend_no_engine)

@@ -8,7 +8,7 @@ from withstand.interop.shape import ImportedRun, Stats
 from withstand.interop.terms import unit_of
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
-from withstand.metrics.rounding import percent
+from withstand.metrics.rounding import counted, percent
 
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
 _BELOW = 0.999
@@ -79,6 +79,7 @@ def tpot_against_itl(run: ImportedRun) -> Doubt | None:
         DoubtKind.TPOT_AGAINST_ITL,
         f"Mean TPOT {said(tpot)} ms against mean ITL {said(itl)} ms ({said(max(tpot, itl) / min(tpot, itl))}x): {why}.",
         "Compare TPOT with TPOT and ITL with ITL, and only between runs where the two agree.",
+        brief=f"{said(tpot)} against {said(itl)} ms",
     )
 
 
@@ -92,6 +93,7 @@ def mean_far_from_median(run: ImportedRun) -> Doubt | None:
         f"Mean TTFT {said(mean)} ms is {mean / median:.1f} times its median of {said(median)} ms: a part of the "
         "requests waited, the others did not.",
         "Report both, or the percentiles; the mean describes neither part.",
+        brief=f"{said(mean)} ms, {mean / median:.1f} times {said(median)}",
     )
 
 
@@ -108,6 +110,7 @@ def hop_buffers(run: ImportedRun) -> Doubt | None:
         f"The median ITL is {said(itl)} ms{beside}: the events come in bursts, which a hop between, or the engine, "
         "has held back.",
         "Use TPOT; the percentiles of this ITL are those of the bursts.",
+        brief=f"{said(itl)} ms{beside.replace(' a TPOT of', '')}",
     )
 
 
@@ -130,6 +133,7 @@ def not_streamed(run: ImportedRun) -> Doubt | None:
         f"E2EL - TTFT is the same however long a request takes: {shown}. The answer is as long for all, or comes in "
         "one piece, as an error text does.",
         "Look at an answer.",
+        brief=f"{said(high)} ms",
     )
 
 
@@ -143,8 +147,8 @@ def too_few_samples(run: ImportedRun) -> Doubt | None:
     highest = max(whole)
     return Doubt(
         DoubtKind.TOO_FEW_SAMPLES,
-        f"The p{highest} is of {said(n)} requests; nothing bounds it from above below {samples_needed(highest)}: "
-        f"{percent(100 - highest, 100)} of {said(n)} are {said(n * (100 - highest) / 100)} requests.",
+        f"The p{highest} of {counted(int(n), 'request')} is not known: {percent(100 - highest, 100)} of them are "
+        f"{said(n * (100 - highest) / 100)}, and it takes {samples_needed(highest)} to bound it from above.",
         "Compare medians, or send more requests.",
     )
 

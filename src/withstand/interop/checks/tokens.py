@@ -25,6 +25,7 @@ def claimed_not_counted(run: ImportedRun) -> Doubt | None:
         f"({ratio:.2f}x).{equal}{_other_throughput(run, counted)}",
         "Compare nothing per token, and no durations, with runs that did other work.",
         blocking=max(ratio, 1 / ratio) >= _BLOCKING_RATIO,
+        brief=f"{said(claimed)} claimed, {said(counted)} counted, {ratio:.2f}x",
     )
 
 
@@ -49,6 +50,7 @@ def events_against_tokens(run: ImportedRun) -> Doubt | None:
         f"({said(whole)} - {said(first)}) / {said(gap)} ms are {said((whole - first) / gap)} gaps an answer, so about "
         f"{said(round(events))} events in all, but {said(tokens)} tokens are counted.",
         "Several tokens an event are no fault; more events than tokens mean that the tokens are not counted right.",
+        brief=f"{said(round(events))} events, {said(tokens)} tokens",
     )
 
 
@@ -62,8 +64,7 @@ def lengths_differ(run: ImportedRun) -> Doubt | None:
     asked, returned = run.conditions.output_tokens, run.numbers.get("total_output_tokens")
     completed = run.numbers.get("completed")
     is_random = "random" in (run.conditions.dataset or "")
-    spread = number(run.conditions.labels.get("random_range_ratio"))
-    if not asked or not returned or not completed or not is_random or (spread is not None and spread < 1):
+    if not asked or not returned or not completed or not is_random or _lengths_vary(run):
         return None
     mean = returned / completed
     if abs(mean / asked - 1) <= _LENGTH_WITHIN:
@@ -72,7 +73,14 @@ def lengths_differ(run: ImportedRun) -> Doubt | None:
         DoubtKind.LENGTHS_DIFFER,
         f"Asked were {said(asked)} output tokens, {said(returned)} / {said(completed)} = {said(mean)} came back.",
         "Ask with ignore_eos, or compare only with runs whose answers are as long.",
+        brief=f"{said(mean)} of {said(asked)}",
     )
+
+
+def _lengths_vary(run: ImportedRun) -> bool:
+    """By the range asked for: where it begins, 1 for none; its width, 0 for none, in vLLM since 2025."""
+    told = run.conditions.labels.get("random_range_ratio")
+    return told is not None and number(told) not in ((0.0, 1.0) if run.source.tool == "vLLM" else (1.0,))
 
 
 def speed_no_throughput(run: ImportedRun) -> Doubt | None:
@@ -81,11 +89,14 @@ def speed_no_throughput(run: ImportedRun) -> Doubt | None:
     if speed is None or run.numbers.get("output_throughput") is not None:
         return None
     cap = run.conditions.max_concurrency
-    beside = f" With {said(cap)} at once the server may have made up to {said(cap * speed)}." if cap else ""
+    several = cap is not None and cap > 1
+    beside = f" With {said(cap)} at once the server may have made up to {said(cap * speed)}." if cap and several else ""
     return Doubt(
         DoubtKind.SPEED_NO_THROUGHPUT,
         f"{said(speed)} tok/s is the mean speed of single requests, not what the server put out.{beside}",
         "Never set it beside a throughput.",
+        blocking=True,
+        brief=said(speed),
     )
 
 

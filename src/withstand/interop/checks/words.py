@@ -38,6 +38,12 @@ def series_of(run: ImportedRun) -> str | None:
     return run.conditions.engine or run.conditions.labels.get("heading")
 
 
+def input_tokens_each(run: ImportedRun) -> float | None:
+    """Mean prompt length, as counted."""
+    mean, total, completed = (run.numbers.get(n) for n in ("mean_input_tokens", "total_input_tokens", "completed"))
+    return mean or (total / completed if total and completed else None)
+
+
 def output_tokens_each(run: ImportedRun) -> float | None:
     """Mean answer length, as counted."""
     mean, total, completed = (run.numbers.get(n) for n in ("mean_output_tokens", "total_output_tokens", "completed"))

@@ -5,29 +5,26 @@ Only the bridge imports this: Ray's threads and its chatter stay there.
 
 import os
 import re
-import socket
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from withstand.errors import MeasureError
-from withstand.load.address import why
+from withstand.load.ray.door import door_of, wants_token
 from withstand.load.ray.hand import Hand
+from withstand.load.ray.token import CURE, env_for, env_for_own
 from withstand.wire.reply import one_line
 
 _NEW = "local"
-_CLIENT = "ray://"
-_CLIENT_PORT = 10001
-_PROBE_S = 5.0
 _STORE_BYTES = 128 << 20
 _TOLD_CHARS_MAX = 300
 _OTHER_VERSION = re.compile("versions? (mismatch|differ)|incompatible", re.IGNORECASE)
 _NO_TOKEN = re.compile("timeout|timed out|failed to connect|authenti|authoriz", re.IGNORECASE)
 """Whoever shows no token, or a wrong one, is told no more than this."""
-_CURE = "Set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to that of its nodes (RAY_AUTH_MODE=disabled shows none)"
+_STILLBORN = re.compile("Starting Ray client server failed|Proxy failed to Connect to backend")
+"""Ray forks a server for each client, which a race kills now and then (their issue 63202); the next one lives."""
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -51,7 +48,7 @@ class Cluster:
         """
         self._hand = ray.remote(Hand)
         try:
-            self.started = _connect(address or os.environ.get("RAY_ADDRESS", ""), cpus)
+            self.started = _connect(address, cpus)
         except (ConnectionError, RuntimeError, ValueError, ImportError, RayError) as e:
             raise MeasureError(_refusal(address, str(e))) from None
 
@@ -82,36 +79,37 @@ def _connect(address: str, cpus: int) -> bool:
         _start_local(cpus)
         return True
     if address:
-        _probe(address)
-        ray.init(address, **_QUIET)
+        _join(address)
         return False
     try:
         ray.init("auto", **_QUIET)
     except ConnectionError:
         _start_local(cpus)
         return True
+    _see_token_wanted()
     return False
+
+
+def _join(address: str) -> None:
+    try:
+        ray.init(address, **_QUIET)
+    except ConnectionError as e:
+        if not _STILLBORN.search(str(e)):
+            raise
+        ray.init(address, **_QUIET)
+
+
+def _see_token_wanted() -> None:
+    """Ray shows a token that it finds to any cluster of this machine; only now do we know which one that is."""
+    address = ray.get_runtime_context().gcs_address
+    door = door_of(address)
+    env_for(os.environ, f"The Ray cluster at {address}", wanted=wants_token(door) if door else None)
 
 
 def _start_local(cpus: int) -> None:
     """A cluster of this machine alone, for as long as we live. It tells nobody, and does not make us wait."""
-    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
+    os.environ.update(env_for_own(os.environ), RAY_USAGE_STATS_ENABLED="0", RAY_worker_niceness="0")
     ray.init(_NEW, num_cpus=cpus, include_dashboard=False, object_store_memory=_STORE_BYTES, **_QUIET)
-
-
-def _probe(address: str) -> None:
-    """Ray takes half a minute to find out that nobody listens."""
-    try:
-        parts = urlsplit(address if "://" in address else f"//{address}")
-        port = parts.port or (_CLIENT_PORT if address.startswith(_CLIENT) else None)
-        if parts.hostname and port:
-            socket.create_connection((parts.hostname, port), _PROBE_S).close()
-    except ValueError as e:
-        raise MeasureError(f"--fleet: {address!r} is no address of a Ray cluster: {e}.") from None
-    except OSError as e:
-        raise MeasureError(
-            f"No Ray cluster answers at {address}: {why(e)}. Is its head up (`ray start --head`), and --fleet right?"
-        ) from None
 
 
 def _refusal(address: str, told: str) -> str:
@@ -119,6 +117,6 @@ def _refusal(address: str, told: str) -> str:
     where = f"The Ray cluster at {address}" if address else "Ray on this machine"
     if _OTHER_VERSION.search(told):
         return f"{where} is of another version; use the same Ray and the same Python here and there: {told}."
-    if _NO_TOKEN.search(told):
-        told += f". Does it want a token? {_CURE}"
+    if _NO_TOKEN.search(told) and not _STILLBORN.search(told):
+        told += f". Does it want a token, or another one? {CURE}"
     return f"{where} does not take us: {told}."

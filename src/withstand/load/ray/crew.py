@@ -16,6 +16,7 @@ from ray.exceptions import ActorUnavailableError, NodeDiedError, RayError
 
 from withstand import __version__, clock
 from withstand.errors import MeasureError, StorageError
+from withstand.load.ear import Ear
 from withstand.load.job import Command, Job, Report
 from withstand.load.ray.cluster import Cluster, Node
 from withstand.load.ray.hand import About, Haul
@@ -29,7 +30,7 @@ from withstand.wire.reply import one_line
 _PLACE_NS = 30_000_000_000
 _CLOSE_S = 8.0
 _POLL_S = 0.1
-_SILENCE_NS = 5_000_000_000
+_SILENCE_S = 5.0
 _PIECE_BYTES = 1 << 20
 _PIECES_UNDERWAY_MAX = 4
 _TOLD_CHARS_MAX = 300
@@ -64,7 +65,8 @@ class Post:
         self._sink: RecordSink | None = None
         self._texts: TextSink | None = None
         self._underway: list[Any] = []
-        self._asked_ns = 0
+        self._silent_ns = 0
+        """For how long we have listened since its last word."""
 
     # Before the start.
 
@@ -110,8 +112,12 @@ class Post:
         return not self._underway
 
     def measure(self) -> ClockOffset:
-        """How far the node's clock is from ours."""
-        return measure(lambda: ray.get(self._hand.now_ns.remote()))
+        """How far the node's clock is from ours.
+
+        Raises:
+            RayError: the hand does not answer.
+        """
+        return measure(lambda: ray.get(self._hand.now_ns.remote(), timeout=_SILENCE_S))
 
     def settle(self, offset: ClockOffset) -> None:
         """The run's instants are translated by this offset from now on."""
@@ -146,7 +152,7 @@ class Post:
         self._hand.tell.remote(msgspec.json.encode(command))
 
     def _ask(self) -> None:
-        self._asked_ns = clock.now_ns()
+        self._silent_ns = 0
         self.polled = self._hand.poll.remote(_POLL_S)
 
     def take(self) -> None:
@@ -186,10 +192,11 @@ class Post:
         self._say(Word(worker=self._job.worker, place=msgspec.structs.replace(self._place, clock=agreed)))
         self.lose(gone)
 
-    def watch(self) -> None:
+    def watch(self, listened_ns: int) -> None:
         """A node that has been cut off raises nothing: it only falls silent."""
-        if clock.now_ns() - self._asked_ns > _SILENCE_NS:
-            self.give_up(f"no word for {_SILENCE_NS / 1e9:g} s")
+        self._silent_ns += listened_ns
+        if self._silent_ns > _SILENCE_S * 1e9:
+            self.give_up(f"no word for {_SILENCE_S:g} s")
 
     def refuse(self, error: str, *, storage: bool = False) -> None:
         """It cannot go on, and this is why."""
@@ -239,6 +246,7 @@ class Crew:
         placed = [(job, nodes[i % len(nodes)]) for i, job in enumerate(jobs)] if nodes else []
         self._posts = [Post(job, node, cluster.hand(node), say) for job, node in placed]
         self._offsets: dict[str, ClockOffset] = {}
+        self._ear = Ear()
         if not nodes:
             for job in jobs:
                 say(Word(worker=job.worker, gone="no node of the Ray cluster offers a core"))
@@ -278,8 +286,9 @@ class Crew:
             ready, _ = ray.wait(list(polled), num_returns=len(polled), timeout=0)
         for call in ready:
             polled[call].take()
+        listened_ns = self._ear.listened_ns()
         for post in self._living():
-            post.watch()
+            post.watch(listened_ns)
             _ship_on(post)
 
     def _living(self) -> list[Post]:

@@ -1,7 +1,6 @@
 """The run's side of a fleet on Ray: what the bridge says of the workers is told to the members, and back."""
 
 import importlib.util
-import os
 import selectors
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from withstand.load.child import Child
 from withstand.load.fleet import Fleet
 from withstand.load.job import Command, Job
 from withstand.load.member import Member
-from withstand.load.ray.token import auth_env
 from withstand.load.ray.words import Order, Word
 
 _CONNECT_S = 90.0
@@ -37,7 +35,7 @@ class RayHosts:
         """
         if importlib.util.find_spec("ray") is None:
             raise UsageError("--fleet ray needs Ray: pip install 'withstand[ray]'.")
-        self._bridge = Child("withstand.load.ray.bridge", log, (address, str(cpus)), auth_env(os.environ))
+        self._bridge = Child("withstand.load.ray", log, (address, str(cpus)))
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._bridge, selectors.EVENT_READ)
         try:

@@ -21,11 +21,6 @@ def number(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 request``, ``2,400 requests``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def median_of(distribution: Distribution) -> float | None:
     """In ms."""
     return distribution.percentiles.get("p50")

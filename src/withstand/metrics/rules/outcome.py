@@ -1,8 +1,8 @@
 """Doubts about what became of the requests."""
 
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.rounding import percent
-from withstand.metrics.rules.case import Case, counted, number
+from withstand.metrics.rounding import counted, percent
+from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 
 _STOPPED = (Status.CANCELLED, Status.NOT_SENT)
@@ -26,6 +26,7 @@ def requests_failed(case: Case) -> Doubt | None:
         "Times and throughputs are those of the good ones only.",
         "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
         blocking=count >= _FAILED_SHARE_MAX * asked,
+        brief=f"{count:,} of {asked:,}",
     )
 
 
@@ -47,6 +48,7 @@ def rate_limited(case: Case) -> Doubt | None:
         "a limiter answered, not the engine, so this says nothing of what the engine can do.",
         "Raise the limit of the gateway or of the account, or stay below it.",
         blocking=not case.summary.completed,
+        brief=f"{limited:,} of {asked:,}",
     )
 
 

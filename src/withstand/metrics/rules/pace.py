@@ -35,6 +35,7 @@ def _too_short(case: Case) -> Doubt | None:
         f"{late:,} of {answers:,} answers ({percent(late, answers)}) ended after the last request was due: in so short "
         "a stage it cannot be known whether the server keeps up or a queue grows.",
         "Run the stage for several times as long as an answer takes, or at a lower rate.",
+        brief=f"{late:,} of {answers:,}",
     )
 
 
@@ -46,6 +47,7 @@ def _not_achieved(growth: Growth, scheduled_rps: float, ended_rps: float, cap: i
         f"({percent(ended_rps, scheduled_rps)}){capped} in the middle 80 % of the stage, {_rise(growth)}. "
         "Past saturation TTFT and E2EL measure the queue, and with it the length of the test.",
         f"Take {number(ended_rps)}/s as what was sustained here, and read latencies from a stage below it.",
+        brief=f"{number(ended_rps)} of {number(scheduled_rps)}/s",
     )
 
 

@@ -100,6 +100,7 @@ def shared_reads(case: Case) -> Doubt | None:
         f"{unsure:,} of {gaps:,} gaps ({percent(unsure, gaps)}) touch an event that lay in its socket while the client "
         f"looked away and shares the stamp of a later one: they are not known and are left out of the ITL.{whose}",
         f"Read TPOT beside ITL; a client that has a core whenever it needs one sees each event by itself{unless}.",
+        brief=f"{unsure:,} of {gaps:,}",
     )
 
 

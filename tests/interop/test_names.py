@@ -1,0 +1,32 @@
+"""What runs are called: by what tells them apart, and by no more."""
+
+from typing import Any
+
+from withstand.interop.shape import Conditions, ImportedRun, Source
+from withstand.interop.summary import names_of
+
+
+def run(completed: float | None = None, prompts: float | None = None, **asked: Any) -> ImportedRun:
+    numbers = {} if completed is None else {"completed": completed}
+    source = Source(file="f", format="printed block", tool="vLLM", position="line 7")
+    return ImportedRun(source=source, numbers=numbers, conditions=Conditions(input_tokens=prompts, **asked))
+
+
+def test_a_load_is_enough_where_it_tells_runs_apart() -> None:
+    told = [run(100, engine="vllm", request_rate=rate) for rate in (1.0, 2.5)]
+    assert names_of(told) == ["vllm rate-1", "vllm rate-2.5"]
+
+
+def test_runs_of_one_load_are_called_by_how_much_there_was() -> None:
+    assert names_of([run(8, 80.4), run(512, 80.4)]) == ["n-8", "n-512"]
+    assert names_of([run(1, 80), run(8, 80), run(1, 128_000)]) == ["n-1 in-80", "n-8 in-80", "n-1 in-128000"]
+    assert names_of([run(20, max_concurrency=1), run(3, max_concurrency=1)]) == ["conc-1 n-20", "conc-1 n-3"]
+
+
+def test_repeats_are_numbered_and_nothing_else_is_said_of_them() -> None:
+    assert names_of([run(100, request_rate=5.0), run(100, request_rate=5.0)]) == ["rate-5", "rate-5 #2"]
+
+
+def test_what_tells_nothing_is_called_by_its_place() -> None:
+    assert names_of([run()]) == ["line 7"]
+    assert names_of([run(), run()]) == ["line 7", "line 7 #2"]
