@@ -7,8 +7,6 @@ from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
 
-counted = rounding.counted
-
 
 class Case(msgspec.Struct, frozen=True):
     """One stage before its judges."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from withstand.metrics.bounds import LIMITS, TIMES, bounds_of
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.rounding import percent, raised
-from withstand.metrics.rules.case import Case, counted, number
+from withstand.metrics.rounding import counted, percent, raised
+from withstand.metrics.rules.case import Case, number
 from withstand.metrics.summary import Off
 from withstand.record import Health
 from withstand.spec import Inf

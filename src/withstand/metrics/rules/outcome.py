@@ -1,8 +1,8 @@
 """Doubts about what became of the requests."""
 
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.rounding import percent
-from withstand.metrics.rules.case import Case, counted, number
+from withstand.metrics.rounding import counted, percent
+from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 
 _STOPPED = (Status.CANCELLED, Status.NOT_SENT)

@@ -2,8 +2,8 @@
 
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
-from withstand.metrics.rounding import percent
-from withstand.metrics.rules.case import Case, counted
+from withstand.metrics.rounding import counted, percent
+from withstand.metrics.rules.case import Case
 from withstand.metrics.summary import PERCENTILES
 
 _CACHED_SHARE = 0.2

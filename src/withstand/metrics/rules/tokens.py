@@ -3,8 +3,8 @@
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.evidence import Lengths
 from withstand.metrics.ledger import Check, exceeds
-from withstand.metrics.rounding import percent
-from withstand.metrics.rules.case import Case, counted, number
+from withstand.metrics.rounding import counted, percent
+from withstand.metrics.rules.case import Case, number
 from withstand.record import TokensFrom
 
 _DIFFERING_SHARE = 0.01
