@@ -2,7 +2,6 @@
 
 import msgspec
 
-from withstand.metrics import rounding
 from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
