@@ -54,4 +54,5 @@ def _alike(runs: Sequence[ImportedRun]) -> dict[str, Any]:
 
 def _flat(run: ImportedRun) -> dict[str, Any]:
     conditions: dict[str, Any] = msgspec.to_builtins(run.conditions)
-    return conditions | conditions.pop("labels", {})
+    labels: dict[str, str] = conditions.pop("labels", {})
+    return conditions | labels
