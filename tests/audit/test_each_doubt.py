@@ -69,7 +69,7 @@ LOST = {"num_prompts": 2000, "completed": 1015, "request_rate": "inf", "request_
 CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     DoubtKind.FEWER_THAN_ASKED: (
         {"a.json": served(**LOST, framework="a")},
-        "1,015 of 2,000 requests were completed: 2,000 - 1,015 = 985 are missing (49 %)",
+        "1,015 of 2,000 requests were completed: 2,000 - 1,015 = 985 are missing (49.2 %)",
     ),
     DoubtKind.CLIENT_LIMIT: (
         {"a.jsonl": served(**LOST, framework="a") + served(**LOST, framework="b")},
@@ -146,7 +146,7 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     ),
     DoubtKind.PARTS_AGAINST_WHOLE: (
         {"a.txt": printed(Mean_E2EL="5050.00", Median_E2EL="5000.00")},
-        "50 + 10 x (100 - 1) ms = 1.04 s, but E2EL is 5.05 s (21 %)",
+        "50 + 10 x (100 - 1) ms = 1.04 s, but E2EL is 5.05 s (20.6 %)",
     ),
     DoubtKind.LENGTHS_DIFFER: (
         {"a.json": served(dataset_name="random", random_output_len=200)},
