@@ -69,7 +69,7 @@ LOST = {"num_prompts": 2000, "completed": 1015, "request_rate": "inf", "request_
 CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     DoubtKind.FEWER_THAN_ASKED: (
         {"a.json": served(**LOST, framework="a")},
-        "1,015 of 2,000 requests were completed: 2,000 - 1,015 = 985 are missing (49.2 %",
+        "1,015 of 2,000 requests were completed: 2,000 - 1,015 = 985 are missing (49.2 %)",
     ),
     DoubtKind.CLIENT_LIMIT: (
         {"a.jsonl": served(**LOST, framework="a") + served(**LOST, framework="b")},
@@ -128,7 +128,8 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     ),
     DoubtKind.TOO_FEW_SAMPLES: (
         {"a.txt": printed(Successful_requests="100")},
-        "The p99 of 100 requests is not known: 1 % of them are 1, and it takes 368 to bound it from above.",
+        "The p99 of 100 requests is not known: 1 % of them are 1, and its 95 % interval has an upper end from 368 on "
+        "(1 - 0.99^368 = 97.5 %).",
     ),
     DoubtKind.CLAIMED_NOT_COUNTED: (
         {"a.txt": "#Output tokens: 25883\n" + printed(**{

@@ -1,6 +1,7 @@
 import math
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,3 +97,18 @@ def test_nothing_is_known_of_no_values() -> None:
 
 def test_values_that_hang_together_get_no_interval() -> None:
     assert distribution(pile(list(range(1000))), 1.0, independent=False).intervals == {}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "above", "n"), [(0.975, 1, 368), (0.99, 1, 459), (0.975, 2, 555), (0.99, 2, 662)]
+)
+def test_the_decision_s_numbers_of_answers_are_the_fewest(confidence: float, above: int, n: int) -> None:
+    """By the binomial distribution itself: the chance that so many of n values lie above the true p99."""
+
+    def chance(count: int) -> float:
+        return 1 - sum(math.comb(count, k) * 0.01**k * 0.99 ** (count - k) for k in range(above))
+
+    assert chance(n) >= confidence > chance(n - 1)
+    told = (Path(__file__).parents[2] / "docs" / "decisions" / "011-answers-for-a-p99.md").read_text("utf-8")
+    assert f"≥ {confidence:g} | {n} |" in told
+    assert samples_needed(99) == 368

@@ -2,18 +2,22 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, row_of
 from shared import shared
-from withstand.compare.shape import Comparison
+from withstand.compare.shape import Comparison, Decision, Objection
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.report.comparison import EXPORTERS, render
-from withstand.report.comparison_words import faster_by, value
+from withstand.report.comparison_text import print_comparison
+from withstand.report.comparison_words import Numbered, faster_by, value
 from withstand.report.numbers import decimals_of, fixed, signed_percent
 
 
@@ -214,3 +218,27 @@ def test_a_sign_is_always_there() -> None:
         "+5,034 %",
         "\N{EN DASH}",
     ]
+
+
+def test_what_stands_against_a_decision_is_short_and_leads_to_what_is_said_in_full() -> None:
+    doubt = Doubt(DoubtKind.ERROR_TEXT, "A long sentence about what the answers said.", "Read some of them.")
+    lack = "Too few values: one burst would decide it."
+    against = (Objection("Error text at inf", (doubt,)), Objection("Too few values", note=lack))
+    decisions = (Decision(wins_for="tail", winner=None, evidence="9 against 8 ms.", against=against),)
+    comparison = msgspec.structs.replace(comparison_of(), doubts=(doubt,))
+    place = Numbered(comparison).of([doubt])[0]
+    text = rendered_text(comparison, decisions)
+    assert f"Error text at inf [{place}]. Too few values [" in text
+    assert text.count("A long sentence") == text.count("one burst would decide it") == 1
+    markdown = render(comparison, "markdown", decisions=decisions, now=NOW)
+    assert f"Error text at inf <sup>{place}</sup>. Too few values <sup>a</sup>." in markdown
+    assert markdown.count("A long sentence") == markdown.count("one burst would decide it") == 1
+    page = render(comparison, "html", decisions=decisions, now=NOW)
+    assert f'Error text at inf<sup><a href="#doubt-{place}"' in page
+    assert "Too few values<sup>a</sup>" in page
+
+
+def rendered_text(comparison: Comparison, decisions: Sequence[Decision]) -> str:
+    out = io.StringIO()
+    print_comparison(comparison, decisions, Console(file=out, width=200))
+    return out.getvalue()

@@ -9,6 +9,7 @@ from withstand.compare.shape import (
     Difference,
     Group,
     Method,
+    Objection,
     Row,
     Side,
     Unmatched,
@@ -112,7 +113,9 @@ def comparison_of(labels: Sequence[str] = ("old", "new"), *, facts: bool = True,
 
 
 DECISIONS = (
-    Decision(wins_for="lowest TTFT", winner="old", evidence="45 ms against 64 ms.", doubt="One run each."),
+    Decision(
+        wins_for="lowest TTFT", winner="old", evidence="45 ms against 64 ms.", against=(Objection("One run each"),)
+    ),
     Decision(wins_for="throughput", winner=None, evidence="2,841 against 2,783 tok/s."),
 )
 EVIL = "</script><img src=x onerror=alert(1)>|`*\u2028&lt; %{y} $title"
@@ -147,4 +150,4 @@ def evil_comparison() -> Comparison:
     )
 
 
-EVIL_DECISIONS = (Decision(wins_for=EVIL, winner=EVIL, evidence=EVIL, doubt=EVIL),)
+EVIL_DECISIONS = (Decision(wins_for=EVIL, winner=EVIL, evidence=EVIL, against=(Objection(EVIL, note=EVIL),)),)

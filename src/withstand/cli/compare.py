@@ -18,7 +18,6 @@ from withstand.compare.shape import Comparison, Decision
 from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
-from withstand.report.decisions import print_decisions
 
 _FORMS = ("text", "json", "markdown", "csv", "html", "llmd")
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".yaml": "llmd"}
@@ -94,8 +93,7 @@ def verb(
 
 def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, output: Path | None) -> None:
     if form == "text":
-        text = rendered(lambda console: print_comparison(comparison, console))
-        text += rendered(lambda console: print_decisions(decisions, console))
+        text = rendered(lambda console: print_comparison(comparison, decisions, console))
     else:
         text = render(comparison, form, decisions=decisions, now=clock.utc_iso(clock.anchor().wall_ns))
     deliver(text, output)

@@ -1,10 +1,10 @@
 """Who makes tokens cheapest: each side at the load where it puts out most, with its throughput's interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Decision, Row, Verdict
+from withstand.compare.shape import Comparison, Decision, Objection, Row, Verdict
 from withstand.metrics.cost import per_million
 from withstand.metrics.summary import Interval
 
@@ -32,7 +32,7 @@ def cost_decision(comparison: Comparison, prices: Mapping[str, float]) -> Decisi
         wins_for="cost",
         winner=priced[0].label if _is_shown(priced) else None,
         evidence=f"A million output tokens: {', '.join(map(_told, priced))}.",
-        doubt=_why_not(comparison, priced),
+        against=tuple(map(Objection, _why_not(comparison, priced))),
     )
 
 
@@ -80,13 +80,12 @@ def _told(price: _Price) -> str:
     return f"{price.label} {price.value:.3g}{between} at {price.at}"
 
 
-def _why_not(comparison: Comparison, priced: Sequence[_Price]) -> str:
+def _why_not(comparison: Comparison, priced: Sequence[_Price]) -> Iterator[str]:
     """Each at its own best load, which may be another one; and all that keeps the order from being shown."""
-    reasons = ["Each at the load where it puts out most, whatever its latency is there."]
+    yield "Each at the load where it puts out most, whatever its latency is there"
     if len(priced) < len(comparison.sides):
-        reasons.append("Not every side has a price and a throughput.")
+        yield "Not every side has a price and a throughput"
     if any(price.interval is None for price in priced):
-        reasons.append("How far chance moves these throughputs is not known.")
+        yield "How far chance moves these throughputs is not known"
     if any(price.doubted for price in priced):
-        reasons.append("The comparison draws no verdict from these throughputs.")
-    return " ".join(reasons)
+        yield "The comparison draws no verdict from these throughputs"

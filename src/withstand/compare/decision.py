@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from withstand.compare.costs import cost_decision
-from withstand.compare.shape import Cell, Comparison, Decision, Group, Row, Verdict
+from withstand.compare.shape import Cell, Comparison, Decision, Group, Objection, Row, Verdict
 from withstand.compare.trust import is_other_work
 from withstand.interop.checks.words import said
+from withstand.metrics.doubts import Doubt
 
 _PURPOSES = (
     ("lowest TTFT", ("ttft.p50", "ttft.mean")),
@@ -53,10 +54,10 @@ def _decided(comparison: Comparison, purpose: str, keys: Sequence[str]) -> Decis
             wins_for=purpose,
             winner=labels[winner],
             evidence=_shown([one for one in seen if one.winner == winner], labels, of=len(seen)),
-            doubt=_doubt(comparison, seen),
+            against=tuple(_against(comparison, seen)),
         )
     evidence = "; ".join(_split(seen, labels)) if winners else _nobody(seen, labels)
-    return Decision(wins_for=purpose, winner=None, evidence=evidence, doubt=_doubt(comparison, seen))
+    return Decision(wins_for=purpose, winner=None, evidence=evidence, against=tuple(_against(comparison, seen)))
 
 
 def _seen(comparison: Comparison, keys: Sequence[str]) -> list[_Seen]:
@@ -142,17 +143,22 @@ def _lowest(one: _Seen) -> float:
     return min((cell.value for cell in one.row.cells if cell.value is not None), default=0.0)
 
 
-def _doubt(comparison: Comparison, seen: Sequence[_Seen]) -> str | None:
+def _against(comparison: Comparison, seen: Sequence[_Seen]) -> Iterator[Objection]:
     """What forbids these rows a verdict, by its name and where, and what they have too little of."""
+    if comparison.forced:
+        yield Objection("Conditions differ; the comparison was forced")
     places: dict[str, dict[str, None]] = {}
+    doubts: dict[str, dict[Doubt, None]] = {}
     for one in seen:
         for doubt in one.row.because:
-            places.setdefault(doubt.kind.spoken.capitalize(), {})[one.group.label] = None
-    told = ["Conditions differ; the comparison was forced."] if comparison.forced else []
-    told += [f"{kind}{_places(list(where), of=len(seen))}." for kind, where in places.items()]
+            kind = doubt.kind.spoken.capitalize()
+            places.setdefault(kind, {})[one.group.label] = None
+            doubts.setdefault(kind, {})[doubt] = None
+    for kind, where in places.items():
+        yield Objection(f"{kind}{_places(list(where), of=len(seen))}", tuple(doubts[kind]))
     lacks = Counter(lack for one in seen for lack in one.row.lacks)
-    told += [lack for lack, _ in lacks.most_common(1)]
-    return " ".join(told) or None
+    for lack, _ in lacks.most_common(1):
+        yield Objection(lack.partition(":")[0].rstrip("."), note=lack)
 
 
 def _places(labels: Sequence[str], *, of: int) -> str:

@@ -157,6 +157,16 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """A paragraph for the reader: how intervals and verdicts came about here."""
 
 
+class Objection(msgspec.Struct, frozen=True):
+    """Something that stands against a decision, in a few words; whoever shows it refers to where it is said in full."""
+
+    remark: str
+    """``Rate not achieved at 30 req/s, 35 req/s``"""
+    doubts: tuple[Doubt, ...] = ()
+    note: str | None = None
+    """The whole sentence, where it is no doubt."""
+
+
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the decision table: what is best for one purpose, and how far that holds."""
 
@@ -165,4 +175,4 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     winner: str | None
     """A side's label; None = nothing can be concluded."""
     evidence: str
-    doubt: str | None = None
+    against: tuple[Objection, ...] = ()

@@ -26,7 +26,7 @@ def comparison_html(comparison: Comparison, decisions: Sequence[Decision], now: 
         "title": joined(f"{words.title(comparison)} · withstand"),
         "masthead": comparison_parts.masthead(comparison, now),
         "doubts": comparison_parts.doubts(context),
-        "decisions": comparison_parts.decisions(decisions),
+        "decisions": comparison_parts.decisions(context, decisions),
         "glance": comparison_tables.glance(comparison, metrics),
         "lines": comparison_panels.lines(comparison, metrics),
         "about": comparison_parts.about_tables(context),

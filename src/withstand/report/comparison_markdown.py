@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Decision, Difference, Group, Row, Side, Unmatched
+from withstand.compare.shape import Comparison, Decision, Difference, Group, Objection, Row, Side, Unmatched
 from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
 from withstand.report.comparison_words import Listed, Notes, Numbered, letter
@@ -25,7 +25,7 @@ def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], n
         f"**{escaped(comparison.headline)}**",
         f"> [!WARNING]\n> {escaped(words.FORCED)}" if comparison.forced else "",
         *_doubts(comparison, marks),
-        _decided(decisions),
+        _decided(decisions, marks),
         *_tables(comparison, opened, marks),
         _folded(counted(len(folded), "more metric"), _tables(comparison, folded, marks)),
         *_noted(marks),
@@ -51,13 +51,14 @@ def _doubts(comparison: Comparison, marks: "_Marks") -> list[str]:
     return [first, _folded(counted(len(rest), "more doubt"), ["\n".join(rest)] if rest else [])]
 
 
-def _decided(decisions: Sequence[Decision]) -> str:
+def _decided(decisions: Sequence[Decision], marks: "_Marks") -> str:
     if not decisions:
         return ""
     lines = ["| best for | | evidence | doubt |", "| --- | --- | --- | --- |"]
     for one in decisions:
         winner = escaped(one.winner) if one.winner else "nothing can be concluded"
-        lines.append(f"| {escaped(one.wins_for)} | {winner} | {escaped(one.evidence)} | {escaped(one.doubt or '')} |")
+        against = " ".join(map(marks.of_objection, one.against))
+        lines.append(f"| {escaped(one.wins_for)} | {winner} | {escaped(one.evidence)} | {against} |")
     return "\n".join(lines)
 
 
@@ -111,6 +112,11 @@ class _Marks(msgspec.Struct, frozen=True):
         """Nothing where there are none."""
         marks = [*map(str, self.numbered.of(doubts)), *map(letter, self.notes.refer(said))]
         return f" <sup>{', '.join(marks)}</sup>" if marks else ""
+
+    def of_objection(self, objection: Objection) -> str:
+        """``Rate not achieved at 30 req/s <sup>3</sup>``, and a full stop."""
+        notes = [objection.note] if objection.note and objection.note != self.lack else []
+        return f"{escaped(objection.remark)}{self.of_doubts(objection.doubts, notes)}."
 
     def of_verdict(self, row: Row, difference: Difference) -> str:
         """What forbids it, and what would be needed to say more."""

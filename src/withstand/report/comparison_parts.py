@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from withstand.compare.shape import Comparison, Decision, Group, Side
+import msgspec
+
+from withstand.compare.shape import Comparison, Decision, Group, Objection, Side
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.report import comparison_words as words
-from withstand.report.comparison_tables import Context, swatch
+from withstand.report.comparison_tables import Context, marks, noted, swatch
+from withstand.report.comparison_words import Notes
 from withstand.report.html_parts import doubt_item, doubts_section
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag, unbroken
@@ -86,27 +89,34 @@ def _unmatched(comparison: Comparison) -> Markup:
     )
 
 
-def decisions(given: Sequence[Decision]) -> Markup:
+def decisions(context: Context, given: Sequence[Decision]) -> Markup:
     """What is best for which purpose; nothing at all where nobody decided."""
     if not given:
         return Markup()
     head = tag(
         "thead", tag("tr", *(tag("th", text, scope="col") for text in ("Best for", "Winner", "Evidence", "Doubt")))
     )
-    rows = [_decision(one) for one in given]
+    context = msgspec.structs.replace(context, notes=Notes())
+    rows = [_decision(context, one) for one in given]
     table = scrollable(tag("table", head, tag("tbody", *rows), class_="prose"), "Best for")
-    return tag("section", tag("h2", "Best for"), tag("div", table, class_="body"), id="decisions")
+    body = tag("div", table, noted(context.notes), class_="body")
+    return tag("section", tag("h2", "Best for"), body, id="decisions")
 
 
-def _decision(one: Decision) -> Markup:
+def _decision(context: Context, one: Decision) -> Markup:
     winner = tag("b", one.winner) if one.winner else tag("span", "nothing can be concluded", class_="unknown")
     return tag(
         "tr",
         tag("th", one.wins_for, scope="row"),
         tag("td", winner),
         tag("td", unbroken(one.evidence)),
-        tag("td", unbroken(one.doubt or "")),
+        tag("td", *(_objection(context, against) for against in one.against)),
     )
+
+
+def _objection(context: Context, against: Objection) -> Markup:
+    notes = [against.note] if against.note and against.note not in context.common else []
+    return joined(unbroken(against.remark), marks(context, against.doubts, notes), ". ")
 
 
 def about_tables(context: Context) -> Markup:

@@ -118,7 +118,7 @@ def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:
         tag("figure", caption, plot),
         scrollable(table, first.title),
         tag("p", f"{more:,} more rows are in the CSV and the JSON.", class_="lead") if more > 0 else Markup(),
-        _noted(context.notes, own),
+        noted(context.notes, own),
         open=opened,
         class_="metric",
     )
@@ -167,7 +167,7 @@ def _value(context: Context, row: Row, side: int, decimals: int) -> Markup:
     return tag(
         "td",
         shown,
-        _marks(context, cell.doubts),
+        marks(context, cell.doubts),
         tag("small", ends) if ends else Markup(),
         class_="best" if row.fastest == side else "",
     )
@@ -184,21 +184,21 @@ def _against(context: Context, row: Row, difference: Difference | None) -> Marku
     told = [joined(size, " ", tag("span", f"({ends})")) if ends else size]
     told += [joined(unbroken(line)) for line in lines if line and line not in context.common]
     verdict = tag("b", words.verdict(row, difference))
-    letters = context.notes.refer(lack for lack in row.lacks if lack not in context.common)
-    marks = _marks(context, row.because, letters)
+    because = marks(context, row.because, [lack for lack in row.lacks if lack not in context.common])
     small = [tag("small", line) for line in told]
-    return tag("td", verdict, marks, *small, class_=f"against {_CLASSES[difference.verdict]}")
+    return tag("td", verdict, because, *small, class_=f"against {_CLASSES[difference.verdict]}")
 
 
-def _marks(context: Context, doubts: Iterable[Doubt], letters: Sequence[int] = ()) -> Markup:
+def marks(context: Context, doubts: Iterable[Doubt], notes: Sequence[str] = ()) -> Markup:
     """Links to the doubts, each with the words that a screen reader needs, and the letters of notes."""
     numbers = context.numbered.of(doubts)
-    marks = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
-    marks += [joined(words.letter(place)) for place in letters]
-    return tag("sup", *(joined(", " if place else "", mark) for place, mark in enumerate(marks))) if marks else Markup()
+    found = [tag("a", str(n), href=f"#doubt-{n}", aria_label=f"doubt {n}") for n in numbers]
+    found += [joined(words.letter(place)) for place in context.notes.refer(notes)]
+    return tag("sup", *(joined(", " if place else "", mark) for place, mark in enumerate(found))) if found else Markup()
 
 
-def _noted(notes: Notes, cure: str | None) -> Markup:
+def noted(notes: Notes, cure: str | None = None) -> Markup:
+    """The notes that the letters lead to."""
     said = [joined(tag("b", words.letter(place)), " ", unbroken(sentence)) for place, sentence in notes.listed()]
     said += [joined(f"To conclude more: {cure}.")] if cure else []
     return tag("ul", *(tag("li", one) for one in said), class_="notes") if said else Markup()

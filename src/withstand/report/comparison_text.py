@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from withstand.compare.shape import Comparison, Difference, Group, Row, Verdict
+from withstand.compare.shape import Comparison, Decision, Difference, Group, Row, Verdict
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import Listed, Notes, Numbered
+from withstand.report.comparison_words import Listed, Marker, Notes, Numbered
+from withstand.report.decisions import print_decisions
 from withstand.report.numbers import UNKNOWN, decimals_of, signed_percent
 from withstand.report.standing import few
 from withstand.report.terminal import print_doubt, print_marked, shown
@@ -58,15 +59,13 @@ class _Shown(msgspec.Struct, frozen=True):
     """What all tables of a comparison have in common."""
 
     labels: tuple[str, ...]
-    numbered: Numbered
-    notes: Notes
-    common: str | None
+    marker: Marker
     wide: bool
     stacked: bool = False
     """Intervals stand below their differences, since the terminal is narrow."""
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, decisions: Sequence[Decision], console: Console) -> None:
     """All of it."""
     numbered = Numbered(comparison)
     console.print()
@@ -81,7 +80,14 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         if not place:
             console.print()
         print_marked("   ?", "bold yellow", [(remark, ""), (f"at {', '.join(few(labels))}", "dim")], console)
-    _print_tables(comparison, numbered, console)
+    look = _Shown(
+        labels=_short_labels(comparison, console),
+        marker=Marker(numbered, Notes(), words.common_lack(comparison)),
+        wide=console.width >= _WIDE,
+    )
+    _print_tables(comparison, look, console)
+    print_decisions(decisions, look.marker, console)
+    _print_rest(comparison, look.marker, console)
 
 
 def _print_sides(comparison: Comparison, console: Console) -> None:
@@ -105,15 +111,8 @@ def _short_labels(comparison: Comparison, console: Console) -> tuple[str, ...]:
     return tuple(words.letter(place).upper() for place in range(1, len(labels) + 1))
 
 
-def _print_tables(comparison: Comparison, numbered: Numbered, console: Console) -> None:
+def _print_tables(comparison: Comparison, look: _Shown, console: Console) -> None:
     blocks, left_out = _blocks(comparison)
-    look = _Shown(
-        labels=_short_labels(comparison, console),
-        numbered=numbered,
-        notes=Notes(),
-        common=words.common_lack(comparison),
-        wide=console.width >= _WIDE,
-    )
     for block in blocks:
         console.print()
         console.print(Text.assemble((shown(block.title), "bold"), "  ", (shown(block.about), "dim")))
@@ -122,7 +121,6 @@ def _print_tables(comparison: Comparison, numbered: Numbered, console: Console) 
         names = ", ".join(metric.first.title for metric in left_out)
         told = f"Also compared: {names}. See them with --metric NAME, or --output comparison.html."
         print_marked("", "", [(told, "dim")], console)
-    _print_rest(comparison, look, console)
 
 
 def _blocks(comparison: Comparison) -> tuple[list[_Block], Sequence[Listed]]:
@@ -200,19 +198,18 @@ def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text
     for place, (word, least, style) in enumerate(told):
         text.append(f"{chr(10) if place else ''}{f'{look.labels[place + 1]}: ' if len(told) > 1 else ''}", "dim")
         text.append(word, style).append(f" ({least})" if least else "", "dim")
-    letters = look.notes.refer(words.own_lacks(row, look.common))
-    marks = [*map(str, look.numbered.of_row(row)), *map(words.letter, letters)]
-    return text.append(f" [{', '.join(marks)}]" if marks else "", "dim")
+    marks = look.marker.of_row(row)
+    return text.append(f" [{marks}]" if marks else "", "dim")
 
 
-def _print_rest(comparison: Comparison, look: _Shown, console: Console) -> None:
+def _print_rest(comparison: Comparison, marker: Marker, console: Console) -> None:
     """What the marks mean, what was left out, and how it was done."""
     console.print()
-    if look.common:
-        print_marked("", "", [(f"unknown = {look.common[0].lower()}{look.common[1:]}", "")], console)
-    if look.numbered.heard:
+    if marker.common:
+        print_marked("", "", [(f"unknown = {marker.common[0].lower()}{marker.common[1:]}", "")], console)
+    if marker.numbered.heard:
         print_marked("", "", [("? a doubt about this value · [1] the doubt with this number, above", "dim")], console)
-    for place, sentence in look.notes.listed():
+    for place, sentence in marker.notes.listed():
         print_marked(f"[{words.letter(place)}]", "", [(sentence, "")], console)
     for told in words.unmatched(comparison):
         print_marked("–", "", [(told, "")], console)  # noqa: RUF001  an en dash

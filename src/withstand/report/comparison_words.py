@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Difference, Group, Row, Side, Verdict
+from withstand.compare.shape import Comparison, Difference, Group, Objection, Row, Side, Verdict
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import Interval
 from withstand.report.numbers import UNKNOWN, count, counted, decimals_of, fixed, percent, signed_percent
@@ -190,6 +190,26 @@ class Numbered:
     def of_row(self, row: Row) -> list[int]:
         """All that stands against a row's verdict."""
         return self.of([*row.because, *(doubt for cell in row.cells for doubt in cell.doubts)])
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """What a table refers to: numbers are those of doubts, letters those of notes; ``common`` needs none."""
+
+    numbered: Numbered
+    notes: Notes
+    common: str | None
+
+    def of_row(self, row: Row) -> str:
+        """``1, 4, a``: all that stands against a row's verdict."""
+        return self._marks(self.numbered.of_row(row), own_lacks(row, self.common))
+
+    def of_objection(self, objection: Objection) -> str:
+        """The same of one thing that stands against a decision."""
+        notes = [objection.note] if objection.note not in (None, self.common) else []
+        return self._marks(self.numbered.of(objection.doubts), [note for note in notes if note])
+
+    def _marks(self, numbers: Iterable[int], notes: Iterable[str]) -> str:
+        return ", ".join([*map(str, numbers), *map(letter, self.notes.refer(notes))])
 
 
 def is_forbidden(row: Row, side: int) -> bool:

@@ -145,10 +145,12 @@ def too_few_samples(run: ImportedRun) -> Doubt | None:
     if not n or not whole or n >= samples_needed(max(whole)):
         return None
     highest = max(whole)
+    needed = samples_needed(highest)
     return Doubt(
         DoubtKind.TOO_FEW_SAMPLES,
         f"The p{highest} of {counted(int(n), 'request')} is not known: {percent(100 - highest, 100)} of them are "
-        f"{said(n * (100 - highest) / 100)}, and it takes {samples_needed(highest)} to bound it from above.",
+        f"{said(n * (100 - highest) / 100)}, and its 95 % interval has an upper end from {needed} on "
+        f"(1 - {highest / 100:g}^{needed} = {percent(1 - (highest / 100) ** needed)}).",
         "Compare medians, or send more requests.",
     )
 
