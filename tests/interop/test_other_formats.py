@@ -453,3 +453,10 @@ NVIDIA GenAI-Perf
     assert run.stats["e2el"].mean is None
     assert run.stats["ttft"].mean is None
     assert run.stats["ttft"].percentiles == {"p99": 18.8}
+
+
+@pytest.mark.parametrize("kind", [{}, [], 5, None, {"a": [1]}])
+def test_guidellm_s_strategy_may_be_anything(kind: Any) -> None:
+    report = guidellm(9.5)
+    report["benchmarks"][0]["args"]["strategy"]["type_"] = kind
+    assert one(report).conditions.arrivals is None
