@@ -513,3 +513,10 @@ def test_curves_raise_the_doubts_of_a_series() -> None:
 def test_lists_that_do_not_say_what_they_are_are_no_curves(curves: dict[str, Any]) -> None:
     with pytest.raises(FormatError):
         several(curves)
+
+
+@pytest.mark.parametrize("kind", [{}, [], 5, None, {"a": [1]}])
+def test_guidellm_s_strategy_may_be_anything(kind: Any) -> None:
+    report = guidellm(9.5)
+    report["benchmarks"][0]["args"]["strategy"]["type_"] = kind
+    assert one(report).conditions.arrivals is None

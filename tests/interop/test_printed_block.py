@@ -215,3 +215,12 @@ def test_a_dump_s_options_of_other_datasets_say_nothing() -> None:
 def test_a_dump_s_ramp_is_the_arrivals() -> None:
     run = one(dump(request_rate="inf", ramp_up_strategy="exponential", ramp_up_start_rps=1, ramp_up_end_rps=8))
     assert run.conditions.arrivals == "exponential ramp, 1 to 8 req/s"
+
+
+def test_the_lines_of_two_clients_in_one_log_are_no_result() -> None:
+    other = VLLM_BLOCK.replace("52.50", "99.00").replace("4500", "9900").replace("150.00", "330.00")
+    pairs = zip(VLLM_BLOCK.splitlines(), other.splitlines(), strict=True)
+    mixed = "\n".join(f"(pid=1{i}) {line}" for pair in pairs for i, line in enumerate(pair))
+    imported = read_text(f"{mixed}\n{VLLM_BLOCK}", "f")
+    assert [run.stats["ttft"].mean for run in imported.runs] == [52.5]
+    assert any("lines of several results are mixed" in refused.reason for refused in imported.refused)

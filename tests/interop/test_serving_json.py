@@ -138,3 +138,10 @@ def test_tokens_that_nobody_counted_are_unknown() -> None:
     assert not {"total_input_tokens", "input_throughput", "total_token_throughput"} & run.numbers.keys()
     assert run.numbers["output_throughput"] == 150.0
     assert any("no prompt token was counted" in left.reason for left in run.left_out)
+
+
+def test_a_key_that_stands_twice_says_nothing_unless_it_says_the_same() -> None:
+    text = json.dumps(VLLM_JSON)[:-1]
+    run = one(f'{text}, "mean_ttft_ms": 1.5, "mean_itl_ms": 10.0, "model_id": "other"}}')
+    assert (run.stats["ttft"].mean, run.stats["itl"].mean, run.conditions.model) == (None, 10.0, None)
+    assert any("twice in the file, as 52.501 and as 1.5" in left.reason for left in run.left_out)

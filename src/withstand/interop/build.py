@@ -221,6 +221,8 @@ def _place(percentile: tuple[str, float]) -> float:
 
 
 def _why_illegible(value: object) -> str:
+    if isinstance(value, values.Twice):
+        return f"it stands twice in the file, as {str(value.first)[:40]} and as {str(value.last)[:40]}."
     if values.is_placeholder(value):
         return f"it is a placeholder ({value}), no number."
     if values.is_unlimited(value):
