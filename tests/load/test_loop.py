@@ -61,9 +61,15 @@ def test_what_wakes_us_from_a_wait_has_not_waited(
 
 
 def _naps(
-    monkeypatch: pytest.MonkeyPatch, nap_ns: int, spare_ns: int, busy_ns: int, *, shortened: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    nap_ns: int,
+    spare_ns: int,
+    busy_ns: int,
+    *,
+    shortened: bool = False,
+    events: int = 10,
 ) -> list[float]:
-    """How long it slept, in s, where every turn finds something at once that keeps it for ``busy_ns``."""
+    """How long it slept, in s, where every turn finds ``events`` at once, each of which keeps it for ``busy_ns``."""
     slept: list[float] = []
     now_ns = itertools.count(1)
     ahead_ns = 0
@@ -78,7 +84,7 @@ def _naps(
     with socket.socket() as sock:
         loop.add(sock.fileno(), READ, keep)
         monkeypatch.setattr(
-            loop, "_poller", SimpleNamespace(wait=lambda _: [(sock.fileno(), READ)], close=loop._poller.close)
+            loop, "_poller", SimpleNamespace(wait=lambda _: [(sock.fileno(), READ)] * events, close=loop._poller.close)
         )
         for _ in range(4):
             loop.turn(0.0, loop.left_ns + spare_ns)
@@ -106,6 +112,11 @@ def test_it_naps_only_when_it_may_and_nothing_is_due_and_little_is_to_be_done(
 
 def test_naps_grow_shorter_down_to_a_tenth_of_a_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _naps(monkeypatch, 500_000, _FAR_NS, 0, shortened=True) == [0.00025, 0.000125, 0.0001]
+
+
+@pytest.mark.parametrize(("events", "nap_s"), [(1, 0.0001), (3, 0.00015), (300, 0.0005)])
+def test_long_naps_are_for_who_finds_much(monkeypatch: pytest.MonkeyPatch, events: int, nap_s: float) -> None:
+    assert set(_naps(monkeypatch, 500_000, _FAR_NS, 0, events=events)) == {nap_s}
 
 
 def test_who_never_naps_does_not_begin_to(monkeypatch: pytest.MonkeyPatch) -> None:

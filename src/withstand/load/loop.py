@@ -18,6 +18,8 @@ Handler = Callable[[int], None]
 NAP_NS = 500_000
 SHORT_NAP_NS = 100_000
 """For whom the end of an answer frees the slot of the next request."""
+_NAP_EVENT_NS = 50_000
+"""Longer naps are for who finds an event for each such time of them: at 20,000 a second and more."""
 _NAP_SPARE_NS = 100_000
 """A nap may last longer than asked; it must not make a send late."""
 
@@ -32,7 +34,8 @@ class Loop:
         self._waited = True
         self._busy_ns = 0
         self.nap_ns = nap_ns
-        """0 = never."""
+        """The longest; 0 = never."""
+        self._next_nap_ns = SHORT_NAP_NS
         self._core_wait = CoreWait()
         self._began_ns = self.left_ns = clock.now_ns()
         self.looked_ns = self._began_ns
@@ -59,12 +62,13 @@ class Loop:
 
     def turn(self, timeout_s: float, wake_ns: int) -> int:
         """Wait, hand over what is ready, and say how long that kept us, in ns. ``wake_ns``: when we must be back."""
-        nap_ns = min(self.nap_ns, wake_ns - self.left_ns - _NAP_SPARE_NS)
+        nap_ns = min(self.nap_ns, self._next_nap_ns, wake_ns - self.left_ns - _NAP_SPARE_NS)
         if nap_ns > self._busy_ns and not self._waited:
             clock.sleep_s(nap_ns / 1e9)
             self.left_ns = clock.now_ns()
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
+        self._next_nap_ns = min(NAP_NS, max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS))
         self._core_wait.sample()
         self._waited = began_ns - self.left_ns > LOOK_NS
         self.looked_ns = began_ns if self._waited else self._began_ns
