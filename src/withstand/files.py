@@ -1,4 +1,4 @@
-"""Writing so that a crash, a full disk or a reader in between never sees half a file; and looking at any path safely."""
+"""Writing so that a crash, a full disk or a reader in between never sees half a file; and looking at any path."""
 
 import contextlib
 import errno

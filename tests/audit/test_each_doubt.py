@@ -128,7 +128,8 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
     ),
     DoubtKind.TOO_FEW_SAMPLES: (
         {"a.txt": printed(Successful_requests="100")},
-        "The p99 of 100 requests is not known: 1 % of them are 1, and its 95 % interval has an upper end from 368 on (1 - 0.99^368 = 97.5 %).",
+        ("The p99 of 100 requests is not known: 1 % of them are 1, and its 95 % interval has an upper end from 368 on "
+        "(1 - 0.99^368 = 97.5 %)."),
     ),
     DoubtKind.CLAIMED_NOT_COUNTED: (
         {"a.txt": "#Output tokens: 25883\n" + printed(**{

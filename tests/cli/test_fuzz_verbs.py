@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import printers
 import shared
-import writers
 from foreign import DETAILED, SGLANG_LINE, VLLM_BLOCK, VLLM_JSON
+from forms import FORMS
 from mutations import file_mutant, unfounded
 from withstand.cli import crash
 from withstand.cli.entry import exit_code_of
@@ -31,17 +30,17 @@ SMALL = [
     f"{VLLM_BLOCK}\n{json.dumps(VLLM_JSON)}\n",
 ]
 REAL = sorted(path for path in (shared.ROOT / "data" / "results").glob("*") if path.stat().st_size < LARGEST)
-WRITTEN = st.one_of(
-    *(writers.json_files(kind) for kind in writers.JSONS), writers.sweep_csv(), writers.load_test_csv(), writers.aiperf_csv(),
-    printers.blocks(), printers.genai_perf_tables(), printers.evalscope_tables(), printers.load_test_tables(),
-).map(lambda sample: sample.text)  # fmt: skip
+WRITTEN = st.one_of(*FORMS.values()).map(lambda sample: sample.text)
 TEXTS = st.one_of(
     st.sampled_from(SMALL), WRITTEN, *([st.sampled_from(REAL).map(lambda path: path.read_text("utf-8"))] * bool(REAL))
 )
 SETTINGS = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 CODES = {"audit": {0, 1, 3}, "report": {0, 2, 3}, "compare": {0, 2, 3}, "import": {0, 2, 3}}
-FORMATS = {"audit": ["text", "json", "markdown"], "report": ["text", "json", "markdown", "csv", "html"],
-           "compare": ["text", "json", "markdown", "csv", "html", "llmd"]}  # fmt: skip
+FORMATS = {
+    "audit": ["text", "json", "markdown"],
+    "report": ["text", "json", "markdown", "csv", "html"],
+    "compare": ["text", "json", "markdown", "csv", "html", "llmd"],
+}
 
 
 def no_fault(e: Exception) -> str:

@@ -168,3 +168,13 @@ def test_engines_of_one_file_stand_apart_and_their_name_is_said_once(
 
 def test_a_page_with_every_request_hides_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert '<main class="">' in printed(capsys, str(SAMPLE), "--format", "html")
+
+
+def test_the_setting_of_a_file_is_what_its_runs_have_in_common(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting = (
+        printed(capsys, _engines(tmp_path), "--format", "html").split('id="circumstances"')[1].split("</section>")[0]
+    )
+    assert "some/model" in setting
+    assert "request_rate" not in setting

@@ -8,20 +8,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import printers
-import writers
+from forms import FORMS
+from requests_known import REQUESTS, WITH_GAPS, WITHOUT_INSTANTS, WRITERS, Asked
 from truth import Sample, differences, twins
 from withstand.interop.read import read_path, read_text
+from withstand.record import Status
 from withstand.runs import keep_import, open_import
 
 EXAMPLES = int(os.environ.get("WITHSTAND_FUZZ", "20"))
 QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-FORMS: dict[str, st.SearchStrategy[Sample]] = {
-    **{kind: writers.json_files(kind) for kind in writers.JSONS},
-    "sweep_csv": writers.sweep_csv(), "load_test_csv": writers.load_test_csv(), "aiperf_csv": writers.aiperf_csv(),
-    "blocks": printers.blocks(), "genai_perf_tables": printers.genai_perf_tables(),
-    "evalscope_tables": printers.evalscope_tables(), "load_test_tables": printers.load_test_tables(),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -30,6 +25,39 @@ FORMS: dict[str, st.SearchStrategy[Sample]] = {
 def test_what_was_written_is_read_and_nothing_else(form: str, data: st.DataObject) -> None:
     sample = data.draw(FORMS[form])
     assert differences(read_text(sample.text, "f").runs, sample) == []
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@QUICK
+@given(requests=REQUESTS)
+def test_single_requests_are_facts_to_the_microsecond(form: str, requests: list[Asked]) -> None:
+    (run,) = read_text(WRITERS[form](requests), "f").runs
+    assert run.facts is not None
+    assert (run.facts.starts_known, run.facts.gaps_known) == (form not in WITHOUT_INSTANTS, form in WITH_GAPS)
+    first_ns = min(request.sent_ns for request in requests)
+    for request, record in zip(_in_order(form, requests), run.facts.records, strict=True):
+        assert (record.status is Status.OK) == (not request.failed)
+        stamps = (
+            []
+            if request.failed
+            else request.stamps_ns
+            if form in WITH_GAPS
+            else request.stamps_ns[:: len(request.gaps_ns)]
+        )
+        assert record.output_tokens == (None if request.failed else request.tokens)
+        sent_ns = record.sent_ns or 0
+        assert [at - sent_ns for at in record.chunk_ns] == pytest.approx(stamps, abs=1000)
+        assert form in WITHOUT_INSTANTS or sent_ns == pytest.approx(request.sent_ns - first_ns, abs=1000)
+    good = [request for request in requests if not request.failed]
+    assert run.numbers["completed"] == len(good)
+    assert run.numbers["total_output_tokens"] == sum(request.tokens for request in good)
+    mean_ms = sum(request.ttft_ns for request in good) / len(good) / 1e6
+    assert run.stats["ttft"].mean == pytest.approx(mean_ms, abs=0.001)
+
+
+def _in_order(form: str, requests: list[Asked]) -> list[Asked]:
+    """GuideLLM keeps them by how they ended."""
+    return sorted(requests, key=lambda request: request.failed) if form == "guidellm" else requests
 
 
 ENVELOPES = {
@@ -55,7 +83,9 @@ def test_the_envelope_changes_no_number(data: st.DataObject, tmp_path_factory: p
 
 @QUICK
 @given(data=st.data())
-def test_a_folder_of_several_files_has_the_runs_of_each(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:  # fmt: skip
+def test_a_folder_of_several_files_has_the_runs_of_each(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder: Path = tmp_path_factory.mktemp("folder")
     samples = data.draw(st.lists(st.one_of(*FORMS.values()), min_size=2, max_size=4))
     assume(not twins([run for sample in samples for run in sample.runs]))

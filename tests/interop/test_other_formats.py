@@ -322,6 +322,141 @@ def test_a_load_test_s_speed_of_single_requests_is_no_throughput() -> None:
     assert "p50" not in second.stats["ttft"].percentiles
 
 
+CONSOLE = """\
+✔ done
+i Run Summary Info
+|==============|==========|=====|======|=====|=====|=======|=====|
+| Benchmark    | Timings       || Requests       ||| Output Tokens ||
+| Strategy     | Start    | Dur | Comp | Inc | Err | Comp  | Inc |
+|              |          | Sec | Tot  | Tot | Tot | Tot   | Tot |
+|--------------|----------|-----|------|-----|-----|-------|-----|
+| concurrent@3 | 12:26:36 | 1.0 | 16   | 0   | 4   | 192.0 | 0.0 |
+|==============|==========|=====|======|=====|=====|=======|=====|
+
+i Request Latency Statistics (Completed Requests)
+|==============|=============|========|============|=======|======|======|
+| Benchmark    | Request Latency     || TTFT              || ITL        ||
+| Strategy     | Sec                 || ms                || ms         ||
+|              | Mean        | p95    | Mean       | p95   | Mdn  | p95  |
+|--------------|-------------|--------|------------|-------|------|------|
+| concurrent@3 | 0.2 ± 0.001 | 12.3*  | 52.3 ± 1.5 | 62.8* | 10.0 | 10.1 |
+|==============|=============|========|============|=======|======|======|
+
+i Server Throughput Statistics (All Requests)
+|==============|=======|======|=========|===============|
+| Benchmark    | Requests             ||| Output Tokens |
+| Strategy     | Concurrency || Per Sec | Per Sec       |
+|              | Mdn   | Mean | Mean                  ||
+|--------------|-------|------|---------|---------------|
+| concurrent@3 | 3.0   | 2.6  | 19.9    | 191.3         |
+|==============|=======|======|=========|===============|
+"""
+
+
+def test_guidellm_s_console_tables_are_joined_and_their_rates_are_of_all_requests() -> None:
+    run = one(CONSOLE)
+    assert (run.conditions.max_concurrency, run.conditions.arrivals) == (3, "inf")
+    assert [run.numbers[n] for n in ("completed", "failed", "total_output_tokens", "duration_s")] == [16, 4, 192, 1]
+    assert (run.numbers["attempts_per_s"], run.numbers["concurrency_mean"]) == (19.9, 2.6)
+    assert run.stats["ttft"].mean == 52.3
+    assert run.stats["ttft"].percentiles == {"p95": 62.8}
+    assert run.stats["tpot"].percentiles == {"p50": 10.0, "p95": 10.1}
+    assert run.stats["e2el"].percentiles == {"p95": 12_300}
+    assert run.stats["e2el"].mean is None, "a tenth of a second is no digit of 0.2 s"
+
+
+def test_guidellm_s_old_csv_has_its_json_s_numbers() -> None:
+    listed = "[1, 2, 3, 4, 5, 40, 60, 70, 80, 90, 99]"
+    cells = {
+        "Type": "b", "Run Id": "r", "Duration": "2", "Successful Requests": "4", "Total Requests": "5",
+        "Successful Request latency mean": "0.24", "Successful Time to first token ms mean": "50",
+        "Successful Time to first token ms median": "50", "Args": '{"strategy": {"type_": "constant", "rate": 2.0}}',
+        "Successful Time to first token ms [min, 0.1, 1, 5, 10, 25, 75, 90, 95, 99, max]": listed,
+        "Errored Time to first token ms mean": "7",
+    }  # fmt: skip
+    quoted = ['"' + text.replace('"', '""') + '"' for text in cells.values()]
+    run = one(",".join(f'"{name}"' for name in cells) + "\n" + ",".join(quoted) + "\n")
+    assert (run.stats["e2el"].mean, run.stats["ttft"].mean, run.stats["ttft"].percentiles["p99"]) == (240.0, 50.0, 90.0)
+    assert (run.numbers["completed"], run.conditions.request_rate) == (4, 2.0)
+
+
+def test_guidellm_s_failed_requests_need_no_end() -> None:
+    report = guidellm(9.5)
+    item = report["benchmarks"][0]
+    item["request_totals"] = {"successful": 1, "errored": 1, "incomplete": 0, "total": 2}
+    times = {"request_start": 1.0, "first_token_iteration": 1.05, "last_token_iteration": 1.24, "request_end": 1.25}
+    good = {"info": {"timings": times}, "output_tokens": 20}
+    bad = {"info": {"timings": {"request_start": 1.5, "request_end": None}, "error": "500 no"}}
+    item["requests"] = {"successful": [good], "errored": [bad]}
+    run = one(report)
+    assert run.facts is not None
+    assert [record.status.value for record in run.facts.records] == ["ok", "http_error"]
+
+
+def test_inference_perf_s_single_requests_are_facts_without_gaps() -> None:
+    answer = {"output_tokens": 3, "output_token_times": [10.05, 10.05, 10.07]}
+    good = {"start_time": 10.0, "end_time": 10.08, "error": None,
+            "info": {"request_metrics": {"text": {"input_tokens": 9}}, "response_metrics": answer}}  # fmt: skip
+    bad = {"start_time": 11.0, "end_time": 11.5, "info": {}, "error": {"error_type": "T", "error_msg": "429 no"}}
+    run = one([good, bad])
+    assert run.facts is not None
+    assert [record.status.value for record in run.facts.records] == ["ok", "limited"]
+    assert (run.stats["ttft"].mean, run.numbers["total_input_tokens"]) == (pytest.approx(50), 9)
+    assert "itl" not in run.stats
+
+
+def test_a_file_of_one_aiperf_record_is_a_run() -> None:
+    metrics = {"time_to_first_token": {"value": 50.0, "unit": "ms"}, "request_latency": {"value": 70.0, "unit": "ms"}}
+    run = one({"metadata": {"request_start_ns": 10**18}, "metrics": metrics})
+    assert (run.numbers["completed"], run.stats["ttft"].mean) == (1, 50.0)
+
+
+def test_a_run_s_whole_time_is_no_time_of_its_rate() -> None:
+    report = """\
+version: 0.2.1
+run:
+  time: {duration: PT9S}
+results:
+  request_performance:
+    aggregate:
+      requests: {total: 30, failures: 6}
+      latency:
+        time_to_first_token: {units: s, mean: 0.05}
+      throughput:
+        request_rate: {units: queries/s, mean: 8.0}
+"""
+    run = one(report)
+    assert "duration_s" not in run.numbers
+    assert any("the whole run" in left.reason for left in run.left_out)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ['Request Latency (ms),"1,000.000,"1,002.00",9.0', "Request Latency (ms),5.00,6.00,7.00,8.00", '"Request Lat'],
+)
+def test_a_csv_s_broken_row_is_told_and_not_read(row: str) -> None:
+    imported = read_text(
+        f"Metric,avg,p50,p99\nTime to First Token (ms),5.0,5.0,6.0\nRequest Throughput,1,,\n{row}\n", "f"
+    )
+    (run,) = imported.runs
+    assert "e2el" not in run.stats
+    assert imported.refused or run.left_out
+
+
+def test_a_number_that_a_narrow_terminal_has_broken_is_none() -> None:
+    drawn = """\
+NVIDIA GenAI-Perf
+│ Statistic │ avg │ p99 │
+│ Request latency (ms) │ 1,9… │ 2,016.5 │
+│ Time to first token (ms) │ 13.6 │ 18.8 │
+│  │ 8 │  │
+"""
+    run = one(drawn)
+    assert run.stats["e2el"].mean is None
+    assert run.stats["ttft"].mean is None
+    assert run.stats["ttft"].percentiles == {"p99": 18.8}
+
+
 CURVES = {
     "charts": {
         "engine_concurrency": {
@@ -378,3 +513,10 @@ def test_curves_raise_the_doubts_of_a_series() -> None:
 def test_lists_that_do_not_say_what_they_are_are_no_curves(curves: dict[str, Any]) -> None:
     with pytest.raises(FormatError):
         several(curves)
+
+
+@pytest.mark.parametrize("kind", [{}, [], 5, None, {"a": [1]}])
+def test_guidellm_s_strategy_may_be_anything(kind: Any) -> None:
+    report = guidellm(9.5)
+    report["benchmarks"][0]["args"]["strategy"]["type_"] = kind
+    assert one(report).conditions.arrivals is None

@@ -198,3 +198,29 @@ def test_a_refusal_carries_no_control_characters() -> None:
     with pytest.raises(FormatError) as refusal:
         read_text(text, "f")
     assert str(refusal.value).isprintable()
+
+
+def dump(**options: object) -> str:
+    told = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"benchmark_args=Namespace({told})\n{VLLM_BLOCK}"
+
+
+def test_a_dump_s_options_of_other_datasets_say_nothing() -> None:
+    run = one(dump(dataset_name="generated-shared-prefix", num_prompts=1000, random_input_len=1024, request_rate=2.0))
+    assert (run.conditions.num_prompts, run.conditions.input_tokens) == (None, None)
+    run = one(dump(dataset_name="random-ids", num_prompts=100, random_input_len=1024, sharegpt_output_len=7))
+    assert (run.conditions.num_prompts, run.conditions.input_tokens, run.conditions.output_tokens) == (100, 1024, None)
+
+
+def test_a_dump_s_ramp_is_the_arrivals() -> None:
+    run = one(dump(request_rate="inf", ramp_up_strategy="exponential", ramp_up_start_rps=1, ramp_up_end_rps=8))
+    assert run.conditions.arrivals == "exponential ramp, 1 to 8 req/s"
+
+
+def test_the_lines_of_two_clients_in_one_log_are_no_result() -> None:
+    other = VLLM_BLOCK.replace("52.50", "99.00").replace("4500", "9900").replace("150.00", "330.00")
+    pairs = zip(VLLM_BLOCK.splitlines(), other.splitlines(), strict=True)
+    mixed = "\n".join(f"(pid=1{i}) {line}" for pair in pairs for i, line in enumerate(pair))
+    imported = read_text(f"{mixed}\n{VLLM_BLOCK}", "f")
+    assert [run.stats["ttft"].mean for run in imported.runs] == [52.5]
+    assert any("lines of several results are mixed" in refused.reason for refused in imported.refused)

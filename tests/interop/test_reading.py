@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,49 @@ def test_evalscope_s_two_files_of_one_folder_are_one_run(tmp_path: Path) -> None
         (100.0, {"p99": 100.0}),
         (200.0, {"p99": 200.0}),
     ]
+
+
+def test_half_a_character_is_shown_as_unreadable_and_a_whole_one_as_it_is() -> None:
+    text = json.dumps(VLLM_JSON | {"framework": "a\ud800b", "\udfffkey": "\U0001f600 \\ud800"})
+    (run,) = several(text)
+    assert run.conditions.engine == "a\ufffdb"
+    assert run.conditions.labels["\ufffdkey"] == "\U0001f600 \\ud800"
+
+
+def test_a_name_that_is_no_text_is_written_as_far_as_it_can_be(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.json")).write_text(json.dumps(VLLM_JSON))
+    (tmp_path / os.fsdecode(b"\xfe.json")).write_text("{")
+    imported = read_path(tmp_path)
+    assert [run.source.file for run in imported.runs] == ["\ufffd.json"]
+    assert open_import(keep_import(imported, tmp_path / "kept")) == imported
+
+
+def test_a_link_to_itself_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "again").symlink_to(tmp_path)
+    with pytest.raises(FormatError, match="cannot be read: Too many levels"):
+        read_path(tmp_path / "a")
+    (tmp_path / "good.json").write_text(json.dumps(VLLM_JSON))
+    assert len(read_path(tmp_path).runs) == 1
+
+
+@pytest.mark.skipif(sys.platform == "darwin" or os.geteuid() != 0, reason="only root can become nobody")
+def test_what_may_not_be_looked_at_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(json.dumps(VLLM_JSON))
+    tmp_path.chmod(0o700)
+    os.seteuid(65534)
+    try:
+        for path in (tmp_path, tmp_path / "f.json"):
+            with pytest.raises((FormatError, UsageError), match="cannot be read: Permission denied"):
+                read_path(path)
+    finally:
+        os.seteuid(0)
+
+
+def test_a_file_that_is_still_being_written_has_its_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    line = json.dumps(VLLM_JSON)
+    for end in (0, 1, len(line) // 2, len(line) - 1):
+        path.write_text(f"{line}\n{line[:end]}")
+        assert len(read_path(path).runs) == 1

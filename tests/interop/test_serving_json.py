@@ -125,3 +125,23 @@ def test_a_sweep_s_csv_has_one_run_a_row() -> None:
 def test_our_own_summary_is_read_too() -> None:
     run = one({"schema": 1, "stages": [VLLM_JSON | {"self_check": {}}]})
     assert run.source.tool == "withstand"
+
+
+def test_a_ramp_is_no_burst_though_the_rate_is_inf() -> None:
+    ramp = {"request_rate": "inf", "ramp_up_strategy": "linear", "ramp_up_start_rps": 5, "ramp_up_end_rps": 20}
+    run = one(VLLM_JSON | ramp)
+    assert (run.conditions.arrivals, run.conditions.request_rate) == ("linear ramp, 5 to 20 req/s", None)
+
+
+def test_tokens_that_nobody_counted_are_unknown() -> None:
+    run = one(VLLM_JSON | {"total_input_tokens": 0, "input_throughput": 0.0})
+    assert not {"total_input_tokens", "input_throughput", "total_token_throughput"} & run.numbers.keys()
+    assert run.numbers["output_throughput"] == 150.0
+    assert any("no prompt token was counted" in left.reason for left in run.left_out)
+
+
+def test_a_key_that_stands_twice_says_nothing_unless_it_says_the_same() -> None:
+    text = json.dumps(VLLM_JSON)[:-1]
+    run = one(f'{text}, "mean_ttft_ms": 1.5, "mean_itl_ms": 10.0, "model_id": "other"}}')
+    assert (run.stats["ttft"].mean, run.stats["itl"].mean, run.conditions.model) == (None, 10.0, None)
+    assert any("twice in the file, as 52.501 and as 1.5" in left.reason for left in run.left_out)

@@ -62,6 +62,8 @@ def test_a_busy_neighbour_is_named(single: Any) -> None:
 def test_our_own_clock_is_named(single: Any) -> None:
     own = msgspec.structs.replace(single.summary.stages[0].health[0], lag=None)
     assert "arrivals stamped by the program's own clock" in str(stage_line(of_stage(single, health=(own,))))
+    lost = msgspec.structs.replace(own, lost=True)
+    assert "own clock" not in str(stage_line(of_stage(single, health=(lost,)))), "it has told nothing of its clock"
 
 
 def test_without_streaming_the_whole_answer_is_what_has_an_error(single: Any) -> None:

@@ -12,10 +12,54 @@ from withstand.interop.shape import ImportedRun
 
 Draw = st.DrawFn
 _MARK = "\u2060{}\u2060"
-_LITERALS = ("1e999", "-1e999", "1" * 400, "-3", "1e15", "1e16", "0", "-0.0", "1e-320", "NaN", "Infinity", "-Infinity",
-             "[" * 200 + "]" * 200, '{"a":' * 100 + "1" + "}" * 100, "true", "null", '""', "[]", "{}")  # fmt: skip
-_WORDS = ("xxx", "inf", "-1", "1,000", "12,34", "5ms", "3 s", "NaN", "N/A", "1e999", "0x10", "1_000", "٣", "½", "<b>",
-          "</script>", "\ud800", "\x00", "\x1b[31m", "\u2028", "9" * 50, "a" * 5000, "=1+1", "%s{0}", "../../x")  # fmt: skip
+_LITERALS = (
+    "1e999",
+    "-1e999",
+    "1" * 400,
+    "-3",
+    "1e15",
+    "1e16",
+    "0",
+    "-0.0",
+    "1e-320",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "[" * 200 + "]" * 200,
+    '{"a":' * 100 + "1" + "}" * 100,
+    "true",
+    "null",
+    '""',
+    "[]",
+    "{}",
+)
+_WORDS = (
+    "xxx",
+    "inf",
+    "-1",
+    "1,000",
+    "12,34",
+    "5ms",
+    "3 s",
+    "NaN",
+    "N/A",
+    "1e999",
+    "0x10",
+    "1_000",
+    "٣",
+    "½",
+    "<b>",
+    "</script>",
+    "\ud800",
+    "\x00",
+    "\x1b[31m",
+    "\u2028",
+    "9" * 50,
+    "a" * 5000,
+    "=1+1",
+    "%s{0}",
+    "../../x",
+)
 _SIGNS = "\n\r\t |={}[],:\"'\\\x00\x1b\u2028\ufeff%-–│┃"  # noqa: RUF001  a dash of tables
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[+-]?\.\d+")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?")
@@ -70,8 +114,17 @@ def json_mutant(draw: Draw, value: Any) -> str:
         literal = draw(st.sampled_from(_LITERALS))
         literals.append(literal)
         mark = _MARK.format(len(literals) - 1)
-        change = draw(st.sampled_from([_put(mark), _put(draw(st.sampled_from(_WORDS))), _renamed(mark), _negated,
-                                       lambda holder, key: holder.__delitem__(key)]))  # fmt: skip
+        change = draw(
+            st.sampled_from(
+                [
+                    _put(mark),
+                    _put(draw(st.sampled_from(_WORDS))),
+                    _renamed(mark),
+                    _negated,
+                    lambda holder, key: holder.__delitem__(key),
+                ]
+            )
+        )
         value = changed(value, draw(st.sampled_from(places)), change)
     text = json.dumps(value, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1])))
     for i, literal in enumerate(literals):

@@ -1,4 +1,4 @@
-"""Printed results of other tools, written from a known truth: blocks and tables, as terminals, logs and people leave them."""
+"""Printed results of other tools, written from a known truth: blocks and tables, as terminals and logs have them."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,8 +8,12 @@ from truth import Sample, Sheet, Truth, truths
 
 Draw = st.DrawFn
 _METRICS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
-_SECTIONS = {"ttft": "Time to First Token", "tpot": "Time per Output Token (excl. 1st token)",
-             "itl": "Inter-token Latency", "e2el": "End-to-end Latency"}  # fmt: skip
+_SECTIONS = {
+    "ttft": "Time to First Token",
+    "tpot": "Time per Output Token (excl. 1st token)",
+    "itl": "Inter-token Latency",
+    "e2el": "End-to-end Latency",
+}
 _PREFIXES = (
     "",
     "  ",
@@ -20,8 +24,13 @@ _PREFIXES = (
     "> ",
     "# ",
 )
-_NOISE = ("", 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 200 OK', "\x1b[36m(EngineCore pid=7)\x1b[0m ok",
-          "100%|██████████| 10/10 [00:00<00:00,  9.81it/s]", "Progress:  50%|█\rProgress: 100%|██")  # fmt: skip
+_NOISE = (
+    "",
+    'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 200 OK',
+    "\x1b[36m(EngineCore pid=7)\x1b[0m ok",
+    "100%|██████████| 10/10 [00:00<00:00,  9.81it/s]",
+    "Progress:  50%|█\rProgress: 100%|██",
+)
 
 
 def _line(label: str, value: object) -> str:
@@ -42,11 +51,12 @@ def block(draw: Draw, truth: Truth, sheet: Sheet) -> list[str]:
         lines.append(_line("Failed requests", sheet.count("failed", truth.failed)))
     if not sglang and truth.rate and draw(st.booleans()):
         lines.append(_line("Request rate configured (RPS)", f"{truth.rate:.2f}"))
-    lines.append(_line("Benchmark duration (s)", f"{sheet.put('duration_s', truth.duration_s, 2):.2f}"))
+    lines.append(_line("Benchmark duration (s)", sheet.cell("duration_s", truth.duration_s)))
     if draw(st.booleans()):
         lines.append(_line("Total input tokens", sheet.count("total_input_tokens", truth.input_tokens)))
         lines.append(_line("Total generated tokens", sheet.count("total_output_tokens", truth.output_tokens)))
-    lines.append(_line("Output token throughput (tok/s)", _two(sheet, "output_throughput", truth.per_second(truth.output_tokens) + 1)))  # fmt: skip
+    rate = sheet.cell("output_throughput", truth.per_second(truth.output_tokens) + 1)
+    lines.append(_line("Output token throughput (tok/s)", rate))
     lines.append(_line("Some line of a fork (tok/s)", "12.34"))
     for name in draw(st.lists(st.sampled_from(list(names)), unique=True)):
         lines += [_section(_SECTIONS[name]), *_times(sheet, name, names[name], truth)]
@@ -57,13 +67,9 @@ def _times(sheet: Sheet, name: str, label: str, truth: Truth) -> list[str]:
     words = {"mean": "Mean", "p50": "Median", "std": "Std", "p90": "P90", "p99": "P99"}
     of = getattr(truth, name)
     return [
-        _line(f"{word} {label} (ms)", _two(sheet, f"{name}.{which}", getattr(of, which)))
+        _line(f"{word} {label} (ms)", sheet.cell(f"{name}.{which}", getattr(of, which)))
         for which, word in words.items()
     ]
-
-
-def _two(sheet: Sheet, name: str, value: float) -> str:
-    return f"{sheet.put(name, value, 2):.2f}"
 
 
 @st.composite
@@ -126,9 +132,11 @@ def genai_perf_tables(draw: Draw) -> Sample:
     labels = {"Time to first token (ms)": "ttft", "Inter token latency (ms)": "tpot", "Request latency (ms)": "e2el"}
     for label, name in labels.items():
         of = getattr(truth, name)
-        rows.append([label, *(f"{sheet.put(f'{name}.{w}', getattr(of, w), 2):,.2f}" if w else "N/A" for w in ("mean", "", "p99", "p90"))])  # fmt: skip
-    rows.append(["Request throughput (per sec)", f"{sheet.put('request_throughput', truth.per_second(truth.completed), 2):,.2f}", "N/A", "N/A", "N/A"])  # fmt: skip
-    rows.append(["Request count (count)", f"{sheet.count('completed', truth.completed):,}.00", "N/A", "N/A", "N/A"])
+        mean, p99, p90 = (sheet.cell(f"{name}.{w}", getattr(of, w), commas=True) for w in ("mean", "p99", "p90"))
+        rows.append([label, mean, "N/A", p99, p90])
+    rate = sheet.cell("request_throughput", truth.per_second(truth.completed), commas=True)
+    rows.append(["Request throughput (per sec)", rate, "N/A", "N/A", "N/A"])
+    rows.append(["Request count (count)", sheet.cell("completed", truth.completed, commas=True), "N/A", "N/A", "N/A"])
     return Sample("\n".join(["NVIDIA GenAI-Perf | LLM Metrics", *_table(draw, rows), ""]), (sheet.known,))
 
 
@@ -136,16 +144,41 @@ def genai_perf_tables(draw: Draw) -> Sample:
 def evalscope_tables(draw: Draw) -> Sample:
     """Seconds, a summary and its percentiles."""
     truth, sheet = draw(truths()), Sheet()
-    pairs = [["Key", "Value"], ["Time taken for tests (s)", f"{sheet.put('duration_s', truth.duration_s, 4):.4f}"],
-             ["Succeed requests", str(sheet.count("completed", truth.completed))],
-             ["Average time to first token (s)", f"{sheet.put('ttft.mean', truth.ttft.mean, 4, 1000.0):.4f}"]]  # fmt: skip
+    pairs = [
+        ["Key", "Value"],
+        ["Time taken for tests (s)", sheet.cell("duration_s", truth.duration_s, 4)],
+        ["Succeed requests", str(sheet.count("completed", truth.completed))],
+        ["Average time to first token (s)", sheet.cell("ttft.mean", truth.ttft.mean, 4, 1000.0)],
+    ]
     listed = [["Percentiles", "TTFT (s)", "TPOT (s)", "Latency (s)"]]
     for which in ("p50", "p90", "p99"):
-        cells = [f"{sheet.put(f'{name}.{which}', getattr(getattr(truth, name), which), 4, 1000.0):.4f}" for name in ("ttft", "tpot", "e2el")]  # fmt: skip
+        times = {name: getattr(getattr(truth, name), which) for name in ("ttft", "tpot", "e2el")}
+        cells = [sheet.cell(f"{name}.{which}", value, 4, 1000.0) for name, value in times.items()]
         listed.append([f"{which[1:]}%", *cells])
-    return Sample(
-        "\n".join([*_table(draw, pairs), "", "Percentile results:", *_table(draw, listed), ""]), (sheet.known,)
-    )
+    lines = [*_table(draw, pairs), "", "Percentile results:", *_table(draw, listed), ""]
+    return Sample("\n".join(lines), (sheet.known,))
+
+
+@st.composite
+def newer_evalscope_tables(draw: Draw) -> Sample:
+    """Other names, ms where they say so, titles between the rows, and a metric a row."""
+    truth, sheet = draw(truths()), Sheet()
+    counts = [("attempted", truth.attempted), ("completed", truth.completed), ("failed", truth.failed)]
+    pairs = [
+        ["Metric", "Value"],
+        ["── General ──", ""],
+        ["Test Duration (s)", sheet.cell("duration_s", truth.duration_s)],
+        ["Total / Success / Failed", " / ".join(str(sheet.count(name, value)) for name, value in counts)],
+        ["── Latency ──", ""],
+        ["Avg Latency (s)", sheet.cell("e2el.mean", truth.e2el.mean, 3, 1000.0)],
+        ["Avg TTFT (ms)", sheet.cell("ttft.mean", truth.ttft.mean)],
+    ]
+    listed = [["Metric", "50%", "99%"]]
+    for name, label in (("ttft", "TTFT (ms)"), ("itl", "ITL (ms)")):
+        of = getattr(truth, name)
+        listed.append([label, *(sheet.cell(f"{name}.{which}", getattr(of, which)) for which in ("p50", "p99"))])
+    lines = [*_table(draw, pairs), "", "Percentile results:", *_table(draw, listed), ""]
+    return Sample("\n".join(lines), (sheet.known,))
 
 
 @st.composite
@@ -154,13 +187,67 @@ def load_test_tables(draw: Draw) -> Sample:
     rows, runs = [["Concurrency", "OK", "TTFT p50", "TTFT p90", "Lat p90", "Total Tok/s"]], []
     for truth in draw(st.lists(truths(), min_size=1, max_size=3)):
         sheet = Sheet()
-        rows.append([
-            str(truth.concurrency or 1), f"{sheet.count('completed', truth.completed)}/{sheet.count('attempted', truth.attempted)}",
-            f"{sheet.put('ttft.p50', truth.ttft.p50 + 1, 0):.0f}ms",
-            f"{sheet.put('ttft.p90', truth.ttft.p90 + 1, 0):,.0f}ms",
-            f"{sheet.put('e2el.p90', truth.e2el.p90 + 100, 1, 1000.0):.1f}s",
-            f"{sheet.put('output_throughput', truth.per_second(truth.output_tokens), 1):.1f}",
-        ])  # fmt: skip
+        ok, asked = sheet.count("completed", truth.completed), sheet.count("attempted", truth.attempted)
+        first, tail = (sheet.cell(f"ttft.{w}", getattr(truth.ttft, w) + 1, 0, commas=True) for w in ("p50", "p90"))
+        whole = sheet.cell("e2el.p90", truth.e2el.p90 + 100, 1, 1000.0)
+        speed = sheet.cell("output_throughput", truth.per_second(truth.output_tokens), 1)
+        rows.append([str(truth.concurrency or 1), f"{ok}/{asked}", f"{first}ms", f"{tail}ms", f"{whole}s", speed])
         sheet.count("failed", truth.failed)
         runs.append(sheet.known)
     return Sample("\n".join(["## Results", *_table(draw, rows), ""]), tuple(runs))
+
+
+_PARTS = ("Comp", "Inc", "Err")
+
+
+@st.composite
+def guidellm_tables(draw: Draw) -> Sample:
+    """0.2 and 0.3: headers over two lines; a terminal of 80 columns wraps every line."""
+    truth, sheet = draw(truths()), Sheet()
+    kind = f"constant@{truth.rate:.2f}" if truth.rate else f"concurrent@{truth.concurrency}"
+    counts = [("completed", truth.completed), ("incomplete", 0), ("failed", truth.failed)]
+    info = [
+        kind,
+        "16:59:28",
+        "16:59:58",
+        sheet.cell("duration_s", truth.duration_s, 1),
+        *(str(sheet.count(name, value)) for name, value in counts),
+        *["7.0", "0.0", "0.0"] * 4,
+    ]
+    stats = [
+        kind,
+        sheet.cell("request_throughput", truth.answer + 0.25),
+        sheet.cell("concurrency_mean", 3.5),
+        sheet.cell("output_throughput", truth.answer + 0.5, 1),
+        "9.9",
+    ]
+    for name, digits, scale in (("e2el", 2, 1000.0), ("ttft", 1, 1.0), ("tpot", 1, 1.0)):
+        of = getattr(truth, name)
+        stats += [sheet.cell(f"{name}.{w}", getattr(of, w) + 100, digits, scale) for w in ("mean", "p50", "p99")]
+    stats += ["1.1", "2.2", "3.3"]
+    header = ["Benchmark", "Per Second", "Concurrency", "mean", "mean", *["mean", "median", "p99"] * 4]
+    width = draw(st.sampled_from([80, 100, 1000]))
+    lines = [
+        *_ruled("Benchmarks Info:", ["Benchmark", "Start Time", "End Time", "Duration (s)", *_PARTS * 5], info, width),
+        *_ruled("Benchmarks Stats:", header, stats, width),
+    ]
+    return Sample("\n".join([*lines, ""]), (sheet.known,))
+
+
+def _ruled(title: str, header: Sequence[str], row: Sequence[str], width: int) -> list[str]:
+    widths = [max(len(a), len(b)) for a, b in zip(header, row, strict=True)]
+    drawn = ["| ".join(cell.rjust(w) for cell, w in zip(cells, widths, strict=True)) for cells in (header, row)]
+    rule = "|-".join("-" * w for w in widths)
+    lines = ["Metadata |||| Requests ||", drawn[0], rule, drawn[1]]
+    double = ["=" * width] * 2
+    return [title, *double, *(piece for line in lines for piece in _wrapped(line, width)), *double, ""]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """As rich breaks lines: at the last blank before the edge, else anywhere."""
+    pieces = []
+    while len(line) > width:
+        at = line.rfind(" ", 0, width) + 1 or width
+        pieces.append(line[:at].ljust(width))
+        line = line[at:]
+    return [*pieces, line]

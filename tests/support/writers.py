@@ -30,10 +30,16 @@ def vllm(draw: Draw, truth: Truth) -> Written:
     """Of 2024 to 2026: with and without counts of failures, user's metadata, chosen percentiles and metrics."""
     sheet, old = Sheet(), draw(st.booleans())
     value: dict[str, Any] = {
-        "date": "20260101-120000", "backend": "vllm", "model_id": truth.model, "num_prompts": truth.attempted,
+        "date": "20260101-120000",
+        "backend": "vllm",
+        "model_id": truth.model,
+        "num_prompts": truth.attempted,
         **draw(st.sampled_from([{}, {"gpu": "8", "note": "12.5"}, {"tensor_parallel_size": "1e999"}])),
-        "request_rate": truth.rate or "inf", "burstiness": 1.0, "max_concurrency": truth.concurrency,
-        "duration": sheet.put("duration_s", truth.duration_s), "completed": sheet.count("completed", truth.completed),
+        "request_rate": truth.rate or "inf",
+        "burstiness": 1.0,
+        "max_concurrency": truth.concurrency,
+        "duration": sheet.put("duration_s", truth.duration_s),
+        "completed": sheet.count("completed", truth.completed),
         "total_input_tokens": sheet.count("total_input_tokens", truth.input_tokens),
         "total_output_tokens": sheet.count("total_output_tokens", truth.output_tokens),
         "request_throughput": sheet.put("request_throughput", truth.per_second(truth.completed)),
@@ -42,17 +48,25 @@ def vllm(draw: Draw, truth: Truth) -> Written:
         "total_token_throughput": sheet.put(
             "total_token_throughput", truth.per_second(truth.input_tokens + truth.output_tokens)
         ),
-    }  # fmt: skip
+    }
     if not old:
-        value |= {"failed": sheet.count("failed", truth.failed), "rtfx": 0.0, "label": None, "latencies": [0.5],
-                  "probe_median_e2el_ms": 3.5}  # fmt: skip
+        value |= {
+            "failed": sheet.count("failed", truth.failed),
+            "rtfx": 0.0,
+            "label": None,
+            "latencies": [0.5],
+            "probe_median_e2el_ms": 3.5,
+        }
     metrics = draw(st.sets(st.sampled_from(["ttft", "tpot", "itl", "e2el"])))
     for name in metrics:
         value |= _flat(sheet, name, getattr(truth, name), f"{{}}_{name}_ms")
     asked: dict[str, object] = {
-        "model": truth.model, "num_prompts": truth.attempted, "max_concurrency": truth.concurrency,
-        "request_rate": truth.rate, "arrivals": None if truth.rate else "inf",
-    }  # fmt: skip
+        "model": truth.model,
+        "num_prompts": truth.attempted,
+        "max_concurrency": truth.concurrency,
+        "request_rate": truth.rate,
+        "arrivals": None if truth.rate else "inf",
+    }
     return value, sheet.known, asked
 
 
@@ -60,23 +74,36 @@ def sglang(draw: Draw, truth: Truth) -> Written:
     """A line of ``bench_serving``: bare Infinity and NaN, several names for the same, no count of failures."""
     sheet, new = Sheet(), draw(st.booleans())
     value: dict[str, Any] = {
-        "backend": "sglang", "dataset_name": "sharegpt", "request_rate": truth.rate or float("inf"),
-        "max_concurrency": truth.concurrency, "random_input_len": 1024, "random_output_len": 128, "sharegpt_output_len": None,
-        "duration": sheet.put("duration_s", truth.duration_s), "completed": sheet.count("completed", truth.completed),
+        "backend": "sglang",
+        "dataset_name": "sharegpt",
+        "request_rate": truth.rate or float("inf"),
+        "max_concurrency": truth.concurrency,
+        "random_input_len": 1024,
+        "random_output_len": 128,
+        "sharegpt_output_len": None,
+        "duration": sheet.put("duration_s", truth.duration_s),
+        "completed": sheet.count("completed", truth.completed),
         "total_input_tokens": sheet.count("total_input_tokens", truth.input_tokens),
         "total_output_tokens": sheet.count("total_output_tokens", truth.output_tokens),
         "total_output_tokens_retokenized": sheet.count("retokenized_output_tokens", truth.output_tokens + 1),
         "input_throughput": sheet.put("input_throughput", truth.per_second(truth.input_tokens)),
         "output_throughput": sheet.put("output_throughput", truth.per_second(truth.output_tokens)),
         "accept_length": draw(st.sampled_from([None, float("nan")])),
-        "concurrency": sheet.put("concurrency_mean", 3.25), "server_info": {"model_path": truth.model, "duration": 1},
-    }  # fmt: skip
+        "concurrency": sheet.put("concurrency_mean", 3.25),
+        "server_info": {"model_path": truth.model, "duration": 1},
+    }
     for name, key in {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e_latency"}.items():
         value |= _flat(sheet, name, getattr(truth, name), f"{{}}_{key}_ms")
     if new:
         value["request_throughput"] = sheet.put("request_throughput", truth.per_second(truth.completed))
-    asked: dict[str, object] = {"model": truth.model, "input_tokens": None, "output_tokens": None, "num_prompts": None,
-             "request_rate": truth.rate, "arrivals": None if truth.rate else "inf"}  # fmt: skip
+    asked: dict[str, object] = {
+        "model": truth.model,
+        "input_tokens": None,
+        "output_tokens": None,
+        "num_prompts": None,
+        "request_rate": truth.rate,
+        "arrivals": None if truth.rate else "inf",
+    }
     return value, sheet.known, asked
 
 
@@ -84,13 +111,17 @@ def inferencemax(draw: Draw, truth: Truth) -> Written:
     """Seconds, without a word of it."""
     sheet = Sheet()
     value = {
-        "hw": "h200", "conc": truth.concurrency or 1, "model": truth.model, "framework": "sglang", "tp": 8,
+        "hw": "h200",
+        "conc": truth.concurrency or 1,
+        "model": truth.model,
+        "framework": "sglang",
+        "tp": 8,
         "num_requests_total": sheet.count("attempted", truth.attempted),
         "num_requests_successful": sheet.count("completed", truth.completed),
         "output_tput_tps": sheet.put("output_throughput", truth.per_second(truth.output_tokens)),
         "tput_per_gpu": sheet.put("throughput_per_gpu", truth.per_second(truth.output_tokens) / 8),
         "mean_intvty": 1 / truth.tpot.mean,
-    }  # fmt: skip
+    }
     for name in draw(st.sets(st.sampled_from(["ttft", "tpot", "itl", "e2el"]), min_size=1)):
         value |= _flat(sheet, name, getattr(truth, name), f"{{}}_{name}", S)
     return value, sheet.known, {"model": truth.model, "engine": "sglang", "max_concurrency": truth.concurrency or 1}
@@ -114,20 +145,28 @@ def guidellm(draw: Draw, truth: Truth) -> Written:
         "time_to_first_token_ms": _guidellm_spread(sheet, "ttft", truth.ttft),
         "inter_token_latency_ms": _guidellm_spread(sheet, "tpot", truth.tpot),
         "request_latency": _guidellm_spread(sheet, "e2el", truth.e2el, S),
-        "output_token_count": {"mean": truth.answer, "count": truth.completed,
-                               "total_sum": sheet.count("total_output_tokens", truth.output_tokens)},
-        "prompt_token_count": {"mean": truth.prompt, "count": truth.completed,
-                               "total_sum": sheet.count("total_input_tokens", truth.input_tokens)},
+        "output_token_count": {
+            "mean": truth.answer,
+            "count": truth.completed,
+            "total_sum": sheet.count("total_output_tokens", truth.output_tokens),
+        },
+        "prompt_token_count": {
+            "mean": truth.prompt,
+            "count": truth.completed,
+            "total_sum": sheet.count("total_input_tokens", truth.input_tokens),
+        },
         "requests_per_second": {"mean": sheet.put("request_throughput", truth.per_second(truth.completed))},
         "output_tokens_per_second": {"mean": sheet.put("output_throughput", truth.per_second(truth.output_tokens))},
-    }  # fmt: skip
+    }
     bad = {"mean": 1.0, "median": 2.0, "std_dev": 3.0, "count": 9, "total_sum": 99.0, "percentiles": {"p99": 4.0}}
     metrics: dict[str, Any] = {key: {"successful": given, "errored": bad, "total": bad} for key, given in good.items()}
     metrics["request_concurrency"] = {"successful": bad, "total": {"mean": sheet.put("concurrency_mean", 2.5)}}
     totals = {
-        "successful": sheet.count("completed", truth.completed), "errored": sheet.count("failed", truth.failed),
-        "incomplete": sheet.count("incomplete", 0), "total": sheet.count("attempted", truth.attempted),
-    }  # fmt: skip
+        "successful": sheet.count("completed", truth.completed),
+        "errored": sheet.count("failed", truth.failed),
+        "incomplete": sheet.count("incomplete", 0),
+        "total": sheet.count("attempted", truth.attempted),
+    }
     kind = (
         {"type_": "constant", "rate": truth.rate}
         if truth.rate
@@ -139,8 +178,12 @@ def guidellm(draw: Draw, truth: Truth) -> Written:
     else:
         metrics["request_totals"] = totals
         item["config"] = {"strategy": kind, "backend": {"model": truth.model}}
-    asked: dict[str, object] = {"model": truth.model, "request_rate": truth.rate, "arrivals": None if truth.rate else "inf",
-             "max_concurrency": None if truth.rate else truth.concurrency}  # fmt: skip
+    asked: dict[str, object] = {
+        "model": truth.model,
+        "request_rate": truth.rate,
+        "arrivals": None if truth.rate else "inf",
+        "max_concurrency": None if truth.rate else truth.concurrency,
+    }
     return {"metadata": {"guidellm_version": "0.x"}, "benchmarks": [item]}, sheet.known, asked
 
 
@@ -152,8 +195,12 @@ def aiperf(draw: Draw, truth: Truth) -> Written:
     """AIPerf and genai-perf: a unit beside every number, and each metric's may be another."""
     sheet = Sheet()
     value: dict[str, Any] = {}
-    for tag, name in {"time_to_first_token": "ttft", "inter_token_latency": "tpot", "inter_chunk_latency": "itl",
-                      "request_latency": "e2el"}.items():  # fmt: skip
+    for tag, name in {
+        "time_to_first_token": "ttft",
+        "inter_token_latency": "tpot",
+        "inter_chunk_latency": "itl",
+        "request_latency": "e2el",
+    }.items():
         unit = draw(st.sampled_from(list(_AIPERF_UNITS)))
         value[tag] = {"unit": unit, **sheet.spread(name, getattr(truth, name), _AIPERF_KEYS, _AIPERF_UNITS[unit])}
     for tag, name, number, unit in (
@@ -185,12 +232,16 @@ def genai_bench(draw: Draw, truth: Truth) -> Written:
     }
     stats["num_output_tokens"] = {"sum": sheet.count("total_output_tokens", truth.output_tokens), "mean": 5}
     aggregated = {
-        "stats": stats, "num_completed_requests": sheet.count("completed", truth.completed), "error_rate": 0.0,
-        "num_error_requests": sheet.count("failed", truth.failed), "num_requests": sheet.count("attempted", truth.attempted),
-        "run_duration": sheet.put("duration_s", truth.duration_s, scale=scale / S), "num_concurrency": truth.concurrency,
+        "stats": stats,
+        "num_completed_requests": sheet.count("completed", truth.completed),
+        "error_rate": 0.0,
+        "num_error_requests": sheet.count("failed", truth.failed),
+        "num_requests": sheet.count("attempted", truth.attempted),
+        "run_duration": sheet.put("duration_s", truth.duration_s, scale=scale / S),
+        "num_concurrency": truth.concurrency,
         "requests_per_second": sheet.put("request_throughput", truth.per_second(truth.completed)),
         "mean_output_throughput_tokens_per_s": sheet.put("output_throughput", truth.per_second(truth.output_tokens)),
-    }  # fmt: skip
+    }
     return (
         {"aggregated_metrics": aggregated, "individual_request_metrics": [], **({"_time_unit": unit} if unit else {})},
         sheet.known,
@@ -202,7 +253,9 @@ def llmperf(draw: Draw, truth: Truth) -> Written:
     """Seconds; its latency between tokens is the whole latency by tokens; requests a minute."""
     sheet = Sheet()
     value: dict[str, Any] = {
-        "version": "2023-08-31", "model": truth.model, "num_concurrent_requests": truth.concurrency,
+        "version": "2023-08-31",
+        "model": truth.model,
+        "num_concurrent_requests": truth.concurrency,
         "results_num_completed_requests": sheet.count("completed", truth.completed),
         "results_number_errors": sheet.count("failed", truth.failed),
         "results_num_completed_requests_per_min": sheet.put(
@@ -211,8 +264,9 @@ def llmperf(draw: Draw, truth: Truth) -> Written:
         "results_mean_output_throughput_token_per_s": sheet.put(
             "output_throughput", truth.per_second(truth.output_tokens)
         ),
-        "results_number_output_tokens_min": "5", "results_error_code_frequency": "{}",
-    }  # fmt: skip
+        "results_number_output_tokens_min": "5",
+        "results_error_code_frequency": "{}",
+    }
     for key, name in {
         "ttft_s": "ttft",
         "end_to_end_latency_s": "e2el",
@@ -235,25 +289,29 @@ def inference_perf(draw: Draw, truth: Truth) -> Written:
     sheet = Sheet()
     keys = {"mean": "mean", "median": "p50", "p90": "p90", "p99": "p99"}
     names = {
-        "request_latency": "e2el", "time_to_first_token": "ttft", "time_per_output_token": "tpot",
+        "request_latency": "e2el",
+        "time_to_first_token": "ttft",
+        "time_per_output_token": "tpot",
         "inter_token_latency": "itl_tokens",
-    }  # fmt: skip
+    }
     latency = {
         key: sheet.spread(name, truth.itl if name == "itl_tokens" else getattr(truth, name), keys, S)
         for key, name in names.items()
     }
     good = {
-        "count": sheet.count("completed", truth.completed), "latency": latency,
+        "count": sheet.count("completed", truth.completed),
+        "latency": latency,
         "throughput": {
             "requests_per_sec": sheet.put("request_throughput", truth.per_second(truth.completed)),
             "output_tokens_per_sec": sheet.put("output_throughput", truth.per_second(truth.output_tokens)),
         },
         "prompt_len": {"mean": sheet.put("mean_input_tokens", truth.prompt)},
-    }  # fmt: skip
+    }
     load = {
-        "count": sheet.count("attempted", truth.attempted), "requested_rate": truth.rate,
+        "count": sheet.count("attempted", truth.attempted),
+        "requested_rate": truth.rate,
         "schedule_delay": {"mean": sheet.put("schedule_delay.mean", draw(st.sampled_from([-1.5, 0.25])), scale=S)},
-    }  # fmt: skip
+    }
     value = {"load_summary": load, "successes": good, "failures": {"count": sheet.count("failed", truth.failed)}}
     return value, sheet.known, {"request_rate": truth.rate}
 
@@ -263,8 +321,12 @@ def llmd(draw: Draw, truth: Truth) -> Written:
     sheet, new = Sheet(), draw(st.booleans())
     keys = {"mean": "mean", "stddev": "std", "p50": "p50", "p90": "p90", "p99": "p99"}
     latency: dict[str, Any] = {}
-    names = {"time_to_first_token": "ttft", "time_per_output_token": "tpot", "inter_token_latency": "itl",
-             "request_latency": "e2el"}  # fmt: skip
+    names = {
+        "time_to_first_token": "ttft",
+        "time_per_output_token": "tpot",
+        "inter_token_latency": "itl",
+        "request_latency": "e2el",
+    }
     for key, name in names.items():
         unit, scale = draw(st.sampled_from([("ms", 1.0), ("s", S), ("us", 1e-3)]))
         units = unit if name in {"ttft", "e2el"} else f"{unit}/token"
@@ -273,46 +335,69 @@ def llmd(draw: Draw, truth: Truth) -> Written:
     rates = {"request_throughput": rate, "output_throughput": tokens}
     told = {name: sheet.put(name, value) for name, value in rates.items()}
     throughput: dict[str, Any] = {
-        "requests_per_sec": told["request_throughput"], "output_tokens_per_sec": told["output_throughput"],
-    }  # fmt: skip
+        "requests_per_sec": told["request_throughput"],
+        "output_tokens_per_sec": told["output_throughput"],
+    }
     if new:
-        throughput = {"request_rate": {"units": "queries/s", "mean": told["request_throughput"]},
-                      "output_token_rate": {"units": "tokens/s", "mean": told["output_throughput"]}}  # fmt: skip
+        throughput = {
+            "request_rate": {"units": "queries/s", "mean": told["request_throughput"]},
+            "output_token_rate": {"units": "tokens/s", "mean": told["output_throughput"]},
+        }
     measured = {
-        "time": {"duration": sheet.put("duration_s", truth.duration_s)}, "latency": latency, "throughput": throughput,
-        "requests": {"total": sheet.count("attempted", truth.attempted), "failures": sheet.count("failed", truth.failed)},
-    }  # fmt: skip
+        "time": {"duration": sheet.put("duration_s", truth.duration_s)},
+        "latency": latency,
+        "throughput": throughput,
+        "requests": {
+            "total": sheet.count("attempted", truth.attempted),
+            "failures": sheet.count("failed", truth.failed),
+        },
+    }
     sheet.count("completed", truth.completed)
     scenario = {"model": {"name": truth.model}, "load": {"name": "vllm-benchmark"}}
     if new:
-        value: dict[str, Any] = {"version": "0.2", "scenario": scenario,
-                                 "results": {"request_performance": {"aggregate": measured}}}  # fmt: skip
+        value: dict[str, Any] = {
+            "version": "0.2",
+            "scenario": scenario,
+            "results": {"request_performance": {"aggregate": measured}},
+        }
     else:
         value = {"version": "0.1", "scenario": scenario, "metrics": measured}
     return value, sheet.known, {"model": truth.model}
 
 
 def evalscope(draw: Draw, truth: Truth) -> Written:
-    """Four decimals of a second."""
-    sheet = Sheet()
+    """Four decimals of a second; newer ones have other names, and ms where they say so."""
+    sheet, new = Sheet(), draw(st.booleans())
+    named, unit, scale, first = ("Avg {}", "ms", 1.0, "TTFT") if new else ("Average {}", "s", S, "time to first token")
     value = {
-        "Time taken for tests (s)": sheet.put("duration_s", truth.duration_s, 4),
-        "Number of concurrency": truth.concurrency or 1, "Total requests": sheet.count("attempted", truth.attempted),
-        "Succeed requests": sheet.count("completed", truth.completed), "Failed requests": sheet.count("failed", truth.failed),
-        "Output token throughput (tok/s)": sheet.put("output_throughput", truth.per_second(truth.output_tokens), 4),
-        "Average latency (s)": sheet.put("e2el.mean", truth.e2el.mean, 4, S),
-        "Average time to first token (s)": sheet.put("ttft.mean", truth.ttft.mean, 4, S),
-        "Average time per output token (s)": sheet.put("tpot.mean", truth.tpot.mean, 4, S),
+        "Test Duration (s)" if new else "Time taken for tests (s)": sheet.put("duration_s", truth.duration_s, 4),
+        "Concurrency" if new else "Number of concurrency": truth.concurrency or 1,
+        "Total Requests" if new else "Total requests": sheet.count("attempted", truth.attempted),
+        "Success Requests" if new else "Succeed requests": sheet.count("completed", truth.completed),
+        "Failed Requests" if new else "Failed requests": sheet.count("failed", truth.failed),
+        "Output Throughput (tok/s)" if new else "Output token throughput (tok/s)": sheet.put(
+            "output_throughput", truth.per_second(truth.output_tokens) + 0.01, 4
+        ),
+        "Avg Latency (s)" if new else "Average latency (s)": sheet.put("e2el.mean", truth.e2el.mean, 4, S),
+        f"{named.format(first)} ({unit})": sheet.put("ttft.mean", truth.ttft.mean, 4, scale),
         "Average package per request": 12.0,
-    }  # fmt: skip
+        "Input Throughput (tok/s)": 0.0,
+    }
     return value, sheet.known, {"max_concurrency": truth.concurrency or 1}
 
 
 JSONS: Mapping[str, Callable[[Draw, Truth], Written]] = {
-    "vllm": vllm, "sglang": sglang, "inferencemax": inferencemax, "guidellm": guidellm, "aiperf": aiperf,
-    "genai_bench": genai_bench, "llmperf": llmperf, "inference_perf": inference_perf, "llmd": llmd,
+    "vllm": vllm,
+    "sglang": sglang,
+    "inferencemax": inferencemax,
+    "guidellm": guidellm,
+    "aiperf": aiperf,
+    "genai_bench": genai_bench,
+    "llmperf": llmperf,
+    "inference_perf": inference_perf,
+    "llmd": llmd,
     "evalscope": evalscope,
-}  # fmt: skip
+}
 
 
 @st.composite
@@ -359,14 +444,19 @@ def load_test_csv(draw: Draw) -> Sample:
     rows, runs = [], []
     for truth in draw(st.lists(truths(), min_size=1, max_size=4)):
         sheet = Sheet()
-        rows.append({
-            "concurrency": truth.concurrency or 1, "total_requests": sheet.count("attempted", truth.attempted),
-            "success_count": sheet.count("completed", truth.completed), "error_count": sheet.count("failed", truth.failed),
-            "ttft_p50_ms": sheet.put("ttft.p50", truth.ttft.p50, 2), "ttft_p99_ms": sheet.put("ttft.p99", truth.ttft.p99, 2),
-            "latency_p90_ms": sheet.put("e2el.p90", truth.e2el.p90, 2),
-            "requests_per_sec": sheet.put("attempts_per_s", truth.per_second(truth.attempted), 3),
-            "throughput_tokens_per_sec": sheet.put("output_throughput", truth.per_second(truth.output_tokens), 2),
-        })  # fmt: skip
+        rows.append(
+            {
+                "concurrency": truth.concurrency or 1,
+                "total_requests": sheet.count("attempted", truth.attempted),
+                "success_count": sheet.count("completed", truth.completed),
+                "error_count": sheet.count("failed", truth.failed),
+                "ttft_p50_ms": sheet.put("ttft.p50", truth.ttft.p50, 2),
+                "ttft_p99_ms": sheet.put("ttft.p99", truth.ttft.p99, 2),
+                "latency_p90_ms": sheet.put("e2el.p90", truth.e2el.p90, 2),
+                "requests_per_sec": sheet.put("attempts_per_s", truth.per_second(truth.attempted), 3),
+                "throughput_tokens_per_sec": sheet.put("output_throughput", truth.per_second(truth.output_tokens), 2),
+            }
+        )
         if not truth.failed:
             sheet.known["request_throughput"] = sheet.known["attempts_per_s"]
         runs.append(sheet.known)
@@ -381,9 +471,10 @@ def aiperf_csv(draw: Draw) -> Sample:
     labels = {"Time to First Token (ms)": "ttft", "Inter Token Latency (ms)": "tpot", "Request Latency (ms)": "e2el"}
     for label, name in labels.items():
         of = getattr(truth, name)
-        rows.append([label, *(f"{sheet.put(f'{name}.{w}', getattr(of, w), 2):,.2f}" if w else "" for w in ("mean", "", "p50", "p99", "std"))])  # fmt: skip
-    rows += [[], ["Metric", "Value"], ["Request Count", f"{sheet.count('completed', truth.completed)}"]]
-    rows += [["Benchmark Duration (sec)", f"{sheet.put('duration_s', truth.duration_s, 2):.2f}"]]
-    rows += [["Request Throughput (requests/sec)", f"{sheet.put('request_throughput', 1.5 * truth.answer, 2):.2f}"]]
+        mean, *more = (sheet.cell(f"{name}.{w}", getattr(of, w), commas=True) for w in ("mean", "p50", "p99", "std"))
+        rows.append([label, mean, "", *more])
+    rows += [[], ["Metric", "Value"], ["Request Count", sheet.count("completed", truth.completed)]]
+    rows += [["Benchmark Duration (sec)", sheet.cell("duration_s", truth.duration_s)]]
+    rows += [["Request Throughput (requests/sec)", sheet.cell("request_throughput", 1.5 * truth.answer)]]
     rows += [[], [], ["Endpoint", "GPU_Index", "Metric", "avg"], ["h", "0", "Request Latency (ms)", "1.0"]]
     return Sample(_csv(rows), (sheet.known,))

@@ -1,13 +1,16 @@
 """Another tool's file or folder, or what ``withstand import`` has made of one, ready to be shown."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from withstand import __version__
 from withstand.app.report import Loaded
 from withstand.interop.read import read_path
+from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.interop.values import plain
 from withstand.metrics.cost import priced
@@ -40,7 +43,7 @@ def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> L
         title=path.name,
         created_utc=_COMPACT.sub(r"\1-\2-\3 \4:\5:\6", runs[0].conditions.date or "") or None,
         version=__version__,
-        plan={run.source.file: msgspec.to_builtins(run.conditions) for run in runs[:1]},
+        plan=_alike(runs),
         machine={},
         engine=engines.pop() if len(engines) == 1 else None,
     )
@@ -48,3 +51,15 @@ def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> L
     stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
     summary = msgspec.structs.replace(summary, stages=stages)
     return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(refused))
+
+
+def _alike(runs: Sequence[ImportedRun]) -> dict[str, Any]:
+    """The conditions that all runs tell alike, labels among them."""
+    told = [_flat(run) for run in runs]
+    return {name: value for name, value in told[0].items() if all(other.get(name) == value for other in told[1:])}
+
+
+def _flat(run: ImportedRun) -> dict[str, Any]:
+    conditions: dict[str, Any] = msgspec.to_builtins(run.conditions)
+    labels: dict[str, str] = conditions.pop("labels", {})
+    return conditions | labels

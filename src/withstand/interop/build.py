@@ -14,8 +14,8 @@ from withstand.interop.terms import known
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
 _SEEN_AS_ZERO = frozenset(
-    {"ttft", "tpot", "e2el", "ttft_output", "time_to_second_token", "e2el_per_token", "tpot_over_n", "effective_latency",
-     "server_ttft", "server_tpot", "server_e2el"}
+    {"ttft", "tpot", "e2el", "ttft_output", "time_to_second_token", "e2el_per_token", "tpot_over_n",
+     "effective_latency", "server_ttft", "server_tpot", "server_e2el"}
 )  # fmt: skip
 _COUNTS = frozenset(
     {"attempted", "completed", "failed", "incomplete", "total_input_tokens", "total_output_tokens",
@@ -221,6 +221,8 @@ def _place(percentile: tuple[str, float]) -> float:
 
 
 def _why_illegible(value: object) -> str:
+    if isinstance(value, values.Twice):
+        return f"it stands twice in the file, as {str(value.first)[:40]} and as {str(value.last)[:40]}."
     if values.is_placeholder(value):
         return f"it is a placeholder ({value}), no number."
     if values.is_unlimited(value):

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from withstand.interop.values import Twice
+
 _TRIES_MAX = 2000
 """Places of a log at which a JSON value is looked for in vain, before the search is given up."""
 _GLANCE = 400
@@ -20,7 +22,19 @@ _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-_DECODER = json.JSONDecoder()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a key that stands twice, Python would take the last in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, value in pairs:
+            if found[key] != value and not isinstance(found[key], Twice):
+                found[key] = Twice(value, found[key])
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -44,7 +58,7 @@ _Item = TypeVar("_Item", Document, Damage)
 
 
 def without_halves(text: str) -> str:
-    """Escapes of half a character (``\\ud800`` alone), which no file or terminal takes, become the mark for unreadable."""
+    """Escapes of half a character, which no file and no terminal takes, become the mark for what is unreadable."""
     if not _HALF.search(text):
         return text
     return _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text)

@@ -150,7 +150,7 @@ def _is(value: float, would_be: float | None) -> bool:
 def _conditions(run: RunBuilder, item: Mapping[str, Any], report: Mapping[str, Any]) -> None:
     config = values.mapping(item.get("config")) or values.mapping(item.get("args"))
     strategy = values.mapping(config.get("strategy"))
-    kind = strategy.get("type_")
+    kind = values.text(strategy.get("type_"))
     run.rate("inf" if kind in {"throughput", "concurrent", "synchronous"} else strategy.get("rate"))
     run.condition("max_concurrency", 1 if kind == "synchronous" else strategy.get("streams"))
     run.label("strategy", kind)

@@ -18,7 +18,7 @@ def recognises(lines: Sequence[str]) -> bool:
 
 
 def read(lines: Sequence[str], place: Place) -> list[ImportedRun]:
-    """Rows of ``Benchmarks Info`` and ``Benchmarks Stats``, joined by their order; none where the columns are others."""
+    """Rows of ``Benchmarks Info`` and ``Benchmarks Stats``, joined by their order; none of other columns."""
     info, stats = _rows(lines, "Benchmarks Info:", _INFO), _rows(lines, "Benchmarks Stats:", _STATS)
     if len(info) != len(stats):
         return []

@@ -25,6 +25,7 @@ _RATES = (
     ("input_tokens_per_sec", "input_token_rate", "input_throughput"),
     ("total_tokens_per_sec", "total_token_rate", "total_token_throughput"),
 )
+_NEAR = 0.05
 _PERCENTILES = {"p0p1": "p0.1", "p99p9": "p99.9"}
 
 
@@ -91,7 +92,16 @@ def _duration_s(run: RunBuilder, value: Mapping[str, Any], measured: Mapping[str
     if start is not None and stop is not None and stop < start:
         run.remark(f"It stops {start - stop:.1f} s before it starts (start {start:.1f}, stop {stop:.1f}).")
     told = values.number(times.get("duration"))
-    return told if told is not None else _iso_s(values.mapping(values.mapping(value.get("run")).get("time")))
+    whole = _iso_s(values.mapping(values.mapping(value.get("run")).get("time"))) if told is None else None
+    if whole is not None and not _fits(run, whole):
+        run.leave("run.time.duration", f"{whole:.4g} s are the time of the whole run: its rate and count tell another.")
+        return None
+    return whole if told is None else told
+
+
+def _fits(run: RunBuilder, seconds: float) -> bool:
+    rate, count = run.numbers.get("request_throughput"), run.numbers.get("completed")
+    return not rate or not count or abs(rate * seconds - count) <= _NEAR * count
 
 
 def _iso_s(times: Mapping[str, Any]) -> float | None:

@@ -14,8 +14,8 @@ _SHARED_MIN = 5
 _EXACT = frozenset({"completed", "failed", "attempted", "total_output_tokens", "total_input_tokens"})
 _HALVES = {"evalscope JSON", "evalscope percentiles"}
 """Two files of one run that share no number; they lie in one folder."""
-_OURS = ("tpot.", "itl.")
-"""Of single requests these are computed here, by our definitions and not by the tool's."""
+_COUNTED = frozenset({"completed", "failed", "attempted"})
+"""Of single requests: all else is computed from them here, by our definitions and not by the tool's."""
 _TWO_DIGITS = 0.0051
 _DIGITS = {"GuideLLM printed table": 0.051}
 """Half of the last digit that a format prints, where that is not the second."""
@@ -54,17 +54,22 @@ def _same(a: tuple[ImportedRun, dict[str, float]], b: tuple[ImportedRun, dict[st
     if {run.source.format, other.source.format} == _HALVES:
         return _folder(run) == _folder(other)
     if run.source.format == other.source.format:
-        return bool(first) and first == second
+        return bool(second) and second.items() <= first.items()
     shared = first.keys() & second.keys()
     if run.facts or other.facts:
-        shared -= {name for name in shared if name.startswith(_OURS)}
+        shared = {name for name in shared if name in _COUNTED or name.startswith("ttft.")}
     digits = max(_DIGITS.get(each.source.format, _TWO_DIGITS) for each in (run, other))
     return len(shared) >= _SHARED_MIN and all(_agree(name, first[name], second[name], digits) for name in shared)
 
 
 def _own(run: ImportedRun) -> dict[str, float]:
-    """The numbers that the file itself says."""
-    return {name: n for name, n in run.numbers.items() if not run.notes.get(name, "").startswith("computed here")}
+    """The numbers that the file itself says, be it request by request."""
+    counted = _COUNTED if run.facts else ()
+    return {
+        name: n
+        for name, n in run.numbers.items()
+        if name in counted or not run.notes.get(name, "").startswith("computed here")
+    }
 
 
 def _flat(run: ImportedRun) -> dict[str, float]:

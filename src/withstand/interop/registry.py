@@ -29,6 +29,7 @@ from withstand.interop import (
     serving_text,
     strangers,
     tables,
+    values,
 )
 from withstand.interop.blocks import lines_of
 from withstand.interop.documents import Document, scattered, whole, without_halves
@@ -173,9 +174,9 @@ def _in_text(text: str, place: Place) -> list[Found]:
     of_csv = _csv(text, place)
     if any(of_csv):
         return [of_csv]
-    report = _yaml(text)
-    if report is not None:
-        return [_in_value(report, place, 0)]
+    report = _in_value(_yaml(text), place, 0)
+    if any(report):
+        return [report]
     found = tables.find(text)
     printed = [
         aiperf.read_tables(found, place),
@@ -207,17 +208,17 @@ def _csv(text: str, place: Place) -> Found:
     return form.read(rows, place) if rows else [], refused
 
 
-def _yaml(text: str) -> Any:
+def _yaml(text: str) -> Mapping[str, Any]:
     """An llm-d report and GuideLLM's longer form are YAML; without its parser the user is told."""
     keys = {line.split(":", 1)[0] for line in text.splitlines() if line[:1].isalpha()}
-    is_llmd = {"version", "scenario"} <= keys and keys & {"metrics", "results"}
+    is_llmd = "version" in keys and keys & {"metrics", "results"}
     if not is_llmd and not ("benchmarks" in keys and _GUIDELLM_KEY in text):
-        return None
+        return {}
     if len(text) > _YAML_MAX:
         raise FormatError("A YAML file as large as this takes minutes to read: give the tool's JSON file.")
     try:
-        return msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True)
+        return values.mapping(msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True))
     except ImportError:
         raise FormatError("A result in YAML needs: pip install 'withstand[yaml]'.") from None
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
-        return None
+        return {}

@@ -3,7 +3,8 @@
 Also a row of a sweep's ``summary.csv``, and a stage of our own ``summary.json``.
 
 vLLM and SGLang say ms in the key; InferenceX dropped the ``_ms`` and means seconds. ``request_goodput:`` with a colon
-is vLLM's of early 2025. ``backend`` is how the client spoke; what was measured is its user's label, if anything.
+is vLLM's of early 2025, ``request_inthroughput`` its request throughput of early 2024. ``backend`` is how the client
+spoke; what was measured is its user's label, if anything.
 """
 
 import re
@@ -33,6 +34,7 @@ _NUMBERS = {
     "total_generated_tokens": "total_output_tokens",
     "total_output_tokens_retokenized": "retokenized_output_tokens",
     "request_throughput": "request_throughput",
+    "request_inthroughput": "request_throughput",
     "request_goodput": "request_goodput",
     "request_goodput:": "request_goodput",
     "output_throughput": "output_throughput",
@@ -58,14 +60,13 @@ _SGLANG_KEYS = frozenset(
 _NOT_LABELS = frozenset({"rtfx", "good_completed", "server_info", "request_rate"})
 
 
+_RATES = ("output_throughput", "request_throughput", "request_inthroughput")
 _WARM_UP = -1
 
 
 def recognises(value: Mapping[str, Any]) -> bool:
     """A duration, a count of completed requests, and something that was measured; no warm-up of a sweep."""
-    measured = any(key in value for key in ("output_throughput", "request_throughput")) or any(
-        _LATENCY.match(key) for key in value
-    )
+    measured = any(key in value for key in _RATES) or any(_LATENCY.match(key) for key in value)
     return "duration" in value and "completed" in value and measured and value.get("run_number") != _WARM_UP
 
 

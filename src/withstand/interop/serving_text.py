@@ -5,6 +5,8 @@ by name. It knows labels; where blocks lie, ``blocks`` knows.
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 
 from withstand.interop import values
 from withstand.interop.blocks import Block, Entry, find
@@ -40,6 +42,7 @@ _NUMBERS = {
     "peak output token throughput (tok/s)": "output_events_peak",
     "peak concurrent requests": "concurrency_touching",
     "total token throughput (tok/s)": "total_token_throughput",
+    "total throughput (tok/s)": "total_token_throughput",
     "concurrency": "concurrency_mean",
     "average concurrency": "concurrency_mean",
     "accept length": "accept_length",
@@ -50,6 +53,7 @@ _CONDITIONS = {
     "max request concurrency": "max_concurrency", "max reqeuest concurrency": "max_concurrency",
     "maximum request concurrency": "max_concurrency",
 }  # fmt: skip
+_MIXED_MIN = 3
 _STEADY = "Steady"
 """SGLang's second block: the same run between its beginning and its end."""
 _OFFLINE = "Offline"
@@ -84,11 +88,24 @@ def _why_none(block: Block) -> str | None:
     blanks = [entry for entry in numeric if values.is_placeholder(entry.value)]
     if blanks and len(blanks) * 2 > len(numeric):
         return f"a template with placeholders ({blanks[0].label}: {blanks[0].value}), no result."
+    if not numeric:
+        return f"a {block.title!r} without a number that is known here."
+    mixed = _said_twice(numeric)
+    if len(mixed) >= _MIXED_MIN:
+        return f"the lines of several results are mixed here: {mixed[0]} and {len(mixed) - 1} more stand twice in it."
     if names & _OF_LANGUAGE:
         return None
     backend = next((entry.value for entry in block.entries if entry.label.lower() == "backend"), None)
     told = f" (Backend: {backend})" if backend else ""
     return f"a {block.title!r} of something else than a language model{told}: it has neither tokens, TTFT nor TPOT."
+
+
+def _said_twice(entries: Sequence[Entry]) -> list[str]:
+    """Labels with two values: two clients wrote to one log at once."""
+    said: dict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        said[entry.label].add(entry.value.strip())
+    return [label for label, different in said.items() if len(different) > 1]
 
 
 def _name(label: str) -> str | None:

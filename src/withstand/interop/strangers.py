@@ -29,7 +29,11 @@ def _of(name: str, keys: str, lines: str = "") -> _Stranger:
 
 
 _KNOWN: Sequence[_Stranger] = (
-    _of(f"vLLM's offline throughput benchmark {_OFFLINE}", "elapsed_time num_requests", r"^Throughput: .* total tokens/s"),
+    _of(
+        f"vLLM's offline throughput benchmark {_OFFLINE}",
+        "elapsed_time num_requests",
+        r"^Throughput: .* total tokens/s",
+    ),
     _of(f"vLLM's offline latency benchmark {_OFFLINE}", "avg_latency latencies", r"^Avg latency: .* seconds\s*$"),
     _of("vLLM's benchmark of its start-up: no requests in it.", "avg_cold_startup_time"),
     _of("vLLM's benchmark of its input processor, without a server.", "mm_processor_stats"),
@@ -46,7 +50,11 @@ _KNOWN: Sequence[_Stranger] = (
         "SGLang's steady-state window, without latencies: give the result file of the same run.",
         "concurrency_ratio window_start average_concurrency",
     ),
-    _of("slices of time of one AIPerf run: give its profile_export_aiperf.json.", "timeslices", r"^Timeslice,(?:.*,)?Metric,Unit,"),
+    _of(
+        "slices of time of one AIPerf run: give its profile_export_aiperf.json.",
+        "timeslices",
+        r"^Timeslice,(?:.*,)?Metric,Unit,",
+    ),
     _of("AIPerf's means over several runs: give the folders of the runs.", "schema_version metadata metrics"),
     _of("AIPerf's means over a sweep: give the folders of the runs.", "aggregation_type num_profile_runs"),
     _of("genai-perf's raw records: give profile_export_genai_perf.json beside them.", "experiments service_kind"),
@@ -58,7 +66,11 @@ _KNOWN: Sequence[_Stranger] = (
     _of(f"Vegeta, {_HTTP}", "attack seq code latency"),
     _of(f"oha, {_HTTP}", "summary responseTimeHistogram latencyPercentiles", r"^ *Success rate:\s.*\n *Total:\s"),
     _of(f"Fortio, {_HTTP}", "RunType DurationHistogram", r"^Fortio [\d.]+ running at"),
-    _of(f"Locust, {_HTTP}", "num_requests num_failures response_times", r"^\"?(?:Type,Name,Request Count|Timestamp,User Count)"),
+    _of(
+        f"Locust, {_HTTP}",
+        "num_requests num_failures response_times",
+        r"^\"?(?:Type,Name,Request Count|Timestamp,User Count)",
+    ),
     _of(f"wrk, {_HTTP}", "", r"^Running .* test @ .*\n *\d+ threads and \d+ connections"),
     _of(f"hey, {_HTTP}", "", r"^Summary:\n *Total:\s+[\d.]+ secs\n *Slowest:"),
     _of(f"ApacheBench, {_HTTP}", "", r"^This is ApacheBench"),
@@ -74,7 +86,7 @@ _KNOWN: Sequence[_Stranger] = (
         r"^= PERFORMANCE OVERVIEW",
     ),
     _of("a log of MLPerf's LoadGen, which no reader here knows.", "", r"^MLPerf Results Summary"),
-)  # fmt: skip
+)
 
 
 def named(value: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 _NUMBER = r"[+-]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _CELL = re.compile(rf"^[~≈]?(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-z%µ/]*)[^\w.,%…-]*$")
 _PLACEHOLDER = re.compile(r"^(?:[xX*#?_.,\-]*[xX?*_][xX*#?_.,\-]*|\.{2,}|…|<[^>]*>|N|TBD)\s*%?$")
@@ -16,6 +18,13 @@ _UNLIMITED = frozenset({"inf", "infinity", "+inf", "infinite"})
 _DIGITS_MAX = 40
 LARGEST = 1e15
 """No count, time or rate of a benchmark is larger."""
+
+
+class Twice(msgspec.Struct, frozen=True):
+    """A key that stands twice in one object, with different values: nobody can know which is meant."""
+
+    first: Any
+    last: Any
 
 
 def number(value: object) -> float | None:

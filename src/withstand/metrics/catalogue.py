@@ -279,8 +279,9 @@ Percentiles are exact over the values, by numpy's `linear` rule. Their 95 % inte
 order statistics that enclose the true percentile, 2.5 % left on each side; an end that the sample cannot bound is
 open. The largest of n values is above the true p99 with a chance of 1 - 0.99ⁿ, which is 97.5 % from n = 368 on: below
 that a p99 has no upper end, and is doubted. Others ask for 662, which is the same at 99 % and with a value to spare
-([decision 011](decisions/011-answers-for-a-p99.md)). The mean's interval is Student's. Both take the values as independent draws; requests that wait behind each other
-are not, so on a busy server the truth is wider: repeat whole runs to see how much.
+([decision 011](decisions/011-answers-for-a-p99.md)). The mean's interval is Student's. Both take the values as
+independent draws; requests that wait behind each other are not, so on a busy server the truth is wider: repeat whole
+runs to see how much.
 """
 
 _CLIENT_ERROR = """\

@@ -60,7 +60,8 @@ def _sends(stages: tuple[StageSummary, ...]) -> str | None:
 
 
 def _clock(stages: tuple[StageSummary, ...]) -> str | None:
-    own = any(h.finished and h.lag is None for stage in stages for h in stage.health)
+    """A lost worker has told nothing of its clock."""
+    own = any(h.finished and h.lag is None and not h.lost for stage in stages for h in stage.health)
     return "arrivals stamped by the program's own clock" if own else None
 
 

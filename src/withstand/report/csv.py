@@ -1,12 +1,14 @@
 """One row a stage for spreadsheets: full numbers, units in the headings, unknown as an empty cell.
 
-A name that a spreadsheet would take for a formula is given a leading apostrophe, which it shows as text.
+A name that a spreadsheet would take for a formula is given a leading apostrophe, which it shows as text; control
+characters are left out.
 """
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
 
+from withstand.interop.values import plain
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
 
@@ -97,6 +99,6 @@ def _cost(stage: StageSummary) -> dict[str, Cell]:
 
 
 def _cell(value: Cell) -> Cell:
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    return f"'{plain(value)}" if value.startswith(_FORMULA_STARTS) else plain(value)

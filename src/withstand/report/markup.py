@@ -1,10 +1,14 @@
-"""HTML as nested calls. Text is escaped unless it is already ``Markup``: what came from outside cannot become a tag."""
+"""HTML as nested calls. Text is escaped unless it is already ``Markup``: what came from outside cannot become a tag.
+
+Control characters, which HTML forbids and a terminal obeys, are shown as unreadable.
+"""
 
 import re
 from html import escape
 
 NO_BREAK = "\u00a0"
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|tok/s|req/s|requests?|tokens?)(?!\w))")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _VOID = frozenset({"br", "col", "meta"})
 
 
@@ -23,7 +27,7 @@ def tag(name: str, *children: str, **attributes: str | bool) -> Markup:
 
 def joined(*children: str) -> Markup:
     """One after another, without anything between."""
-    return Markup("".join(child if isinstance(child, Markup) else escape(child) for child in children))
+    return Markup("".join(child if isinstance(child, Markup) else _escaped(child) for child in children))
 
 
 def unbroken(text: str) -> str:
@@ -35,4 +39,8 @@ def _attribute(key: str, value: str | bool) -> str:
     name = key.rstrip("_").replace("_", "-")
     if isinstance(value, bool):
         return f" {name}" if value else ""
-    return f' {name}="{escape(value)}"'
+    return f' {name}="{_escaped(value)}"'
+
+
+def _escaped(text: str) -> str:
+    return escape(_CONTROL.sub("\ufffd", text))

@@ -33,15 +33,15 @@ def asked(run: ImportedRun) -> float | None:
     return float(prompts) if prompts is not None else run.numbers.get("attempted")
 
 
-def series_of(run: ImportedRun) -> str | None:
-    """What a run's neighbours have in common with it: the engine, else the heading that they stand under."""
-    return run.conditions.engine or run.conditions.labels.get("heading")
-
-
 def input_tokens_each(run: ImportedRun) -> float | None:
     """Mean prompt length, as counted."""
     mean, total, completed = (run.numbers.get(n) for n in ("mean_input_tokens", "total_input_tokens", "completed"))
     return mean or (total / completed if total and completed else None)
+
+
+def series_of(run: ImportedRun) -> str | None:
+    """What a run's neighbours have in common with it: the engine, else the heading that they stand under."""
+    return run.conditions.engine or run.conditions.labels.get("heading")
 
 
 def output_tokens_each(run: ImportedRun) -> float | None:
