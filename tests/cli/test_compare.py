@@ -1,6 +1,7 @@
 """``withstand compare`` as a user meets it."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,45 @@ def test_a_gate_fails_where_a_regression_is_shown(tmp_path: Path, capsys: pytest
     assert "Slower by more than 5 %: Mean TTFT at 3 req/s, concurrency 8 +20.0 %." in capsys.readouterr().err
     assert exit_code_of(["compare", "--baseline", old, new, "--fail-if-slower", "25%"]) == 0
     assert exit_code_of(["compare", new, old, "--fail-if-slower", "5%"]) == 0
+
+
+def test_of_several_sides_a_gate_names_the_one_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = [_repeats(tmp_path, name, by) for name, by in (("old", 1.0), ("good", 1.0), ("bad", 1.2))]
+    assert exit_code_of(["compare", *sides, "--fail-if-slower", "5%"]) == 1
+    assert "Slower by more than 5 %: bad: Mean TTFT at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limit", "alert"), [("5%", "> [!CAUTION]\n> Slower by"), ("25%", "> [!NOTE]\n> No regression")]
+)
+def test_what_is_posted_to_a_pull_request_says_whether_it_may_pass(
+    limit: str, alert: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gated = [_repeats(tmp_path, "old", 1.0), _repeats(tmp_path, "new", 1.2), "--fail-if-slower", limit]
+    for form, told in (("markdown", alert), ("json", '"failed":'), ("html", 'role="note"')):
+        exit_code_of(["compare", *gated, "--format", form])
+        assert told in capsys.readouterr().out
+
+
+def test_a_stage_that_is_missing_is_told_by_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folders = [tmp_path / "old", tmp_path / "new"]
+    for folder in folders:
+        folder.mkdir()
+        _file(folder / "three.json")
+    _file(folders[0] / "five.json", request_rate=5.0, duration=18.0, request_throughput=5.0)
+    assert exit_code_of(["compare", *map(str, folders), "--fail-if-slower", "5%"]) == 0
+    assert "1 of what was measured has no equal on the other side" in capsys.readouterr().err
+
+
+def test_repeats_are_called_by_their_folder_or_by_the_first_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
+    for name in ("nightly/one", "nightly/two", "other"):
+        shutil.copytree(sample, tmp_path / name)
+    listed = f"{tmp_path / 'other'},{tmp_path / 'nightly' / 'one'}"
+    assert exit_code_of(["compare", str(tmp_path / "nightly"), listed, "--format", "json"]) == 0
+    assert [side["label"] for side in json.loads(capsys.readouterr().out)["sides"]] == ["nightly", "other +1"]
 
 
 def test_a_gate_says_when_the_data_could_not_have_shown_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,14 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, row_of
 from shared import shared
-from withstand.compare.shape import Comparison, Decision, Objection
+from withstand.compare.shape import Comparison, Decision, Difference, Method, Objection, Row, Verdict
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summary import Interval
 from withstand.report.comparison import EXPORTERS, render
 from withstand.report.comparison_text import print_comparison
 from withstand.report.comparison_words import Numbered, faster_by, value
@@ -238,7 +240,42 @@ def test_what_stands_against_a_decision_is_short_and_leads_to_what_is_said_in_fu
     assert "Too few values<sup>a</sup>" in page
 
 
-def rendered_text(comparison: Comparison, decisions: Sequence[Decision]) -> str:
+def rendered_text(comparison: Comparison, decisions: Sequence[Decision] = (), width: int = 200) -> str:
     out = io.StringIO()
-    print_comparison(comparison, decisions, Console(file=out, width=200))
+    print_comparison(comparison, decisions, Console(file=out, width=width))
     return out.getvalue()
+
+
+def far_off(comparison: Comparison) -> Comparison:
+    """As two noisy repeats of a run leave it: intervals that say nothing, and a lack beside every verdict."""
+
+    def spread(row: Row) -> Row:
+        wide = Interval(low=-99.99, high=8e7)
+        differences = tuple(d and msgspec.structs.replace(d, interval=wide) for d in row.differences)
+        return msgspec.structs.replace(row, differences=differences, lacks=("Too few.", f"Of {row.title}."))
+
+    groups = [msgspec.structs.replace(g, rows=tuple(map(spread, g.rows))) for g in comparison.groups[:2]]
+    return msgspec.structs.replace(comparison, groups=tuple(groups))
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("labels", [("old", "new"), ("old", "new", "other"), ("基準", "新しい")])
+def test_the_terminal_cuts_no_verdict_and_no_number(width: int, labels: tuple[str, ...]) -> None:
+    comparison = far_off(comparison_of(labels))
+    text = rendered_text(comparison, width=width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert text.count("[") == text.count("]") > 0
+    rows = [row for group in comparison.groups for row in group.rows]
+    for row in rows:
+        assert faster_by(row) in text
+    assert "> +1,000" in rendered_text(comparison, width=300)
+
+
+def test_markdown_says_in_the_cell_what_would_have_been_shown() -> None:
+    comparison = comparison_of()
+    first, *others = comparison.groups[0].rows
+    seen = Difference(percent=0.4, method=Method.BLOCKS, verdict=Verdict.NO_DIFFERENCE, shows_from_percent=3.21)
+    row = msgspec.structs.replace(first, differences=(None, seen))
+    group = msgspec.structs.replace(comparison.groups[0], rows=(row, *others))
+    text = rendered("markdown", msgspec.structs.replace(comparison, groups=(group, *comparison.groups[1:])))
+    assert "**no difference shown** (≥ 3.2 %) +0.4 %" in text

@@ -33,6 +33,15 @@ def test_the_same_doubt_is_heard_once_with_its_stages(sample: Any) -> None:
     assert once.where == "in prompt-32, prompt-128 · alike in prompt-64"
 
 
+def test_a_place_that_raises_a_doubt_twice_is_named_once(sample: Any) -> None:
+    """Repeats of a run share their name."""
+    few = DoubtKind.TOO_FEW_SAMPLES
+    (once,) = gathered(
+        [(doubt(few, said), place) for said, place in (("1.", "a"), ("2.", "a"), ("3.", "b"), ("4.", "b"))]
+    )
+    assert once.where == "in a · alike in b"
+
+
 def test_the_figures_of_the_others_stand_behind_their_names() -> None:
     rates = [
         (f"rate-{rate}", Doubt(DoubtKind.RATE_NOT_ACHIEVED, f"{rate}!", "Look.", brief=f"27 of {rate}"))

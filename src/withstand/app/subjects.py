@@ -59,7 +59,7 @@ def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
 def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[ComparedSide]:
     label, paths = _parsed(argument)
     found = [f for path in paths for f in _runs_at(path)]
-    name = label or name_of(paths[0])
+    name = label or _name_of_all(argument, paths)
     field = by or _dividing(found, single=single)
     if field is None:
         return [_side(name, found)]
@@ -70,6 +70,13 @@ def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[Compar
         raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
     names = {value: value if single and not label else f"{name}: {value}" for value in split}
     return [_side(names[value], _without(members, field)) for value, members in split.items()]
+
+
+def _name_of_all(argument: str, paths: Sequence[Path]) -> str:
+    """That of the folder that holds the repeats, or of the first of them and how many others there are."""
+    if len(paths) == 1 or is_there(Path(argument)):
+        return name_of(paths[0] if len(paths) == 1 else Path(argument))
+    return f"{name_of(paths[0])} +{len(paths) - 1}"
 
 
 def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:

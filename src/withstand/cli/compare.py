@@ -7,18 +7,20 @@ from typing import Any
 import click
 
 from withstand import clock
-from withstand.app.compare import compare_paths, gate
+from withstand.app.compare import compare_paths
 from withstand.app.prices import prices_of
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.decision import decide
+from withstand.compare.gate import gated
 from withstand.compare.shape import Comparison, Decision
 from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
 
+_GOOD, _MISSED = 0, 1
 _FORMS = ("text", "json", "markdown", "csv", "html", "llmd")
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".yaml": "llmd"}
 
@@ -82,13 +84,14 @@ def verb(
         force=asked["force"],
     )
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
+    if fail_if_slower is not None:
+        comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
     _show(comparison, decide(comparison, prices), form or form_of(output, _SUFFIXES), output)
-    if fail_if_slower is None:
-        return 0
-    verdict = gate(comparison, fail_if_slower)
-    say(f"withstand: {verdict.sentence}")
-    return verdict.exit_code
+    if comparison.gate is None:
+        return _GOOD
+    say(f"withstand: {comparison.gate.sentence}")
+    return _MISSED if comparison.gate.failed else _GOOD
 
 
 def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, output: Path | None) -> None:

@@ -181,9 +181,10 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         aim = self._aim(pair, percent, chance)
         if aim is None:
             return None
-        wanted, what = math.log1p(aim / 100), f"to show {aim:.2g} %"
+        wanted, what = math.log1p(aim / 100), f"to show {_size(aim)} %"
         if pair.method is Method.REPEATS:
-            return f"about {self.runs_needed(pair, wanted)} runs of each {what}"
+            runs = self.runs_needed(pair, wanted)
+            return f"{f'about {runs:,}' if runs <= _TIMES_MAX else f'over {_TIMES_MAX:,}'} runs of each {what}"
         return _longer(self.lengths_needed(pair, wanted), pair.requests, what)
 
     def _aim(self, pair: Pair, percent: float | None, chance: float | None) -> float | None:
@@ -238,6 +239,11 @@ def _longer(times: float, requests: int | None, what: str) -> str:
         return f"over {_TIMES_MAX:,} times as long {what}"
     told = f" ({_rounded(times * requests):,} requests)" if requests else ""
     return f"{_rounded(times * 10) / 10:g} times as long{told} {what}"
+
+
+def _size(percent: float) -> str:
+    """Two digits, or all of the whole ones."""
+    return f"{percent:,.0f}" if percent >= 100 else f"{percent:.2g}"
 
 
 def _rounded(n: float) -> int:

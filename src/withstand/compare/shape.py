@@ -141,6 +141,13 @@ class Unmatched(msgspec.Struct, frozen=True):
     why: str
 
 
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the sides may pass: ``failed`` where a regression beyond the threshold is shown."""
+
+    failed: bool
+    sentence: str
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """All of it."""
 
@@ -153,6 +160,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence: what can be concluded."""
     doubts: tuple[Doubt, ...] = ()
     """Of the comparison itself."""
+    gate: Gate | None = None
+    """None where nobody asked for one."""
     method: str
     """A paragraph for the reader: how intervals and verdicts came about here."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Decision, Difference, Group, Objection, Row, Side, Unmatched
+from withstand.compare.shape import Comparison, Decision, Gate, Group, Objection, Row, Side, Unmatched
 from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
 from withstand.report.comparison_words import Listed, Notes, Numbered, letter
@@ -23,17 +23,23 @@ def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], n
     parts = [
         f"### {escaped(words.title(comparison))}",
         f"**{escaped(comparison.headline)}**",
+        _alert(comparison.gate),
         f"> [!WARNING]\n> {escaped(words.FORCED)}" if comparison.forced else "",
         *_doubts(comparison, marks),
         _decided(decisions, marks),
         *_tables(comparison, opened, marks),
         _folded(counted(len(folded), "more metric"), _tables(comparison, folded, marks)),
-        *_noted(marks),
+        *_noted(comparison, marks),
         _folded("Conditions, and what was left out", _conditions(comparison)),
         _folded("Method", [escaped(comparison.method)]),
         f"<sub>withstand · {escaped(now)}</sub>",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _alert(gate: Gate | None) -> str:
+    """Whether a side may pass, as GitHub sets it apart."""
+    return f"> [!{'CAUTION' if gate.failed else 'NOTE'}]\n> {escaped(gate.sentence)}" if gate else ""
 
 
 def _folded(title: str, parts: Sequence[str]) -> str:
@@ -97,7 +103,9 @@ def _difference(row: Row, side: int, marks: "_Marks") -> str:
         return UNKNOWN
     ends = words.difference_interval(difference)
     size = f"{signed_percent(difference.percent)}{f' ({ends})' if ends else ''}"
-    return f"**{words.verdict(row, difference)}**{marks.of_verdict(row, difference)} {size}"
+    least = words.shows_from(difference)
+    told = f"**{words.verdict(row, difference)}**{f' ({escaped(least)})' if least else ''}"
+    return f"{told}{marks.of_verdict(row)} {size}"
 
 
 class _Marks(msgspec.Struct, frozen=True):
@@ -118,17 +126,16 @@ class _Marks(msgspec.Struct, frozen=True):
         notes = [objection.note] if objection.note and objection.note != self.lack else []
         return f"{escaped(objection.remark)}{self.of_doubts(objection.doubts, notes)}."
 
-    def of_verdict(self, row: Row, difference: Difference) -> str:
-        """What forbids it, and what would be needed to say more."""
-        least = words.shows_from(difference)
-        said = [lack for lack in row.lacks if lack != self.lack]
-        said += [f"A difference of {least} would have been shown."] if least else []
-        said += [f"Measure longer: {difference.enough}."] if difference.enough not in (None, self.cure) else []
-        return self.of_doubts(row.because, said)
+    def of_verdict(self, row: Row) -> str:
+        """What forbids it."""
+        return self.of_doubts(row.because, words.own_lacks(row, self.lack))
 
 
-def _noted(marks: _Marks) -> list[str]:
+def _noted(comparison: Comparison, marks: _Marks) -> list[str]:
+    longer = words.longer(comparison)
     said = [marks.lack or "", f"To conclude more: {marks.cure}." if marks.cure else ""]
+    said += [f"To see more, measure longer: {longer}."] if longer else []
+    said += ["(≥ 5 %): no difference is shown; one of 5 % would have been."] if words.some_shown(comparison) else []
     notes = "\n".join(f"- {letter(place)}: {escaped(sentence)}" for place, sentence in marks.notes.listed())
     return [escaped(" ".join(filter(None, said))), notes]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from withstand.compare.shape import Comparison, Decision, Group, Objection, Side
+from withstand.compare.shape import Comparison, Decision, Gate, Group, Objection, Side
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.report import comparison_words as words
 from withstand.report.comparison_tables import Context, marks, noted, swatch
@@ -38,9 +38,14 @@ def masthead(comparison: Comparison, now: str) -> Markup:
         tag("h1", words.title(comparison)),
         tag("p", comparison.headline, class_=f"verdict {words.level(comparison)}"),
         tag("p", words.FORCED, class_="forced", role="note") if comparison.forced else Markup(),
+        _gate(comparison.gate),
         tag("ul", *(_side(place, *one) for place, one in enumerate(own)), class_="who-is-who"),
         tag("p", place, class_="place"),
     )
+
+
+def _gate(gate: Gate | None) -> Markup:
+    return tag("p", gate.sentence, class_="forced" if gate.failed else "lead", role="note") if gate else Markup()
 
 
 def _side(place: int, label: str, facts: Sequence[str]) -> Markup:

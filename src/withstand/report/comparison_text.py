@@ -5,8 +5,10 @@ verdict is that of the doubt which forbids it.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,11 +29,12 @@ _STYLES = {
 }
 _MARKS = {"fallen": ("✗", "bold red"), "doubted": ("?", "bold yellow"), "stands": ("✓", "bold green")}
 _WIDE = 100
-_ROOMY = 1000
 _METRICS_MAX = 6
 """So few are all shown; of more those that are looked at first."""
-_NAME_WIDTH_MIN, _NAME_WIDTH_MAX = 14, 22
+_NAME_WIDTH_MAX = 14
 _LABEL_MAX = 14
+_VERDICT_WIDTH_MIN = 11
+"""``unknown [1]``"""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -62,7 +65,9 @@ class _Shown(msgspec.Struct, frozen=True):
     marker: Marker
     wide: bool
     stacked: bool = False
-    """Intervals stand below their differences, since the terminal is narrow."""
+    """Intervals stand below their differences, and how far ahead below who is, since the terminal is narrow."""
+    bare: bool = False
+    """It is so narrow that intervals are left out."""
 
 
 def print_comparison(comparison: Comparison, decisions: Sequence[Decision], console: Console) -> None:
@@ -147,28 +152,69 @@ def _of_metric(metric: Listed) -> _Block:
 
 
 def _fitting(block: _Block, look: _Shown, console: Console) -> Table:
-    """No number is cut: where it is narrow, intervals go below their differences."""
-    table = _table(block, look)
-    roomy = console.options.update(width=_ROOMY)
-    if not block.bounded or console.measure(table, options=roomy).maximum <= console.width:
-        return table
-    return _table(block, msgspec.structs.replace(look, stacked=True))
+    """No number is cut: where it is narrow, intervals go below their differences, or to a wider terminal."""
+    columns = _columns(block, look)
+    if block.bounded and _room(columns, look, console.width) < columns[-1].width:
+        look = msgspec.structs.replace(look, stacked=True)
+        columns = _columns(block, look)
+        if _room(columns, look, console.width) < _VERDICT_WIDTH_MIN:
+            look = msgspec.structs.replace(look, bare=True)
+            columns = _columns(block, look)
+    *others, verdict = columns
+    room = max(_VERDICT_WIDTH_MIN, _room(columns, look, console.width))
+    return _table([*others, msgspec.structs.replace(verdict, width=min(verdict.width, room))], look)
 
 
-def _table(block: _Block, look: _Shown) -> Table:
-    table = Table(box=None, padding=(0, 2 if look.wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
-    names = min(max((len(line.name) for line in block.lines), default=0), _NAME_WIDTH_MIN)
-    table.add_column("", overflow="fold", min_width=names, max_width=None if look.wide else _NAME_WIDTH_MAX)
-    for label in look.labels:
-        table.add_column(Text(label, style="bold"), justify="right", overflow="fold", max_width=24, min_width=8)
-    table.add_column("fastest", overflow="fold", max_width=24)
-    table.add_column("by", justify="right", no_wrap=True)
-    if block.bounded:
-        table.add_column("difference (95 %)", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
-    for line in block.lines:
-        table.add_row(*_cells(line, look, bounded=block.bounded))
+class _Column(msgspec.Struct, frozen=True):
+    """A heading, what stands below it, and how wide it is to be."""
+
+    heading: Text
+    cells: tuple[Text, ...]
+    width: int
+    justify: Literal["left", "right"]
+
+
+def _columns(block: _Block, look: _Shown) -> list[_Column]:
+    """Only names and verdicts may be narrower than what stands in them."""
+    headings = [Text(), *(Text(label, style="bold") for label in look.labels)]
+    headings += [Text("fastest\nby")] if look.stacked else [Text("fastest"), Text("by")]
+    headings += [Text("difference" if look.bare else "difference (95 %)")] if block.bounded else []
+    headings.append(Text("verdict"))
+    rows = [list(_cells(line, look, bounded=block.bounded)) for line in block.lines]
+    cells = list(zip(*rows, strict=True)) or [()] * len(headings)
+    return [_column(place, *column, look) for place, column in enumerate(zip(headings, cells, strict=True))]
+
+
+def _column(place: int, heading: Text, cells: tuple[Text, ...], look: _Shown) -> _Column:
+    inner = max(map(_width, cells), default=0)
+    if place == 0:
+        return _Column(heading, cells, inner if look.wide else min(inner, _NAME_WIDTH_MAX), "left")
+    is_side = place <= len(look.labels)
+    is_number = is_side or heading.plain == "by"
+    width = max(inner, min(_width(heading), _LABEL_MAX) if is_side else _width(heading))
+    return _Column(heading, cells, width, "right" if is_number else "left")
+
+
+def _room(columns: Sequence[_Column], look: _Shown, width: int) -> int:
+    """What is left for the last column."""
+    return width - sum(column.width + _gap(look) for column in columns[:-1])
+
+
+def _gap(look: _Shown) -> int:
+    return 2 if look.wide else 1
+
+
+def _table(columns: Sequence[_Column], look: _Shown) -> Table:
+    table = Table(box=None, padding=(0, _gap(look), 0, 0), collapse_padding=True, pad_edge=False)
+    for column in columns:
+        table.add_column(column.heading, justify=column.justify, overflow="fold", width=column.width)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _width(cell: Text) -> int:
+    return max(map(cell_len, cell.plain.split("\n")))
 
 
 def _cells(line: _Line, look: _Shown, *, bounded: bool) -> Iterator[Text]:
@@ -178,17 +224,21 @@ def _cells(line: _Line, look: _Shown, *, bounded: bool) -> Iterator[Text]:
         runs = f" ×{cell.runs}" if cell.runs > 1 else ""  # noqa: RUF001  a times sign, as people write it
         best = "bold" if row.fastest == place else ""
         yield Text(f"{words.value(row, cell.value, line.decimals)}{runs}{' ?' if cell.doubts else '  '}", style=best)
-    yield Text(UNKNOWN if row.fastest is None else look.labels[row.fastest])
-    yield Text(words.faster_by(row))
+    ahead = UNKNOWN if row.fastest is None else look.labels[row.fastest]
+    if look.stacked:
+        yield Text(ahead if row.fastest is None else f"{ahead}\n{words.faster_by(row)}")
+    else:
+        yield Text(ahead)
+        yield Text(words.faster_by(row))
     differences = [difference for difference in row.differences if difference]
     if bounded:
-        yield Text("\n".join(_difference(difference, stacked=look.stacked) for difference in differences))
+        yield Text("\n".join(_difference(difference, look) for difference in differences))
     yield _verdicts(row, differences, look)
 
 
-def _difference(difference: Difference, *, stacked: bool) -> str:
-    ends, between = words.difference_interval(difference), "\n" if stacked else " "
-    return signed_percent(difference.percent) + (f"{between}({ends})" if ends else "")
+def _difference(difference: Difference, look: _Shown) -> str:
+    ends, between = words.difference_interval(difference), "\n" if look.stacked else " "
+    return signed_percent(difference.percent) + (f"{between}({ends})" if ends and not look.bare else "")
 
 
 def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text:
@@ -213,7 +263,7 @@ def _print_rest(comparison: Comparison, marker: Marker, console: Console) -> Non
         print_marked(f"[{words.letter(place)}]", "", [(sentence, "")], console)
     for told in words.unmatched(comparison):
         print_marked("–", "", [(told, "")], console)  # noqa: RUF001  an en dash
-    if any(d and words.shows_from(d) for group in comparison.groups for row in group.rows for d in row.differences):
+    if words.some_shown(comparison):
         print_marked("", "", [("none (≥ 5 %): no difference is shown; one of 5 % would have been.", "dim")], console)
     if longer := words.longer(comparison):
         print_marked("", "", [(f"To see more, measure longer: {longer}.", "")], console)

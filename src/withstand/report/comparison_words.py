@@ -127,8 +127,14 @@ def difference_interval(difference: Difference) -> str | None:
     ends = difference.interval
     if ends is None:
         return None
-    low, high = ("?" if end is None else signed_percent(end).removesuffix(" %") for end in (ends.low, ends.high))
-    return f"{low} to {high} %"
+    return f"{_end(ends.low)} to {_end(ends.high)} %"
+
+
+def _end(percent: float | None) -> str:
+    """``+60.1``; beyond ten times as much nobody cares how far."""
+    if percent is None:
+        return "?"
+    return signed_percent(percent).removesuffix(" %") if percent <= _FROM_MAX else f"> +{_FROM_MAX:,}"
 
 
 def verdict(row: Row, difference: Difference) -> str:
@@ -165,6 +171,11 @@ def shows_from(difference: Difference) -> str | None:
     if least is None or difference.verdict is not Verdict.NO_DIFFERENCE:
         return None
     return f"≥ {least:.{0 if least >= 10 else 1}f} %" if least < _FROM_MAX else f"> {_FROM_MAX:,} %"
+
+
+def some_shown(comparison: Comparison) -> bool:
+    """Whether any row says what would have been shown."""
+    return any(d and shows_from(d) for group in comparison.groups for row in group.rows for d in row.differences)
 
 
 def level(comparison: Comparison) -> str:
@@ -243,13 +254,13 @@ def own_lacks(row: Row, common: str | None) -> list[str]:
 
 
 def longer(comparison: Comparison) -> str:
-    """Where a longer measurement would show what this one could not, as far as it is measured at all."""
+    """Where a longer measurement would show what this one could not; nothing where a doubt forbids a verdict anyway."""
     told = [
         f"{row.title} at {group.label}{f' of {side.label}' if len(comparison.sides) > 2 else ''}: {difference.enough}"
         for group in comparison.groups
         for row in group.rows
         for side, difference in zip(comparison.sides, row.differences, strict=True)
-        if difference and difference.enough and difference.interval
+        if difference and difference.enough and difference.interval and not row.because
     ]
     return "; ".join(few(told, _NAMED_MAX))
 

@@ -49,7 +49,7 @@ class Heard(msgspec.Struct, frozen=True):
         """``in a, b · alike in c: 28.45 of 35``: the sentence has the figures of the first; the others have theirs."""
         first, *others = self.cases
         briefly = [case.told for case in others if case.stages and case.brief]
-        named = [name for case in others if not case.brief for name in case.stages]
+        named = [n for n in dict.fromkeys(n for c in others if not c.brief for n in c.stages) if n not in first.stages]
         alike = [*briefly, *([_named(named)] if named else [])]
         places = (("in", _named(first.stages)), ("alike in", "; ".join(few(alike, _ALIKE_MAX))))
         return " · ".join(f"{word} {names}" for word, names in places if names)
