@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.client import Case, Command, Said, count, number, options, result_json, spread
+from benchmarks.peers.client import Case, Command, Said, options, result_json, said_in_vllm_s_words
 from benchmarks.peers.home import environment_of, program
 
 # In the place of the package's own __init__, which imports the engine. Beside a torch for the CPU no torchvision loads,
@@ -76,20 +76,7 @@ class Sglang:
 
     def parse(self, folder: Path) -> Said:
         """The only line of its result file."""
-        report = result_json(folder, "sglang.jsonl")
-        ttft, tpot, itl, e2el = (
-            spread(report, f"mean_{m}_ms", f"median_{m}_ms", f"p99_{m}_ms")
-            for m in ("ttft", "tpot", "itl", "e2e_latency")
-        )
-        return Said(
-            completed=count(report, "completed"),
-            output_tokens=count(report, "total_output_tokens"),
-            request_rate_rps=number(report, "request_throughput"),
-            ttft_ms=ttft,
-            tpot_ms=tpot,
-            itl_ms=itl,
-            e2el_ms=e2el,
-        )
+        return said_in_vllm_s_words(result_json(folder, "sglang.jsonl"), e2el="e2e_latency")
 
 
 class SglangRust(Sglang):

@@ -93,14 +93,21 @@ def _group_draft(sides: Sequence[ComparedSide], matched: Matched, options: Optio
     work = None if any("did not do the same work" in doubt.sentence for doubt in joint) else other_work(runs)
     doubts = (*joint, work) if work else joint
     keys = dict.fromkeys(key for _, run in runs for key in run.estimates)
-    return _GroupDraft(
-        matched, doubts, [_draft(asked, matched, sides, doubts) for asked in chosen(keys, options.metrics)]
-    )
+    circumstances = [[circumstances_of(run.summary) for run in member] for member in matched.members]
+    rows = [_draft(asked, matched, circumstances, sides, doubts) for asked in chosen(keys, options.metrics)]
+    return _GroupDraft(matched, doubts, rows)
 
 
-def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint: Sequence[Doubt]) -> _Draft:
+def _draft(
+    asked: Asked,
+    matched: Matched,
+    circumstances: Sequence[Sequence[Circumstances]],
+    sides: Sequence[ComparedSide],
+    joint: Sequence[Doubt],
+) -> _Draft:
+    """``circumstances`` are those of the runs, side by side."""
     found = [[e for run in runs if (e := run.estimates.get(asked.key))] for runs in matched.members]
-    doubts = [_weighed(asked, runs) for runs in matched.members]
+    doubts = [_weighed(asked, *of_side) for of_side in zip(matched.members, circumstances, strict=True)]
     cells = [_cell(estimates, _once(w.doubt for w in own)) for estimates, own in zip(found, doubts, strict=True)]
     shared = weighed(joint, asked.key, Circumstances())
     pairs: list[Pair | None] = [None]
@@ -117,8 +124,8 @@ def _draft(asked: Asked, matched: Matched, sides: Sequence[ComparedSide], joint:
     return _Draft(asked=asked, cells=cells, pairs=pairs, forbidden=forbidden, defined=defined, owners=owners)
 
 
-def _weighed(asked: Asked, runs: Sequence[ComparedRun]) -> list[Weighed]:
-    return [w for run in runs for w in weighed(run.summary.doubts, asked.key, circumstances_of(run.summary))]
+def _weighed(asked: Asked, runs: Sequence[ComparedRun], circumstances: Sequence[Circumstances]) -> list[Weighed]:
+    return [w for run, of in zip(runs, circumstances, strict=True) for w in weighed(run.summary.doubts, asked.key, of)]
 
 
 def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:

@@ -68,7 +68,7 @@ class Loop:
             self.left_ns = clock.now_ns()
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
-        self._next_nap_ns = min(NAP_NS, max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS))
+        self._next_nap_ns = max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS)
         self._core_wait.sample()
         self._waited = began_ns - self.left_ns > LOOK_NS
         self.looked_ns = began_ns if self._waited else self._began_ns

@@ -9,6 +9,7 @@ anew, and if the stamp still cannot be true the user-space clock is taken.
 import socket
 import struct
 import sys
+from contextlib import suppress
 
 from withstand import clock
 from withstand.load.lag import FINE_BITS, LagHistogram
@@ -30,15 +31,11 @@ def kernel_may_stamp(family: int) -> bool:
     return sys.platform == "linux" and family != socket.AF_UNIX
 
 
-def ask_for_stamps(sock: socket.socket) -> bool:
-    """Whether the kernel will stamp what this socket receives."""
-    if not kernel_may_stamp(sock.family):
-        return False
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE_AND_SOFTWARE)
-    except OSError:
-        return False
-    return True
+def ask_for_stamps(sock: socket.socket) -> None:
+    """Have the kernel stamp what this socket receives; where it does not, reads come without a stamp."""
+    if kernel_may_stamp(sock.family):
+        with suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPING, _RX_SOFTWARE_AND_SOFTWARE)
 
 
 class StampClock:
@@ -80,15 +77,15 @@ class StampClock:
             return None
         seconds, nanoseconds = _timespec(ancillary[0][2])
         wall_ns: int = seconds * 1_000_000_000 + nanoseconds
-        stamp_ns: int | None = wall_ns - self._offset_ns
-        age_ns = read_ns - wall_ns + self._offset_ns
+        stamp_ns = wall_ns - self._offset_ns
+        age_ns = read_ns - stamp_ns
         if 0 <= age_ns < _EVERYDAY_AGE_NS:
             self._ages_fine[age_ns >> FINE_BITS] += 1
             return stamp_ns
-        stamp_ns = self._unlikely_ns(wall_ns, read_ns) if seconds else None
-        if stamp_ns is not None:
-            self._ages.add(read_ns - stamp_ns)
-        return stamp_ns
+        settled_ns = self._unlikely_ns(wall_ns, read_ns) if seconds else None
+        if settled_ns is not None:
+            self._ages.add(read_ns - settled_ns)
+        return settled_ns
 
     def _unlikely_ns(self, wall_ns: int, read_ns: int) -> int | None:
         """A stamp from the future, or an old one: we were slow, or the wall clock was set, before it or after it."""

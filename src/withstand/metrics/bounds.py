@@ -29,7 +29,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     def over(self, share: float) -> bool:
         """Whether it could change the number by more than this share of it."""
-        return round(self.off_ms, _DECIMALS) > max(_PROMISE_MS, share * self.shown_ms)
+        return _is_over(self.off_ms, self.shown_ms, share)
 
     def matters(self, share: float) -> bool:
         """Whether it is over this share, and over what so few answers leave open."""
@@ -40,6 +40,10 @@ class Bound(msgspec.Struct, frozen=True):
         """The share of a percentile that so few answers leave open: half of one by the root of those beyond it."""
         beyond = self.answers * (1 - int(self.key[1:]) / 100)
         return 0.5 / math.sqrt(beyond) if beyond else math.inf
+
+
+def _is_over(off_ms: float, shown_ms: float, share: float) -> bool:
+    return round(off_ms, _DECIMALS) > max(_PROMISE_MS, share * shown_ms)
 
 
 def bounds_of(stage: StageSummary, name: str) -> Iterator[Bound]:
@@ -61,7 +65,7 @@ def unmoved(stage: StageSummary) -> Iterator[str]:
         held = {bound.key for bound in bounds_of(stage, name) if not bound.over(LIMITS[bound.key])}
         shown: Distribution = getattr(stage, name)
         off: Off = getattr(stage.client_error, name, Off())
-        if shown.mean and off.mean is not None and not Bound("p50", shown.mean, off.mean, 0).over(LIMITS["p50"]):
+        if shown.mean and off.mean is not None and not _is_over(off.mean, shown.mean, LIMITS["p50"]):
             yield f"{name}.mean"
         whole = held == LIMITS.keys()
         yield from (f"{name}.{key}" for key in shown.percentiles if key in held or (whole and _is_between(key)))

@@ -89,6 +89,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     blocked: _Names = _NONE
     unknown: _Names = _NONE
     beside: _Names = _NONE
+    spares: Callable[[Circumstances], _Names] = lambda _: _NONE
+    """Numbers that it only stands beside after all."""
 
 
 def _missing(share: float) -> Callable[[Circumstances], bool]:
@@ -123,7 +125,9 @@ _QUEUES = Line(falls=_QUEUE)
 
 TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.WORKER_LOST: (Line(falls=_EVERYTHING),),
-    DoubtKind.CLIENT_BOUND: (Line(when="of what it may have moved", falls=_TIMES | _GOOD, beside=_RATES),),
+    DoubtKind.CLIENT_BOUND: (
+        Line(when="of what it may have moved", falls=_TIMES | _GOOD, beside=_RATES, spares=lambda of: of.unmoved),
+    ),
     DoubtKind.SENDS_LATE: (
         Line(when="less load than asked", holds=lambda of: of.less_load, blocked=_TIMES | _RATES, unknown=_RATES),
         Line(when="single sends late", blocked=_SCHEDULED, unknown=_SCHEDULED),
@@ -179,12 +183,11 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
 def effect(doubt: Doubt, number: str, of: Circumstances) -> Effect | None:
     """What a doubt about a run does to one of its numbers; None = it has nothing to do with it.
 
-    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known. Our own
-    error takes those numbers that it may have moved.
+    A blocking doubt of a kind from which no number falls takes everything: no reason to believe any is known.
     """
-    if doubt.kind is DoubtKind.CLIENT_BOUND and number in of.unmoved:
-        return Effect.BESIDE
     line = next(line for line in TABLE[doubt.kind] if line.holds(of))
+    if number in line.spares(of):
+        return Effect.BESIDE
     fallen = line.falls | (line.blocked if doubt.blocking else _NONE)
     if doubt.blocking and not fallen:
         return Effect.FALLS

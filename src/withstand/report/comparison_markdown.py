@@ -1,13 +1,10 @@
 """A comparison for pull requests, as GitHub reads it: the headline, the doubts, the table; the rest folded away."""
 
-from collections.abc import Iterable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
 
 from withstand.compare.shape import Comparison, Decision, Gate, Group, Objection, Row, Side, Unmatched
-from withstand.metrics.doubts import Doubt
 from withstand.report import comparison_words as words
-from withstand.report.comparison_words import Listed, Notes, Numbered, letter
+from withstand.report.comparison_words import Listed, Marker, Notes, Numbered, letter
 from withstand.report.markdown import doubt_text, escaped
 from withstand.report.numbers import UNKNOWN, counted, signed_percent
 
@@ -16,7 +13,7 @@ _DOUBTS_MAX = 3
 
 def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], now: str) -> str:
     """The whole text, with a newline at its end."""
-    marks = _Marks(Numbered(comparison), Notes(), words.common_lack(comparison), words.common_cure(comparison))
+    marker = Marker(Numbered(comparison), Notes(), words.common_lack(comparison))
     metrics = words.listed(comparison)
     opened = words.opened(metrics)
     folded = [one for one in metrics if one not in opened]
@@ -25,11 +22,11 @@ def comparison_markdown(comparison: Comparison, decisions: Sequence[Decision], n
         f"**{escaped(comparison.headline)}**",
         _alert(comparison.gate),
         f"> [!WARNING]\n> {escaped(words.FORCED)}" if comparison.forced else "",
-        *_doubts(comparison, marks),
-        _decided(decisions, marks),
-        *_tables(comparison, opened, marks),
-        _folded(counted(len(folded), "more metric"), _tables(comparison, folded, marks)),
-        *_noted(comparison, marks),
+        *_doubts(comparison, marker),
+        _decided(decisions, marker),
+        *_tables(comparison, opened, marker),
+        _folded(counted(len(folded), "more metric"), _tables(comparison, folded, marker)),
+        *_noted(comparison, marker),
         _folded("Conditions, and what was left out", _conditions(comparison)),
         _folded("Method", [escaped(comparison.method)]),
         f"<sub>withstand · {escaped(now)}</sub>",
@@ -50,29 +47,29 @@ def _folded(title: str, parts: Sequence[str]) -> str:
     )
 
 
-def _doubts(comparison: Comparison, marks: "_Marks") -> list[str]:
-    said = [f"{place}. {doubt_text(doubt)}" for place, doubt in enumerate(marks.numbered.heard, start=1)]
+def _doubts(comparison: Comparison, marker: Marker) -> list[str]:
+    said = [f"{place}. {doubt_text(doubt)}" for place, doubt in enumerate(marker.numbered.heard, start=1)]
     said += [f"- {escaped(text)} ({escaped(', '.join(at))})" for text, at in words.remarks(comparison).items()]
     first, rest = "\n".join(said[:_DOUBTS_MAX]), said[_DOUBTS_MAX:]
     return [first, _folded(counted(len(rest), "more doubt"), ["\n".join(rest)] if rest else [])]
 
 
-def _decided(decisions: Sequence[Decision], marks: "_Marks") -> str:
+def _decided(decisions: Sequence[Decision], marker: Marker) -> str:
     if not decisions:
         return ""
     lines = ["| best for | | evidence | doubt |", "| --- | --- | --- | --- |"]
     for one in decisions:
         winner = escaped(one.winner) if one.winner else "nothing can be concluded"
-        against = " ".join(map(marks.of_objection, one.against))
+        against = " ".join(_objection(objection, marker) for objection in one.against)
         lines.append(f"| {escaped(one.wins_for)} | {winner} | {escaped(one.evidence)} | {against} |")
     return "\n".join(lines)
 
 
-def _tables(comparison: Comparison, metrics: Sequence[Listed], marks: "_Marks") -> list[str]:
-    return ["\n".join(_table(comparison, metric, marks)) for metric in metrics]
+def _tables(comparison: Comparison, metrics: Sequence[Listed], marker: Marker) -> list[str]:
+    return ["\n".join(_table(comparison, metric, marker)) for metric in metrics]
 
 
-def _table(comparison: Comparison, metric: Listed, marks: "_Marks") -> Iterator[str]:
+def _table(comparison: Comparison, metric: Listed, marker: Marker) -> Iterator[str]:
     baseline, *others = [escaped(side.label) for side in comparison.sides]
     sides = [f"{baseline} (baseline)", *others]
     headings = [
@@ -85,19 +82,19 @@ def _table(comparison: Comparison, metric: Listed, marks: "_Marks") -> Iterator[
     yield f"| {' | '.join(headings)} |"
     yield "| --- |" + " ---: |" * len(sides) + " --- | ---: |" + " --- |" * len(others)
     for group, row in metric.pairs:
-        yield f"| {' | '.join(_row(comparison, group, row, metric.decimals, marks))} |"
+        yield f"| {' | '.join(_row(comparison, group, row, metric.decimals, marker))} |"
 
 
-def _row(comparison: Comparison, group: Group, row: Row, decimals: int, marks: "_Marks") -> Iterator[str]:
+def _row(comparison: Comparison, group: Group, row: Row, decimals: int, marker: Marker) -> Iterator[str]:
     yield escaped(group.label)
     for cell in row.cells:
-        yield words.value(row, cell.value, decimals) + marks.of_doubts(cell.doubts)
+        yield words.value(row, cell.value, decimals) + _small(marker.of(cell.doubts))
     yield escaped(words.fastest(comparison, row))
     yield words.faster_by(row)
-    yield from (_difference(row, side, marks) for side in range(1, len(row.cells)))
+    yield from (_difference(row, side, marker) for side in range(1, len(row.cells)))
 
 
-def _difference(row: Row, side: int, marks: "_Marks") -> str:
+def _difference(row: Row, side: int, marker: Marker) -> str:
     difference = row.differences[side]
     if difference is None:
         return UNKNOWN
@@ -105,38 +102,24 @@ def _difference(row: Row, side: int, marks: "_Marks") -> str:
     size = f"{signed_percent(difference.percent)}{f' ({ends})' if ends else ''}"
     least = words.shows_from(difference)
     told = f"**{words.verdict(row, difference)}**{f' ({escaped(least)})' if least else ''}"
-    return f"{told}{marks.of_verdict(row)} {size}"
+    return f"{told}{_small(marker.of_verdict(row))} {size}"
 
 
-class _Marks(msgspec.Struct, frozen=True):
-    """Small numbers are those of doubts, small letters those of notes."""
-
-    numbered: Numbered
-    notes: Notes
-    lack: str | None
-    cure: str | None
-
-    def of_doubts(self, doubts: Iterable[Doubt], said: Iterable[str] = ()) -> str:
-        """Nothing where there are none."""
-        marks = [*map(str, self.numbered.of(doubts)), *map(letter, self.notes.refer(said))]
-        return f" <sup>{', '.join(marks)}</sup>" if marks else ""
-
-    def of_objection(self, objection: Objection) -> str:
-        """``Rate not achieved at 30 req/s <sup>3</sup>``, and a full stop."""
-        notes = [objection.note] if objection.note and objection.note != self.lack else []
-        return f"{escaped(objection.remark)}{self.of_doubts(objection.doubts, notes)}."
-
-    def of_verdict(self, row: Row) -> str:
-        """What forbids it."""
-        return self.of_doubts(row.because, words.own_lacks(row, self.lack))
+def _small(marks: str) -> str:
+    return f" <sup>{marks}</sup>" if marks else ""
 
 
-def _noted(comparison: Comparison, marks: _Marks) -> list[str]:
-    longer = words.longer(comparison)
-    said = [marks.lack or "", f"To conclude more: {marks.cure}." if marks.cure else ""]
+def _objection(objection: Objection, marker: Marker) -> str:
+    """``Rate not achieved at 30 req/s <sup>3</sup>``, and a full stop."""
+    return f"{escaped(objection.remark)}{_small(marker.of_objection(objection))}."
+
+
+def _noted(comparison: Comparison, marker: Marker) -> list[str]:
+    longer, cure = words.longer(comparison), words.common_cure(comparison)
+    said = [marker.common or "", f"To conclude more: {cure}." if cure else ""]
     said += [f"To see more, measure longer: {longer}."] if longer else []
     said += ["(≥ 5 %): no difference is shown; one of 5 % would have been."] if words.some_shown(comparison) else []
-    notes = "\n".join(f"- {letter(place)}: {escaped(sentence)}" for place, sentence in marks.notes.listed())
+    notes = "\n".join(f"- {letter(place)}: {escaped(sentence)}" for place, sentence in marker.notes.listed())
     return [escaped(" ".join(filter(None, said))), notes]
 
 

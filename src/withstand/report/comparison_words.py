@@ -198,10 +198,6 @@ class Numbered:
         """Their numbers, each once, from low to high."""
         return sorted({self._places[doubt.sentence] for doubt in said if doubt.sentence in self._places})
 
-    def of_row(self, row: Row) -> list[int]:
-        """All that stands against a row's verdict."""
-        return self.of([*row.because, *(doubt for cell in row.cells for doubt in cell.doubts)])
-
 
 class Marker(msgspec.Struct, frozen=True):
     """What a table refers to: numbers are those of doubts, letters those of notes; ``common`` needs none."""
@@ -211,16 +207,22 @@ class Marker(msgspec.Struct, frozen=True):
     common: str | None
 
     def of_row(self, row: Row) -> str:
-        """``1, 4, a``: all that stands against a row's verdict."""
-        return self._marks(self.numbered.of_row(row), own_lacks(row, self.common))
+        """All that stands against a row's verdict, and beside its values."""
+        doubts = [*row.because, *(doubt for cell in row.cells for doubt in cell.doubts)]
+        return self.of(doubts, own_lacks(row, self.common))
+
+    def of_verdict(self, row: Row) -> str:
+        """What forbids it."""
+        return self.of(row.because, own_lacks(row, self.common))
 
     def of_objection(self, objection: Objection) -> str:
-        """The same of one thing that stands against a decision."""
-        notes = [objection.note] if objection.note not in (None, self.common) else []
-        return self._marks(self.numbered.of(objection.doubts), [note for note in notes if note])
+        """What stands against a decision."""
+        notes = [objection.note] if objection.note and objection.note != self.common else []
+        return self.of(objection.doubts, notes)
 
-    def _marks(self, numbers: Iterable[int], notes: Iterable[str]) -> str:
-        return ", ".join([*map(str, numbers), *map(letter, self.notes.refer(notes))])
+    def of(self, doubts: Iterable[Doubt], notes: Iterable[str] = ()) -> str:
+        """``1, 4, a``; nothing where there are none."""
+        return ", ".join([*map(str, self.numbered.of(doubts)), *map(letter, self.notes.refer(notes))])
 
 
 def is_forbidden(row: Row, side: int) -> bool:
