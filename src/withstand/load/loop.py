@@ -69,8 +69,9 @@ class Loop:
         ready = self._poller.wait(timeout_s)
         began_ns = clock.now_ns()
         self._next_nap_ns = max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS)
-        self._core_wait.sample()
         self._waited = began_ns - self.left_ns > LOOK_NS
+        if self._waited:
+            self._core_wait.sample()
         self.looked_ns = began_ns if self._waited else self._began_ns
         if len(ready) < AT_ONCE:
             self._began_ns = began_ns
@@ -79,7 +80,8 @@ class Loop:
             handler = handlers.get(descriptor)
             if handler is not None:
                 handler(events)
-        self._close_retired()
+        if self._retired:
+            self._close_retired()
         self.left_ns = clock.now_ns()
         self._busy_ns = self.left_ns - began_ns
         return self._busy_ns

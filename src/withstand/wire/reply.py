@@ -16,7 +16,9 @@ ERROR_CHARS = 300
 
 def one_line(text: str, chars_max: int = ERROR_CHARS) -> str:
     """A stranger's text as it may be shown: one line, no control characters, not endless."""
-    shown = "".join(c if c.isprintable() else " " for c in text[: 8 * chars_max])
+    shown = text[: 8 * chars_max]
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else " " for c in shown)
     return " ".join(shown.split())[:chars_max]
 
 
