@@ -128,7 +128,7 @@ def about_tables(context: Context) -> Markup:
     """What holds for every row, said once."""
     lack, cure = words.common_lack(context.comparison), words.common_cure(context.comparison)
     said = [lack] if lack else []
-    said += [f"To conclude more: {cure}."] if cure else []
+    said += [words.to_conclude_more(cure)] if cure else []
     said.append("A small number leads to a doubt; a hatched bar has one that forbids a verdict.")
     return tag("p", " ".join(said), class_="lead")
 

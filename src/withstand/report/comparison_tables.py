@@ -200,5 +200,5 @@ def marks(context: Context, doubts: Iterable[Doubt], notes: Sequence[str] = ()) 
 def noted(notes: Notes, cure: str | None = None) -> Markup:
     """The notes that the letters lead to."""
     said = [joined(tag("b", words.letter(place)), " ", unbroken(sentence)) for place, sentence in notes.listed()]
-    said += [joined(f"To conclude more: {cure}.")] if cure else []
+    said += [joined(words.to_conclude_more(cure))] if cure else []
     return tag("ul", *(tag("li", one) for one in said), class_="notes") if said else Markup()

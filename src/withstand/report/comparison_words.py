@@ -250,6 +250,11 @@ def common_cure_of(rows: Iterable[Row]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+def to_conclude_more(cure: str) -> str:
+    """The sentence about it."""
+    return f"To conclude more: {cure}."
+
+
 def own_lacks(row: Row, common: str | None) -> list[str]:
     """What this row has too little of, beyond what all have."""
     return [lack for lack in row.lacks if lack != common]

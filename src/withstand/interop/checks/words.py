@@ -34,9 +34,8 @@ def asked(run: ImportedRun) -> float | None:
 
 
 def input_tokens_each(run: ImportedRun) -> float | None:
-    """Mean prompt length, as counted."""
-    mean, total, completed = (run.numbers.get(n) for n in ("mean_input_tokens", "total_input_tokens", "completed"))
-    return mean or (total / completed if total and completed else None)
+    """Mean prompt length, as counted; no prompt is empty, so that 0 says that nobody counted."""
+    return _each(run, "input_tokens") or None
 
 
 def series_of(run: ImportedRun) -> str | None:
@@ -46,7 +45,11 @@ def series_of(run: ImportedRun) -> str | None:
 
 def output_tokens_each(run: ImportedRun) -> float | None:
     """Mean answer length, as counted."""
-    mean, total, completed = (run.numbers.get(n) for n in ("mean_output_tokens", "total_output_tokens", "completed"))
+    return _each(run, "output_tokens")
+
+
+def _each(run: ImportedRun, what: str) -> float | None:
+    mean, total, completed = (run.numbers.get(n) for n in (f"mean_{what}", f"total_{what}", "completed"))
     if mean is not None:
         return mean
     return total / completed if total is not None and completed else None
