@@ -191,7 +191,7 @@ def engine_trial(folder: Path, seed: int, requests: int) -> bool:
     return is_told_apart(told(*(measured(folder, f"e{seed}{side}", None, requests, seed) for side in "ab")))
 
 
-def real(trials: int, requests: int, jobs: int) -> None:
+def real_servers(trials: int, requests: int, jobs: int) -> None:
     """Counts, one line each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -200,19 +200,29 @@ def real(trials: int, requests: int, jobs: int) -> None:
         false, found = (sum(column) for column in zip(*paced_found, strict=True))
         print(f"a paced server, {requests} requests: falsely told apart from itself in {false} of {trials}", flush=True)
         print(f"one that is 5 % slower, {requests} requests: found in {found} of {trials}", flush=True)
-        false = sum(engine_trial(folder, seed, requests // 4) for seed in range(trials))
-        print(f"the embedded engine, {requests // 4} requests: falsely told apart from itself in {false} of {trials}")
+
+
+def real_engine(trials: int, requests: int) -> None:
+    """A count, one line."""
+    with tempfile.TemporaryDirectory() as name:
+        false = sum(engine_trial(Path(name), seed, requests) for seed in range(trials))
+    print(f"the embedded engine, {requests} requests: falsely told apart from itself in {false} of {trials}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--real", action="store_true")
-    parser.add_argument("--requests", type=int, default=800, help="a run, with --real")
-    parser.add_argument("--jobs", type=int, default=5, help="paced pairs side by side, with --real")
+    parser.add_argument("--requests", type=int, default=1600, help="a run of the paced server, with --real")
+    parser.add_argument("--engine-requests", type=int, default=100, help="a run of the embedded engine, with --real")
+    parser.add_argument("--jobs", type=int, default=2, help="paced pairs side by side, with --real")
     arguments = parser.parse_args()
     if arguments.real:
-        real(min(arguments.trials, 20), arguments.requests, arguments.jobs)
+        trials = min(arguments.trials, 20)
+        if arguments.requests:
+            real_servers(trials, arguments.requests, arguments.jobs)
+        if arguments.engine_requests:
+            real_engine(trials, arguments.engine_requests)
     else:
         simulated(arguments.trials)
 

@@ -6,6 +6,7 @@ from withstand.compare.build import Options, compare
 from withstand.compare.run import ComparedRun
 from withstand.compare.shape import Comparison, Method, Row, Verdict
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summary import ClientError, Off
 
 
 def _latencies(name: str, factor: float = 1.0, n: int = 1500) -> list[float]:
@@ -100,6 +101,34 @@ def test_a_doubt_forbids_what_it_is_about(kind: DoubtKind, blocking: bool, ttft:
         assert difference.verdict is expected
     if ttft is Verdict.UNKNOWN:
         assert "B: Something is wrong." in (_row(comparison, "ttft.mean").remark or "")
+
+
+@pytest.mark.parametrize(
+    ("off_share", "verdict"), [(0.03, Verdict.WORSE), (0.4, Verdict.UNKNOWN), (1.5, Verdict.UNKNOWN)]
+)
+def test_what_a_slow_client_cannot_have_made_is_a_difference(off_share: float, verdict: Verdict) -> None:
+    """Twice as slow, measured by clients of which each may be wrong by that much."""
+    runs = [run_of(records_of(_latencies("a", by))) for by in (1.0, 2.0)]
+    exact = _row(compare([side_of("A", runs[0]), side_of("B", runs[1])]), "ttft.mean").differences[1]
+    comparison = compare([side_of(name, _slow_client(run, off_share)) for name, run in zip("AB", runs, strict=True)])
+    row = _row(comparison, "ttft.mean")
+    found = row.differences[1]
+    assert exact is not None
+    assert exact.interval is not None
+    assert found is not None
+    assert found.interval is not None
+    assert found.verdict is verdict
+    assert bool(row.because) == (verdict is Verdict.UNKNOWN)
+    if verdict is Verdict.WORSE:
+        assert exact.interval.low is not None
+        assert found.interval.low == pytest.approx(100 * ((1 + exact.interval.low / 100) * 0.97**2 - 1))
+        assert "its own error is taken off" in (row.remark or "")
+
+
+def _slow_client(run: ComparedRun, off_share: float) -> ComparedRun:
+    off = Off(mean=off_share * (run.summary.ttft.mean or 0.0), p50=1.0, p99=1.0)
+    run = _with_doubt(run, DoubtKind.CLIENT_BOUND, blocking=True)
+    return replace(run, summary=replace(run.summary, client_error=ClientError(ttft=off)))
 
 
 def test_answers_of_other_length_are_other_work() -> None:

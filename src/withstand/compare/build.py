@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from withstand.compare.allowance import allowance
 from withstand.compare.difference import Judge, Pair, corrected, pair_of
 from withstand.compare.estimate import Estimate, of_runs
 from withstand.compare.headline import headline, method_told
@@ -39,6 +40,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
 
 
+_SHOWN = {Verdict.BETTER, Verdict.WORSE}
 _VOID = Pair(method=Method.NONE, log_ratio=None)
 """Of other work: not even how many times faster may be said."""
 
@@ -115,9 +117,11 @@ def _draft(
     defined: list[str | None] = [None]
     for place in range(1, len(sides)):
         against = [*shared, *doubts[0], *doubts[place]]
-        void = is_other_work(w.doubt for w in against)
-        pairs.append(_VOID if void else _pair(matched, found, place) or _nothing(sides, found, place))
         forbidden.append(forbidding(against))
+        void = is_other_work(w.doubt for w in against)
+        pair = _VOID if void else _pair(matched, found, place) or _nothing(sides, found, place)
+        allowed = allowance(forbidden[place], [matched.members[i] for i in (0, place)], asked.key)
+        pairs.append(pair if allowed is None else pair.less(allowed))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
         defined.append(other_definition(asked.metric, labelled))
     owners = {w.doubt: side.label for side, own in zip(reversed(sides), reversed(doubts), strict=True) for w in own}
@@ -213,7 +217,7 @@ def _row(draft: _Draft, judge: Judge) -> Row:
         fastest=fastest,
         faster_by_percent=by,
         differences=differences,
-        because=_once(doubt for forbidden in draft.forbidden for doubt in forbidden),
+        because=_once(doubt for doubts in _in_the_way(draft, differences) for doubt in doubts),
         lacks=tuple(dict.fromkeys(_lacks(draft, differences, judge))),
         remark=_remark(draft, differences, judge),
     )
@@ -221,12 +225,19 @@ def _row(draft: _Draft, judge: Judge) -> Row:
 
 def _differences(draft: _Draft, judge: Judge) -> Iterator[Difference | None]:
     for pair, chance, doubts, other in zip(draft.pairs, draft.chances, draft.forbidden, draft.defined, strict=True):
-        lower, trusted = draft.asked.lower_is_better, not doubts and other is None
+        trusted = other is None and (not doubts or (pair is not None and pair.allowed is not None))
+        lower = draft.asked.lower_is_better
         yield judge.difference(pair, chance, lower_is_better=lower, trusted=trusted) if pair else None
 
 
+def _in_the_way(draft: _Draft, differences: Sequence[Difference | None]) -> Iterator[tuple[Doubt, ...]]:
+    """Per side: what forbids a verdict, where there is none in spite of it."""
+    for doubts, difference in zip(draft.forbidden, differences, strict=True):
+        yield () if difference and difference.verdict in _SHOWN else doubts
+
+
 def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> str | None:
-    first = [doubts[0] for doubts in draft.forbidden if doubts]
+    first = [doubts[0] for doubts in _in_the_way(draft, differences) if doubts]
     said = [f"{draft.owners[d]}: {d.sentence}" if d in draft.owners else d.sentence for d in first]
     return " ".join(dict.fromkeys([*said, *_lacks(draft, differences, judge)])) or None
 
@@ -234,7 +245,9 @@ def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judg
 def _lacks(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> Iterator[str]:
     yield from (other for other in draft.defined if other)
     yield from (_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack)
-    for difference in differences:
+    for pair, difference in zip(draft.pairs, differences, strict=True):
+        if pair and pair.allowed is not None and difference and difference.verdict in _SHOWN:
+            yield "Shown although the client was slow: its own error is taken off, and the interval holds it."
         if difference and difference.verdict is Verdict.NO_DIFFERENCE and _is_shown(difference):
             yield f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter."
 

@@ -39,6 +39,15 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     requests: int | None = None
     """Of the shorter side."""
     lengths_needed: float | None = None
+    allowed: float | None = None
+    """So much of ``log_ratio`` may be our own error; None = that is not in question, or not known."""
+
+    def less(self, allowed: float) -> "Pair":
+        """With this much of the difference laid to our own error."""
+        if self.log_ratio is None or self.error is None:
+            return self
+        chance = _chance(max(0.0, abs(self.log_ratio) - allowed), self.error, self.freedom)
+        return msgspec.structs.replace(self, allowed=allowed, chance=chance)
 
 
 def pair_of(baseline: Sequence[Estimate], side: Sequence[Estimate], *, one_schedule: bool = False) -> Pair:
@@ -148,17 +157,18 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
             interval=_interval(pair),
             method=pair.method,
             chance=chance,
-            verdict=self._verdict(percent, chance, lower_is_better=lower_is_better) if trusted else Verdict.UNKNOWN,
+            verdict=self._verdict(pair, chance, lower_is_better=lower_is_better) if trusted else Verdict.UNKNOWN,
             shows_from_percent=self._shows_from(pair),
             enough=self._enough(pair, percent, chance),
         )
 
-    def _verdict(self, percent: float | None, chance: float | None, *, lower_is_better: bool) -> Verdict:
-        if percent is None or chance is None:
+    def _verdict(self, pair: Pair, chance: float | None, *, lower_is_better: bool) -> Verdict:
+        if pair.log_ratio is None or chance is None:
             return Verdict.UNKNOWN
-        if chance > _ALPHA or abs(percent) < self.negligible_percent:
-            return Verdict.NO_DIFFERENCE
-        return Verdict.BETTER if (percent < 0) == lower_is_better else Verdict.WORSE
+        percent, own = abs(_percent(pair.log_ratio)), _percent(pair.allowed or 0.0)
+        if chance > _ALPHA or percent - own < self.negligible_percent:
+            return Verdict.NO_DIFFERENCE if pair.allowed is None else Verdict.UNKNOWN
+        return Verdict.BETTER if (pair.log_ratio < 0) == lower_is_better else Verdict.WORSE
 
     def _reach(self, freedom: float) -> float:
         """In standard errors: what is shown with ``POWER`` against the strictest correction."""
@@ -167,11 +177,12 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     def _shows_from(self, pair: Pair) -> float | None:
         if pair.error is None:
             return None
-        return max(self.negligible_percent, _percent(min(self._reach(pair.freedom) * pair.error, math.log(_LARGEST))))
+        least = self._reach(pair.freedom) * pair.error + (pair.allowed or 0.0)
+        return max(self.negligible_percent, _percent(least))
 
     def _enough(self, pair: Pair, percent: float | None, chance: float | None) -> str | None:
-        """None where the difference is seen, or too small to be looked for."""
-        if pair.log_ratio is None:
+        """None where the difference is seen, or too small to be looked for, or no length would do."""
+        if pair.log_ratio is None or pair.allowed is not None:
             return None
         if pair.lengths_needed is not None:
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
@@ -226,7 +237,7 @@ def _least_square(freedom: float) -> float:
 def _interval(pair: Pair) -> Interval | None:
     if pair.error is None or pair.log_ratio is None:
         return None
-    half = point(CONFIDENCE, pair.freedom) * pair.error
+    half = point(CONFIDENCE, pair.freedom) * pair.error + (pair.allowed or 0.0)
     return Interval(low=_percent(pair.log_ratio - half), high=_percent(pair.log_ratio + half))
 
 

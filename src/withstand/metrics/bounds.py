@@ -75,6 +75,17 @@ def _is_between(key: str) -> bool:
     return 50 <= float(key[1:]) <= 99
 
 
+def share_moved(stage: StageSummary, number: str) -> float | None:
+    """By which share of itself a number, such as ``e2el.mean``, may be wrong through us at most; None = not known."""
+    name, _, key = number.partition(".")
+    if name not in TIMES or key not in Off.__struct_fields__:
+        return None
+    shown: Distribution = getattr(stage, name)
+    shown_ms = shown.mean if key == "mean" else shown.percentiles.get(key)
+    off_ms: float | None = getattr(getattr(stage.client_error, name, None), key, None)
+    return off_ms / shown_ms if shown_ms and off_ms is not None else None
+
+
 def left_open(stages: Iterable[StageSummary], name: str) -> int | None:
     """The fewest answers of a stage whose bound is over its limit, but not over what so few answers leave open.
 
