@@ -1,16 +1,16 @@
 """The loop: who is called, what it knows of its own lateness, and when it may nap."""
 
+import contextlib
 import itertools
 import socket
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 
 from withstand import clock
 from withstand.load.corewait import CoreWait
 from withstand.load.loop import Loop
-from withstand.load.poller import READ
+from withstand.load.poller import AT_ONCE, READ
 from withstand.record import LOOK_NS
 
 _FAR_NS = 1 << 62
@@ -83,9 +83,7 @@ def _naps(
     loop = Loop(nap_ns)
     with socket.socket() as sock:
         loop.add(sock.fileno(), READ, keep)
-        monkeypatch.setattr(
-            loop, "_poller", SimpleNamespace(wait=lambda _: [(sock.fileno(), READ)] * events, close=loop._poller.close)
-        )
+        monkeypatch.setattr(loop, "_ready", lambda _: [(sock.fileno(), READ)] * events)
         for _ in range(4):
             loop.turn(0.0, loop.left_ns + spare_ns)
             if shortened:
@@ -140,3 +138,18 @@ def test_a_descriptor_that_is_retired_in_a_turn_is_not_reused_in_it(pair: tuple[
     loop.close()
     assert numbers[0] != numbers[1]
     assert here.fileno() == -1
+
+
+def test_what_must_not_wait_goes_before_a_heap_of_what_may() -> None:
+    loop, called = Loop(0), list[int]()
+    with contextlib.ExitStack() as sockets:
+        for place in range(AT_ONCE + 50):
+            here, there = map(sockets.enter_context, socket.socketpair())
+            loop.add(here.fileno(), READ, lambda _, place=place: called.append(place))
+            loop.relax(here.fileno())
+            there.send(b"x")
+        loop.hurry(here.fileno())
+        loop.turn(0.0, 0)
+        loop.close()
+    assert called[0] == AT_ONCE + 49
+    assert AT_ONCE - 1 <= len(called) < AT_ONCE + 50

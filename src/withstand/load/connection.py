@@ -75,6 +75,7 @@ class Connection:
     """One socket of its owner's."""
 
     __slots__ = (
+        "_hurried",
         "_outgoing",
         "_owner",
         "_pooled",
@@ -99,6 +100,7 @@ class Connection:
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
+        self._hurried = True
         self._pooled = False
         self.served = 0
         self._short_way: ShortWay | None = None
@@ -188,6 +190,8 @@ class Connection:
             self._owner.free(self)
             return
         self.state = State.BUSY
+        if not self._hurried:
+            self._be_hurried(hurried=True)
         if self._tls:
             self._tls.encrypt(self.exchange.payload)
             self._push(self._tls.outgoing())
@@ -222,6 +226,12 @@ class Connection:
         if writing != self._writing:
             self._writing = writing
             self._owner.loop.change(self.descriptor, READ | WRITE if writing else READ)
+
+    def _be_hurried(self, *, hurried: bool) -> None:
+        """Until its first token has come an answer must not wait for others: see ``Loop``."""
+        self._hurried = hurried
+        loop = self._owner.loop
+        (loop.hurry if hurried else loop.relax)(self.descriptor)
 
     # Receiving.
 
@@ -308,8 +318,11 @@ class Connection:
             self._mark_unsure(exchange, events, ended=data[-1] == _NEWLINE and not cut)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
-        elif self._tls is None:
-            self._short_way = exchange.short_way
+        else:
+            if self._hurried and exchange.reply.chunk_ns and not self._writing:
+                self._be_hurried(hurried=False)
+            if self._tls is None:
+                self._short_way = exchange.short_way
 
     @staticmethod
     def _mark_unsure(exchange: Exchange, events: int, *, ended: bool) -> None:

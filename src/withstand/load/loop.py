@@ -3,6 +3,9 @@
 Where tokens come faster than one every tenth of a millisecond, a poll for each of them is most of the cost. The
 kernel stamps them while we are away, so the loop then naps for a while between two polls and takes what has come in
 one go. It never naps where the stamps would be our own, nor when it has enough to do without.
+
+The kernel reports what is ready in turn. When thousands of streams are, the last waits for all before it, and a first
+token that is read together with the second is one without a time. So what must not wait is asked for apart, and first.
 """
 
 import socket
@@ -10,7 +13,7 @@ from collections.abc import Callable
 
 from withstand import clock
 from withstand.load.corewait import CoreWait
-from withstand.load.poller import AT_ONCE, Poller
+from withstand.load.poller import AT_ONCE, READ, Poller
 from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
@@ -29,6 +32,8 @@ class Loop:
 
     def __init__(self, nap_ns: int) -> None:
         self._poller = Poller()
+        self._urgent = self._poller.nest()
+        self._poller_of: dict[int, Poller] = {}
         self._handlers: dict[int, Handler] = {}
         self._retired: list[socket.socket] = []
         self._waited = True
@@ -42,18 +47,32 @@ class Loop:
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
 
     def add(self, descriptor: int, events: int, handler: Handler) -> None:
-        """Call ``handler(events)`` when the descriptor is ready."""
+        """Call ``handler(events)`` when the descriptor is ready, before those that may wait."""
         self._handlers[descriptor] = handler
-        self._poller.register(descriptor, events)
+        self._poller_of[descriptor] = self._urgent
+        self._urgent.register(descriptor, events)
 
     def change(self, descriptor: int, events: int) -> None:
         """Wait for something else."""
-        self._poller.modify(descriptor, events)
+        self._poller_of[descriptor].modify(descriptor, events)
+
+    def hurry(self, descriptor: int) -> None:
+        """What comes for it to read must not wait for others from now on."""
+        self._move(descriptor, self._urgent)
+
+    def relax(self, descriptor: int) -> None:
+        """What comes for it to read may wait its turn from now on."""
+        self._move(descriptor, self._poller)
+
+    def _move(self, descriptor: int, to: Poller) -> None:
+        self._poller_of[descriptor].unregister(descriptor)
+        self._poller_of[descriptor] = to
+        to.register(descriptor, READ)
 
     def remove(self, descriptor: int) -> None:
         """Do not call any more."""
         if self._handlers.pop(descriptor, None) is not None:
-            self._poller.unregister(descriptor)
+            self._poller_of.pop(descriptor).unregister(descriptor)
 
     def retire(self, sock: socket.socket) -> None:
         """Close after this turn: what is still to be handed over in it must not meet a new owner of the number."""
@@ -66,7 +85,7 @@ class Loop:
         if nap_ns > self._busy_ns and not self._waited:
             clock.sleep_s(nap_ns / 1e9)
             self.left_ns = clock.now_ns()
-        ready = self._poller.wait(timeout_s)
+        ready = self._ready(timeout_s)
         began_ns = clock.now_ns()
         self._next_nap_ns = max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS)
         self._waited = began_ns - self.left_ns > LOOK_NS
@@ -86,6 +105,10 @@ class Loop:
         self._busy_ns = self.left_ns - began_ns
         return self._busy_ns
 
+    def _ready(self, timeout_s: float) -> list[tuple[int, int]]:
+        ready = self._poller.wait(timeout_s)
+        return ready if self._urgent is self._poller else self._urgent.wait(0) + ready
+
     def shorten_naps(self) -> None:
         """Events of one stream come so fast that naps throw them together."""
         self.nap_ns = min(self.nap_ns, max(SHORT_NAP_NS, self.nap_ns // 2))
@@ -103,6 +126,7 @@ class Loop:
         """Give the poller's descriptor back."""
         self._close_retired()
         self._core_wait.close()
+        self._urgent.close()
         self._poller.close()
 
     def _close_retired(self) -> None:

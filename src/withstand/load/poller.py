@@ -25,6 +25,14 @@ class Poller:
             return self._poll.poll(timeout_s, AT_ONCE)  # type: ignore[call-arg]
         return self._poll.poll(max(0.0, timeout_s) * 1000)
 
+    def nest(self) -> "Poller":
+        """Another, of which this one tells when it has something; this one itself where there is no such thing."""
+        if not self._is_epoll:
+            return self
+        inner = Poller()
+        self.register(inner._poll.fileno(), READ)  # type: ignore[union-attr]
+        return inner
+
     def close(self) -> None:
         """Give the descriptor back."""
         if self._is_epoll:
