@@ -81,6 +81,7 @@ def _fidelity(run: Run, *, itl_ms: float = 0.1, unsure_percent: float | None = 1
         Claim("ITL error p99", at_share(errors.itl_ns, 0.99) / 1e6, "ms", itl_ms),
         Claim("gaps not counted: their stamps are unsure", _unsure_percent(outcome), "%", unsure_percent),
         Claim("TTFT error p99", at_share(errors.ttft_ns, 0.99) / 1e6, "ms", 0.3),
+        Claim("of that, the first token's stamp, p99", at_share(errors.first_ns, 0.99) / 1e6, "ms"),
         Claim("requests or tokens lost", run.lost, "", 0),
         Claim("memory, all processes", outcome.rss_bytes_max / 1e6, "MB", 150),
     ]

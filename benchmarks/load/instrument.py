@@ -269,6 +269,8 @@ class Errors(NamedTuple):
     """Requests of the client that the server does not know, or with another number of tokens."""
     ttft_ns: list[int]
     """For each request: its TTFT, seen - true, without a sign."""
+    first_ns: list[int]
+    """Of that, what the client has to answer for alone: the first token's stamp - the instant before its write."""
     itl_ns: list[int]
     """For each gap between two tokens that the client counts, seen - true, without a sign."""
     unsure_gaps: int
@@ -282,6 +284,7 @@ def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
     known = {key: truth for truth in truths for key in (truth.id, truth.mark)}
     matched = unmatched = unsure = 0
     ttft_ns: list[int] = []
+    first_ns: list[int] = []
     itl_ns: list[int] = []
     delay_ns: list[int] = []
     for row in seen:
@@ -295,8 +298,9 @@ def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
         unsure += len(late_ns) - 1 - len(wrong_ns)
         delay_ns += late_ns
         itl_ns += wrong_ns
+        first_ns.append(late_ns[0])
         ttft_ns.append(abs(late_ns[0] + truth.arrival_ns - row.sent_ns))
-    return Errors(matched, unmatched, sorted(ttft_ns), sorted(itl_ns), unsure, delay_ns)
+    return Errors(matched, unmatched, sorted(ttft_ns), sorted(first_ns), sorted(itl_ns), unsure, delay_ns)
 
 
 def _gap_errors_ns(late_ns: list[int], unsure: Collection[int]) -> list[int]:
