@@ -8,6 +8,7 @@ from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
 
 _SHOWN = (Verdict.BETTER, Verdict.WORSE)
+_ONCE = " Each ran once, and the machine itself may have changed between: run them in turn, three times each."
 
 
 def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Doubt], *, forced: bool) -> str:
@@ -23,7 +24,8 @@ def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Do
     shown = [item for item in found if item[3].verdict in _SHOWN]
     prefix = "Forced, conditions differ: " if forced else ""
     if shown:
-        return f"{prefix}{_largest(labels, shown)} {_counted(counts)}"
+        once = all(difference.method is Method.BLOCKS for _, _, _, difference in shown)
+        return f"{prefix}{_largest(labels, shown)} {_counted(counts)}{_ONCE if once else ''}"
     if counts[Verdict.NO_DIFFERENCE]:
         return f"{prefix}No difference is shown. {_counted(counts)}"
     other = "The sides did not do the same work. " if is_other_work(doubts) else ""
