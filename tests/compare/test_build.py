@@ -3,6 +3,7 @@ from msgspec.structs import replace
 
 from compared import queue, records_of, run_of, side_of
 from withstand.compare.build import Options, compare
+from withstand.compare.gate import gated
 from withstand.compare.run import ComparedRun
 from withstand.compare.shape import Comparison, Method, Row, Verdict
 from withstand.metrics.doubts import Doubt, DoubtKind
@@ -123,6 +124,11 @@ def test_what_a_slow_client_cannot_have_made_is_a_difference(off_share: float, v
         assert exact.interval.low is not None
         assert found.interval.low == pytest.approx(100 * ((1 + exact.interval.low / 100) * 0.97**2 - 1))
         assert "its own error is taken off" in (row.remark or "")
+        assert found.percent is not None
+        for percent, failed in ((found.percent - 1, False), (found.percent - 10, True)):
+            gate = gated(comparison, percent).gate
+            assert gate is not None
+            assert gate.failed is failed
 
 
 def _slow_client(run: ComparedRun, off_share: float) -> ComparedRun:

@@ -155,6 +155,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         return Difference(
             percent=percent,
             interval=_interval(pair),
+            own_error_percent=_percent(pair.allowed or 0.0),
             method=pair.method,
             chance=chance,
             verdict=self._verdict(pair, chance, lower_is_better=lower_is_better) if trusted else Verdict.UNKNOWN,

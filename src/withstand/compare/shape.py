@@ -70,6 +70,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """(side - baseline) / baseline * 100."""
     interval: Interval | None = None
     """Of ``percent``, 95 %."""
+    own_error_percent: float = 0.0
+    """So much of it our own slowness may have made, where that is in question; ``interval`` holds it."""
     method: Method
     chance: float | None = None
     """Of a difference at least as large where there is none (p), corrected for the number of comparisons (Holm)."""
