@@ -85,7 +85,8 @@ def _is_ahead(row: Row, leader: int, other: int) -> bool:
     if led is None:
         return left.verdict is Verdict.WORSE
     known = Verdict.UNKNOWN not in {led.verdict, left.verdict}
-    return known and _apart(row.cells[leader], row.cells[other])
+    slow_client = any(d.own_error_percent for d in row.differences if d)  # the cells' own intervals hold nothing of it
+    return known and not slow_client and _apart(row.cells[leader], row.cells[other])
 
 
 def _apart(one: Cell, other: Cell) -> bool:

@@ -166,8 +166,9 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     def _verdict(self, pair: Pair, chance: float | None, *, lower_is_better: bool) -> Verdict:
         if pair.log_ratio is None or chance is None:
             return Verdict.UNKNOWN
-        percent, own = abs(_percent(pair.log_ratio)), _percent(pair.allowed or 0.0)
-        if chance > _ALPHA or percent - own < self.negligible_percent:
+        allowed = pair.allowed or 0.0
+        left = math.copysign(max(0.0, abs(pair.log_ratio) - allowed), pair.log_ratio)
+        if chance > _ALPHA or abs(_percent(left)) < self.negligible_percent:
             return Verdict.NO_DIFFERENCE if pair.allowed is None else Verdict.UNKNOWN
         return Verdict.BETTER if (pair.log_ratio < 0) == lower_is_better else Verdict.WORSE
 

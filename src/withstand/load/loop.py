@@ -120,7 +120,7 @@ class Loop:
         """
         if read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS:
             return True
-        return self._core_wait.grown_ns() > LOOK_NS
+        return self._waited and self._core_wait.grown_ns() > LOOK_NS
 
     def close(self) -> None:
         """Give the poller's descriptor back."""

@@ -50,7 +50,7 @@ def output_tokens_each(run: ImportedRun) -> float | None:
 
 def _each(run: ImportedRun, what: str) -> float | None:
     mean, total, completed = (run.numbers.get(n) for n in (f"mean_{what}", f"total_{what}", "completed"))
-    if mean is not None:
+    if mean or (mean is not None and not total):
         return mean
     return total / completed if total is not None and completed else None
 
