@@ -3,6 +3,7 @@ from msgspec.structs import replace
 
 from compared import queue, records_of, run_of, side_of
 from withstand.compare.build import Options, compare
+from withstand.compare.decision import decide
 from withstand.compare.gate import gated
 from withstand.compare.run import ComparedRun
 from withstand.compare.shape import Comparison, Method, Row, Verdict
@@ -135,6 +136,28 @@ def _slow_client(run: ComparedRun, off_share: float) -> ComparedRun:
     off = Off(mean=off_share * (run.summary.ttft.mean or 0.0), p50=1.0, p99=1.0)
     run = _with_doubt(run, DoubtKind.CLIENT_BOUND, blocking=True)
     return replace(run, summary=replace(run.summary, client_error=ClientError(ttft=off)))
+
+
+def test_a_slow_client_leaves_no_winner_between_two_that_are_not_the_baseline() -> None:
+    """8 % between B and C, measured by clients that may be wrong by 10 % each; A is three times as slow."""
+    sides = [
+        side_of(
+            name, *(_slow_client(run_of(records_of(_latencies("a", by * more))), 0.1) for more in (1, 1.001, 1.002))
+        )
+        for name, by in (("A", 3.0), ("B", 1.0), ("C", 1.08))
+    ]
+    comparison = compare(sides)
+    assert [d and d.verdict for d in _row(comparison, "ttft.mean").differences[1:]] == [Verdict.BETTER] * 2
+    assert all(one.winner is None for one in decide(comparison) if "TTFT" in one.wins_for)
+
+
+def test_whether_a_slow_client_made_it_does_not_hang_on_the_baseline() -> None:
+    """5 % between them, and just over 1 % of it left when both clients are taken at their worst."""
+    one, other = (_slow_client(run_of(records_of(_latencies("a", by))), 0.0191) for by in (1.0, 1.05))
+    for baseline, side, verdict in ((one, other, Verdict.WORSE), (other, one, Verdict.BETTER)):
+        found = _row(compare([side_of("A", baseline), side_of("B", side)]), "ttft.mean").differences[1]
+        assert found is not None
+        assert found.verdict is verdict
 
 
 def test_answers_of_other_length_are_other_work() -> None:

@@ -12,10 +12,10 @@ def allowance(forbidden: Sequence[Doubt], sides: Iterable[Sequence[ComparedRun]]
     """Of the log ratio of two sides' ``number``; None = something else is wrong with it, or nobody knows how much."""
     if not forbidden or any(doubt.kind is not DoubtKind.CLIENT_BOUND for doubt in forbidden):
         return None
-    shares = [[share_moved(run.summary, number) for run in runs] for runs in sides]
-    worst = [max(known, default=math.inf) for of_side in shares if (known := [_or_all(share) for share in of_side])]
-    return -sum(map(math.log1p, (-share for share in worst))) if max(worst) < 1 else None
+    worst = [max((_share(run, number) for run in runs), default=math.inf) for runs in sides]
+    return -sum(math.log1p(-share) for share in worst) if max(worst) < 1 else None
 
 
-def _or_all(share: float | None) -> float:
+def _share(run: ComparedRun, number: str) -> float:
+    share = share_moved(run.summary, number)
     return math.inf if share is None else share

@@ -12,7 +12,7 @@ from withstand.compare.match import Matched, match
 from withstand.compare.rows import Asked, ahead, chosen
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
-from withstand.compare.shape import Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
+from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
 from withstand.compare.trust import (
     MEDIAN_ANSWER,
     Weighed,
@@ -40,7 +40,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
 
 
-_SHOWN = {Verdict.BETTER, Verdict.WORSE}
 _VOID = Pair(method=Method.NONE, log_ratio=None)
 """Of other work: not even how many times faster may be said."""
 
@@ -225,15 +224,17 @@ def _row(draft: _Draft, judge: Judge) -> Row:
 
 def _differences(draft: _Draft, judge: Judge) -> Iterator[Difference | None]:
     for pair, chance, doubts, other in zip(draft.pairs, draft.chances, draft.forbidden, draft.defined, strict=True):
-        trusted = other is None and (not doubts or (pair is not None and pair.allowed is not None))
-        lower = draft.asked.lower_is_better
-        yield judge.difference(pair, chance, lower_is_better=lower, trusted=trusted) if pair else None
+        if pair is None:
+            yield None
+            continue
+        trusted = other is None and (not doubts or pair.allowed is not None)
+        yield judge.difference(pair, chance, lower_is_better=draft.asked.lower_is_better, trusted=trusted)
 
 
 def _in_the_way(draft: _Draft, differences: Sequence[Difference | None]) -> Iterator[tuple[Doubt, ...]]:
     """Per side: what forbids a verdict, where there is none in spite of it."""
     for doubts, difference in zip(draft.forbidden, differences, strict=True):
-        yield () if difference and difference.verdict in _SHOWN else doubts
+        yield () if difference and difference.verdict in SHOWN else doubts
 
 
 def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> str | None:
@@ -246,7 +247,7 @@ def _lacks(draft: _Draft, differences: Sequence[Difference | None], judge: Judge
     yield from (other for other in draft.defined if other)
     yield from (_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack)
     for pair, difference in zip(draft.pairs, differences, strict=True):
-        if pair and pair.allowed is not None and difference and difference.verdict in _SHOWN:
+        if pair and pair.allowed is not None and difference and difference.verdict in SHOWN:
             yield "Shown although the client was slow: its own error is taken off, and the interval holds it."
         if difference and difference.verdict is Verdict.NO_DIFFERENCE and _is_shown(difference):
             yield f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter."

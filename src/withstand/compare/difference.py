@@ -46,8 +46,13 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         """With this much of the difference laid to our own error."""
         if self.log_ratio is None or self.error is None:
             return self
-        chance = _chance(max(0.0, abs(self.log_ratio) - allowed), self.error, self.freedom)
-        return msgspec.structs.replace(self, allowed=allowed, chance=chance)
+        pair = msgspec.structs.replace(self, allowed=allowed)
+        return msgspec.structs.replace(pair, chance=_chance(pair.left, self.error, self.freedom))
+
+    @property
+    def left(self) -> float:
+        """Of the size of ``log_ratio``, what is not laid to our own error."""
+        return max(0.0, abs(self.log_ratio or 0.0) - (self.allowed or 0.0))
 
 
 def pair_of(baseline: Sequence[Estimate], side: Sequence[Estimate], *, one_schedule: bool = False) -> Pair:
@@ -166,8 +171,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
     def _verdict(self, pair: Pair, chance: float | None, *, lower_is_better: bool) -> Verdict:
         if pair.log_ratio is None or chance is None:
             return Verdict.UNKNOWN
-        allowed = pair.allowed or 0.0
-        left = math.copysign(max(0.0, abs(pair.log_ratio) - allowed), pair.log_ratio)
+        left = math.copysign(pair.left, pair.log_ratio)
         if chance > _ALPHA or abs(_percent(left)) < self.negligible_percent:
             return Verdict.NO_DIFFERENCE if pair.allowed is None else Verdict.UNKNOWN
         return Verdict.BETTER if (pair.log_ratio < 0) == lower_is_better else Verdict.WORSE

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from withstand.compare.shape import Difference, Group, Method, Row, Verdict
+from withstand.compare.shape import SHOWN, Difference, Group, Method, Row, Verdict
 from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
 
-_SHOWN = (Verdict.BETTER, Verdict.WORSE)
 _ONCE = " Each ran once, and the machine itself may have changed between: run them in turn, three times each."
 
 
@@ -21,7 +20,7 @@ def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Do
         if difference
     ]
     counts = Counter(difference.verdict for _, _, _, difference in found)
-    shown = [item for item in found if item[3].verdict in _SHOWN]
+    shown = [item for item in found if item[3].verdict in SHOWN]
     prefix = "Forced, conditions differ: " if forced else ""
     if shown:
         once = all(difference.method is Method.BLOCKS for _, _, _, difference in shown)
@@ -36,7 +35,7 @@ def _largest(labels: Sequence[str], shown: Sequence[tuple[Group, Row, int, Diffe
     """For each side that differs what it is better and worse in, most of all."""
     parts = []
     for place, label in enumerate(labels):
-        for verdict in _SHOWN:
+        for verdict in SHOWN:
             found = [item for item in shown if item[2] == place and item[3].verdict is verdict]
             if found:
                 parts.append(f"{label} is {verdict.value} than {labels[0]}{_most(found)}")

@@ -23,6 +23,10 @@ class Verdict(StrEnum):
     """The numbers stand there, and nothing can be concluded from them; ``Row.remark`` says why."""
 
 
+SHOWN = (Verdict.BETTER, Verdict.WORSE)
+"""Those that tell a difference."""
+
+
 class Method(StrEnum):
     """How an interval came about."""
 

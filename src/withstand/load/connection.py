@@ -75,7 +75,6 @@ class Connection:
     """One socket of its owner's."""
 
     __slots__ = (
-        "_hurried",
         "_outgoing",
         "_owner",
         "_pooled",
@@ -100,7 +99,6 @@ class Connection:
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
-        self._hurried = True
         self._pooled = False
         self.served = 0
         self._short_way: ShortWay | None = None
@@ -190,8 +188,7 @@ class Connection:
             self._owner.free(self)
             return
         self.state = State.BUSY
-        if not self._hurried:
-            self._be_hurried(hurried=True)
+        self._owner.loop.hurry(self.descriptor)
         if self._tls:
             self._tls.encrypt(self.exchange.payload)
             self._push(self._tls.outgoing())
@@ -226,12 +223,6 @@ class Connection:
         if writing != self._writing:
             self._writing = writing
             self._owner.loop.change(self.descriptor, READ | WRITE if writing else READ)
-
-    def _be_hurried(self, *, hurried: bool) -> None:
-        """Until its first token has come an answer must not wait for others: see ``Loop``."""
-        self._hurried = hurried
-        loop = self._owner.loop
-        (loop.hurry if hurried else loop.relax)(self.descriptor)
 
     # Receiving.
 
@@ -319,8 +310,9 @@ class Connection:
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
         else:
-            if self._hurried and exchange.reply.chunk_ns and not self._writing:
-                self._be_hurried(hurried=False)
+            # Until its first token has come an answer must not wait for others: see Loop.
+            if exchange.reply.chunk_ns and not self._writing:
+                owner.loop.relax(self.descriptor)
             if self._tls is None:
                 self._short_way = exchange.short_way
 

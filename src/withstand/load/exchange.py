@@ -66,10 +66,14 @@ class Exchange:
         self.kernel_stamped = True
         self.status: Status | None = None
         self.error: str | None = None
-        self.restart()
+        self._begin()
 
     def restart(self) -> None:
-        """As if nothing had been sent: for the first time, or once more over a fresh connection."""
+        """As if nothing had been sent: once more, over a fresh connection."""
+        self.answer.release()
+        self._begin()
+
+    def _begin(self) -> None:
         self.reply = Reply(keep_text=self._keep_text)
         self.answer = Answer(self._on_head, self._on_body)
         self.streamed = self._asked_stream

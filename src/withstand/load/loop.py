@@ -65,9 +65,11 @@ class Loop:
         self._move(descriptor, self._poller)
 
     def _move(self, descriptor: int, to: Poller) -> None:
-        self._poller_of[descriptor].unregister(descriptor)
-        self._poller_of[descriptor] = to
-        to.register(descriptor, READ)
+        before = self._poller_of[descriptor]
+        if before is not to:
+            before.unregister(descriptor)
+            to.register(descriptor, READ)
+            self._poller_of[descriptor] = to
 
     def remove(self, descriptor: int) -> None:
         """Do not call any more."""

@@ -29,7 +29,7 @@ class Bound(msgspec.Struct, frozen=True):
 
     def over(self, share: float) -> bool:
         """Whether it could change the number by more than this share of it."""
-        return _is_over(self.off_ms, self.shown_ms, share)
+        return round(self.off_ms, _DECIMALS) > max(_PROMISE_MS, share * self.shown_ms)
 
     def matters(self, share: float) -> bool:
         """Whether it is over this share, and over what so few answers leave open."""
@@ -42,18 +42,17 @@ class Bound(msgspec.Struct, frozen=True):
         return 0.5 / math.sqrt(beyond) if beyond else math.inf
 
 
-def _is_over(off_ms: float, shown_ms: float, share: float) -> bool:
-    return round(off_ms, _DECIMALS) > max(_PROMISE_MS, share * shown_ms)
-
-
 def bounds_of(stage: StageSummary, name: str) -> Iterator[Bound]:
     """Of one of ``TIMES``, for the percentiles that have a limit, as far as they are known."""
+    yield from (bound for key in LIMITS if (bound := _bound(stage, name, key)))
+
+
+def _bound(stage: StageSummary, name: str, key: str) -> Bound | None:
+    """Of a percentile with a limit, or of the mean; None = not known."""
     shown: Distribution = getattr(stage, name)
-    off: Off = getattr(stage.client_error, name, Off())
-    for key in LIMITS:
-        shown_ms, off_ms = shown.percentiles.get(key), getattr(off, key)
-        if shown_ms is not None and off_ms is not None:
-            yield Bound(key, shown_ms, off_ms, stage.completed)
+    shown_ms = shown.mean if key == "mean" else shown.percentiles.get(key)
+    off_ms: float | None = getattr(getattr(stage.client_error, name, Off()), key)
+    return None if shown_ms is None or off_ms is None else Bound(key, shown_ms, off_ms, stage.completed)
 
 
 def unmoved(stage: StageSummary) -> Iterator[str]:
@@ -64,8 +63,8 @@ def unmoved(stage: StageSummary) -> Iterator[str]:
     for name in TIMES:
         held = {bound.key for bound in bounds_of(stage, name) if not bound.over(LIMITS[bound.key])}
         shown: Distribution = getattr(stage, name)
-        off: Off = getattr(stage.client_error, name, Off())
-        if shown.mean and off.mean is not None and not _is_over(off.mean, shown.mean, LIMITS["p50"]):
+        mean = _bound(stage, name, "mean")
+        if mean and mean.shown_ms and not mean.over(LIMITS["p50"]):
             yield f"{name}.mean"
         whole = held == LIMITS.keys()
         yield from (f"{name}.{key}" for key in shown.percentiles if key in held or (whole and _is_between(key)))
@@ -80,10 +79,8 @@ def share_moved(stage: StageSummary, number: str) -> float | None:
     name, _, key = number.partition(".")
     if name not in TIMES or key not in Off.__struct_fields__:
         return None
-    shown: Distribution = getattr(stage, name)
-    shown_ms = shown.mean if key == "mean" else shown.percentiles.get(key)
-    off_ms: float | None = getattr(getattr(stage.client_error, name, None), key, None)
-    return off_ms / shown_ms if shown_ms and off_ms is not None else None
+    bound = _bound(stage, name, key)
+    return bound.off_ms / bound.shown_ms if bound and bound.shown_ms else None
 
 
 def left_open(stages: Iterable[StageSummary], name: str) -> int | None:

@@ -50,9 +50,8 @@ def output_tokens_each(run: ImportedRun) -> float | None:
 
 def _each(run: ImportedRun, what: str) -> float | None:
     mean, total, completed = (run.numbers.get(n) for n in (f"mean_{what}", f"total_{what}", "completed"))
-    if mean or (mean is not None and not total):
-        return mean
-    return total / completed if total is not None and completed else None
+    share = total / completed if total is not None and completed else None
+    return mean if mean or share is None else share
 
 
 def latency_ms(run: ImportedRun) -> float | None:
