@@ -4,6 +4,8 @@ import contextlib
 import errno
 import os
 import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from withstand.errors import StorageError, UsageError
@@ -82,6 +84,23 @@ def is_there(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {e.strerror}.") from None
 
 
-def name_of(path: Path) -> str:
-    """The last part of where a path leads; a link that leads to itself has its own name."""
-    return Path(os.path.realpath(path)).name
+def distinct_names(paths: Sequence[Path]) -> list[str]:
+    """Of each path its last part, of those alike as many as tell them apart, and a number if it is there twice."""
+    real = [Path(os.path.realpath(path)) for path in paths]
+    names = {path: path.name for path in real}
+    for length in range(2, max((len(path.parts) for path in real), default=0)):
+        counts = Counter(names.values())
+        names = {path: "/".join(path.parts[-length:]) if counts[name] > 1 else name for path, name in names.items()}
+    counts, seen = Counter(real), Counter[Path]()
+    numbered = []
+    for path in real:
+        seen[path] += 1
+        numbered.append(names[path] if counts[path] == 1 else f"{names[path]} #{seen[path]}")
+    return numbered
+
+
+def folders_below(path: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """As ``os.walk`` from above, by name and without what is hidden; folders taken from the list are passed over."""
+    for root, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield Path(root), folders, sorted(name for name in files if not name.startswith("."))

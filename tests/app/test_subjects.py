@@ -1,6 +1,7 @@
 """From paths to sides: own run folders, other tools' files, repeats, engines of one file."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from foreign import DETAILED, VLLM_JSON
 from withstand.app.subjects import sides_of
 from withstand.errors import UsageError
+
+SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
 
 
 def _file(path: Path, **changes: Any) -> Path:
@@ -89,3 +92,11 @@ def test_facts_of_a_file_give_their_values_over_time(tmp_path: Path) -> None:
     assert run.summary.facts
     assert run.estimates["ttft.mean"].error is not None
     assert run.estimates["success_rate"].value == pytest.approx(2 / 3)
+
+
+def test_folders_of_one_name_are_told_apart_by_where_they_lie(tmp_path: Path) -> None:
+    folders = [tmp_path / where / "nightly" for where in ("old", "new")]
+    for folder in folders:
+        shutil.copytree(SAMPLE, folder / "one")
+    assert [side.label for side in sides_of([*map(str, folders)], None)] == ["old/nightly", "new/nightly"]
+    assert [side.label for side in sides_of([str(folders[0])] * 2, None)] == ["nightly #1", "nightly #2"]

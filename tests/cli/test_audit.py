@@ -108,3 +108,30 @@ def test_a_cut_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     manifest.write_text(manifest.read_text("utf-8").replace('"state": "done"', '"state": "running"'), "utf-8")
     _, text = audited(capsys, tmp_path / "cut")
     assert "killed or crashed" in " ".join(text.split())
+
+
+def test_of_a_folder_each_run_is_judged_by_its_facts_and_what_lies_beside_them_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("monday/r0", "monday/r1"):
+        shutil.copytree(SAMPLE, tmp_path / name)
+    written(tmp_path / "vllm.json", GOOD)
+    (tmp_path / ".git").mkdir()
+    written(tmp_path / ".git" / "vllm.json", GOOD)
+    code, text = audited(capsys, tmp_path)
+    assert code == 0
+    assert text.count("withstand, 2 stages, with facts") == 2
+    assert text.count("vLLM JSON, 1 run,") == 1
+    assert "3 files: 3 stand." in text
+
+
+def test_a_damaged_run_of_a_folder_is_told_and_the_others_are_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("r0", "r1"):
+        shutil.copytree(SAMPLE, tmp_path / name)
+    written(tmp_path / "r0" / "run.json", "{")
+    code, text = audited(capsys, tmp_path)
+    assert code == 3
+    assert "withstand, 2 stages, with facts" in text
+    assert "r0/run.json is damaged" in " ".join(text.split())

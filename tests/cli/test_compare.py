@@ -277,3 +277,27 @@ def test_of_other_work_no_times_faster_is_said(by: str) -> None:
     assert _row(comparison, "20 req/s, concurrency 20", "ttft.mean").fastest is not None
     assert any("did not do the same work" in doubt.sentence for doubt in comparison.doubts)
     assert comparison.headline.startswith("Nothing can be concluded. The sides did not do the same work.")
+
+
+@pytest.mark.parametrize("metric", ["foo", "ttft,foo", "ttft.p42"])
+def test_a_gate_does_not_pass_for_a_metric_that_nobody_tells(
+    metric: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [_repeats(tmp_path, "old", 1.0), _repeats(tmp_path, "new", 1.2)]
+    assert exit_code_of(["compare", *sides, "--metric", metric, "--metric", "ttft", "--fail-if-slower", "5%"]) == 2
+    assert f"No side tells of {metric}; there are ttft, " in capsys.readouterr().err
+
+
+def test_an_aim_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["compare", str(tmp_path), "--aim", "0"]) == 2
+    assert "--aim" in capsys.readouterr().err
+
+
+def test_every_number_that_an_aim_is_too_small_for_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sides = [_repeats(tmp_path, "old", 1.0), _repeats(tmp_path, "new", 1.001)]
+    assert exit_code_of(["compare", *sides, "--aim", "0.01%"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "measure longer: – Mean TTFT at" in shown  # noqa: RUF001
+    assert "more" not in shown.partition("measure longer:")[2].partition("Runs were")[0]

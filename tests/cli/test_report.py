@@ -178,3 +178,28 @@ def test_the_setting_of_a_file_is_what_its_runs_have_in_common(
     )
     assert "some/model" in setting
     assert "request_rate" not in setting
+
+
+def test_of_a_folder_of_runs_each_has_its_facts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("r0", "r1"):
+        shutil.copytree(SAMPLE, tmp_path / name)
+    assert exit_code_of(["report", str(tmp_path), "--format", "json"]) == 0
+    stages = json.loads(capsys.readouterr().out)["stages"]
+    names = ["r0/rate-4", "r0/concurrency-2", "r1/rate-4", "r1/concurrency-2"]
+    assert [stage["name"] for stage in stages] == names
+    assert all(stage["facts"] for stage in stages)
+
+
+def test_an_ending_that_no_form_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["report", str(SAMPLE), "--output", str(tmp_path / "o.pdf")]) == 2
+    assert "no form ends in .pdf" in capsys.readouterr().err
+    assert exit_code_of(["report", str(SAMPLE), "--output", str(tmp_path / "o.pdf"), "--format", "text"]) == 0
+
+
+def test_what_names_neither_model_nor_target_is_called_by_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "friday.json"
+    path.write_text(json.dumps({k: v for k, v in VLLM_JSON.items() if k != "model_id"}))
+    assert exit_code_of(["report", str(path)]) == 0
+    assert capsys.readouterr().out.strip().startswith("friday.json")

@@ -125,8 +125,10 @@ def test_what_a_slow_client_cannot_have_made_is_a_difference(off_share: float, v
         assert exact.interval.low is not None
         assert found.interval.low == pytest.approx(100 * ((1 + exact.interval.low / 100) * 0.97**2 - 1))
         assert "its own error is taken off" in (row.remark or "")
+        assert not row.lacks
         assert found.percent is not None
-        for percent, failed in ((found.percent - 1, False), (found.percent - 10, True)):
+        left = 100 * ((1 + found.percent / 100) * 0.97**2 - 1)
+        for percent, failed in ((left + 0.1, False), (left - 0.1, True)):
             gate = gated(comparison, percent).gate
             assert gate is not None
             assert gate.failed is failed
@@ -239,3 +241,9 @@ def test_three_sides_are_each_compared_with_the_first() -> None:
     assert row.differences[0] is None
     assert [d.verdict for d in row.differences if d] == [Verdict.WORSE, Verdict.BETTER]
     assert row.fastest == 2
+
+
+def test_single_runs_without_a_difference_carry_their_warning_too() -> None:
+    comparison = compare([side_of(name, run_of(records_of(_latencies(name, 1.0)))) for name in "ab"])
+    assert comparison.headline.startswith("No difference is shown.")
+    assert "Each ran once, and the machine itself may have changed between" in comparison.headline

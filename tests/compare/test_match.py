@@ -90,3 +90,12 @@ def test_groups_of_one_load_are_told_apart_by_what_else_differs() -> None:
         "5 req/s, prompt length 64",
         "5 req/s, prompt length 128",
     ]
+
+
+def test_forced_two_loads_are_compared_where_there_is_one_a_side() -> None:
+    sides = [side_of("a", _run(rate=5.0)), side_of("b", _run(rate=None, concurrency=4))]
+    with pytest.raises(UsageError, match=r"no load in common.*--force"):
+        match(sides, force=False)
+    matching = match(sides, force=True)
+    assert matching.forced
+    assert "load 5 req/s against concurrency 4" in matching.groups[0].remarks[0]

@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from withstand.files import is_there, name_of, write_atomically
+from withstand.files import distinct_names, is_there, write_atomically
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -31,5 +31,10 @@ def test_a_path_that_leads_nowhere_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert not is_there(tmp_path / "a")
-    assert name_of(tmp_path / "a") in {"a", "b"}
+    assert distinct_names([tmp_path / "a"])[0] in {"a", "b"}
     assert not is_there(tmp_path / ("n" * 5000))
+
+
+def test_names_are_as_short_as_they_can_be_told_apart(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("x/old/r0", "x/new/r0", "y/new/r0", "r1", "x/old/r0")]
+    assert distinct_names(paths) == ["old/r0 #1", "x/new/r0", "y/new/r0", "r1", "old/r0 #2"]

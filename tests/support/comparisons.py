@@ -68,7 +68,7 @@ def difference_of(percent: float, turn: int, *, facts: bool) -> Difference:
         percent=percent,
         interval=Interval(percent - 4, percent + 5),
         method=Method.BLOCKS,
-        chance=0.003,
+        chance=0.4 if verdict is Verdict.NO_DIFFERENCE else 0.003,
         verdict=verdict,
         enough="3 times as long to show 5 %" if verdict is Verdict.NO_DIFFERENCE else None,
     )

@@ -3,24 +3,24 @@
 A path that cannot be read is a part of the answer, not the end of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from withstand.app.report import Loader, is_run_folder
+from withstand.app.measured import Measured, measured_at
+from withstand.app.report import Loader
 from withstand.audit.across import Work, cross_doubts, work_of_imports, work_of_stages
 from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
 from withstand.audit.subjects import of_imports, of_stage
 from withstand.errors import WithstandError
-from withstand.files import name_of
+from withstand.files import distinct_names
 from withstand.interop.checks import joint_doubts
-from withstand.interop.read import read_path
 from withstand.interop.shape import Imported
 from withstand.interop.summary import names_of
 from withstand.report.numbers import counted
-from withstand.runs import RunFolder, is_import, open_import
+from withstand.runs import RunFolder
 
 GOOD, FALLEN, NOT_KNOWN = 0, 1, 3
 
@@ -34,8 +34,7 @@ class _Read(msgspec.Struct, frozen=True):
 
 def audit_paths(paths: Sequence[Path]) -> Audit:
     """Judge each path, then all together."""
-    names = _names(paths)
-    read = [_read(path, name) for path, name in zip(paths, names, strict=True)]
+    read = list(_read_all(paths))
     files = [one.audit for one in read]
     said = [doubt for file in files for doubt in file.doubts]
     return judge_all(files, cross_doubts([one.work for one in read if one.work], said))
@@ -49,14 +48,24 @@ def exit_code(audit: Audit) -> int:
     return NOT_KNOWN if unread or audit.standing is Standing.UNKNOWN else GOOD
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
-    short = [name_of(path) for path in paths]
-    return short if len(set(short)) == len(short) else [str(path) for path in paths]
+def _read_all(paths: Sequence[Path]) -> Iterator[_Read]:
+    found = [one for path in paths for one in _found(path)]
+    names = distinct_names([path for path, _ in found])
+    yield from (_read(what, name) for (_, what), name in zip(found, names, strict=True))
 
 
-def _read(path: Path, name: str) -> _Read:
+def _found(path: Path) -> list[tuple[Path, Measured | WithstandError]]:
     try:
-        return _own(path, name) if is_run_folder(path) else _foreign(path, name)
+        return [(one.path, one) for one in measured_at(path)]
+    except WithstandError as e:
+        return [(path, e)]
+
+
+def _read(what: Measured | WithstandError, name: str) -> _Read:
+    try:
+        if isinstance(what, WithstandError):
+            raise what
+        return _foreign(what.imported, name) if what.imported else _own(what.path, name)
     except WithstandError as e:
         return _Read(unreadable(name, str(e)), None)
 
@@ -71,8 +80,7 @@ def _own(path: Path, name: str) -> _Read:
     return _Read(audit, work_of_stages(name, summary.stages, model=summary.model_id, dataset=dataset))
 
 
-def _foreign(path: Path, name: str) -> _Read:
-    imported = open_import(path) if is_import(path) else read_path(path)
+def _foreign(imported: Imported, name: str) -> _Read:
     runs = imported.runs
     subjects = of_imports(runs, names_of(runs))
     left_out = tuple(f"{refused.position}: {refused.reason}" for refused in imported.refused)

@@ -1,4 +1,4 @@
-"""Another tool's file or folder, or what ``withstand import`` has made of one, ready to be shown."""
+"""What another tool has written, ready to be shown."""
 
 import re
 from collections.abc import Sequence
@@ -9,28 +9,22 @@ import msgspec
 
 from withstand import __version__
 from withstand.app.report import Loaded
-from withstand.interop.read import read_path
-from withstand.interop.shape import ImportedRun
+from withstand.interop.shape import Imported, ImportedRun
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.interop.values import plain
 from withstand.metrics.cost import priced
 from withstand.report.about import About
-from withstand.runs import is_import, open_import
 from withstand.spec import Slo
 
 _COMPACT = re.compile(r"^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$")
 """As vLLM writes a date."""
 
 
-def load_foreign(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
-    """A result file or folder of another tool, or what ``withstand import`` has made of one.
+def load_foreign(imported: Imported, path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
+    """What a file or folder held that is not ours.
 
     Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
-
-    Raises:
-        WithstandError: it holds no result that is known.
     """
-    imported = open_import(path) if is_import(path) else read_path(path)
     runs = imported.runs
     refused = [f"Left out, {plain(r.position or path.name)}: {plain(r.reason)}" for r in imported.refused]
     uncounted = sum(not can_be_stage(run) for run in runs)

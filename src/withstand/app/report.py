@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
-from withstand.files import is_there, name_of
+from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.cost import priced
 from withstand.metrics.fold import Besides, StageFold
@@ -16,6 +17,9 @@ from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.runs import Manifest, RunFolder, RunState, still_runs
+
+if TYPE_CHECKING:
+    from withstand.app.measured import Measured
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
@@ -111,24 +115,19 @@ def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, cha
     Raises:
         WithstandError: a path is neither, or is damaged.
     """
-    runs = [_load(path, price_per_hour, charts=charts) for path in paths]
-    if len(runs) == 1:
-        return runs[0]
-    names = [name_of(path) for path in paths]
-    return _side_by_side(runs, names if len(set(names)) == len(names) else [str(path) for path in paths])
+    from withstand.app.measured import measured_at  # noqa: PLC0415  a run has no use for everybody's formats
+
+    found = [one for path in paths for one in measured_at(path)]
+    runs = [_loaded(one, price_per_hour, charts=charts) for one in found]
+    return runs[0] if len(runs) == 1 else _side_by_side(runs, distinct_names([one.path for one in found]))
 
 
-def is_run_folder(path: Path) -> bool:
-    """Whether a path is a run of ours, whole or damaged; what is not there at all would be one."""
-    return not is_there(path) or is_there(path / "run.json")
+def _loaded(one: "Measured", price_per_hour: float | None, *, charts: bool) -> Loaded:
+    if one.imported is None:
+        return Loader(price_per_hour, charts=charts).load(RunFolder.open(one.path))
+    from withstand.app.foreign import load_foreign  # noqa: PLC0415
 
-
-def _load(path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
-    if is_run_folder(path):
-        return Loader(price_per_hour, charts=charts).load(RunFolder.open(path))
-    from withstand.app.foreign import load_foreign  # noqa: PLC0415  a run has no use for everybody's formats
-
-    return load_foreign(path, price_per_hour, charts=charts)
+    return load_foreign(one.imported, one.path, price_per_hour, charts=charts)
 
 
 def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:

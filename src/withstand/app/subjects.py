@@ -12,19 +12,19 @@ import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
+from withstand.app.measured import measured_at
 from withstand.compare.courses import estimates_of, schedule_of
 from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
-from withstand.files import is_there, name_of
-from withstand.interop.read import read_path
+from withstand.files import distinct_names, is_there
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.fold import Besides, StageFold, fold_of
 from withstand.metrics.summarize import stage_summary
 from withstand.metrics.summary import StageSummary
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, is_import, open_import
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry
 from withstand.spec import Slo
 
 _TOOL = "withstand"
@@ -50,33 +50,54 @@ def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
     Raises:
         WithstandError: a path cannot be read, or there is nothing to compare with.
     """
-    sides = [side for argument in arguments for side in _sides_of_one(argument, by, single=len(arguments) == 1)]
+    asked = _named([_parsed(argument) for argument in arguments])
+    sides = [side for one in asked for side in _sides_of_one(one, by, single=len(arguments) == 1)]
     if len(sides) < 2:
         raise UsageError(_why_one(arguments, sides))
-    return _distinct(sides)
+    return _numbered(sides)
 
 
-def _sides_of_one(argument: str, by: str | None, *, single: bool) -> list[ComparedSide]:
-    label, paths = _parsed(argument)
-    found = [f for path in paths for f in _runs_at(path)]
-    name = label or _name_of_all(argument, paths)
+class _Asked(msgspec.Struct, frozen=True):
+    """An argument, understood."""
+
+    text: str
+    paths: tuple[Path, ...]
+    label: str | None = None
+    """As the user has called it."""
+    name: str = ""
+
+
+def _parsed(argument: str) -> _Asked:
+    """A path that exists is taken as it stands."""
+    if is_there(Path(argument)):
+        return _Asked(argument, (Path(argument),))
+    labelled = _LABEL.match(argument)
+    label, text = (labelled["label"].strip(), labelled["path"]) if labelled else (None, argument)
+    texts = [text] if is_there(Path(text)) else [part for part in text.split(",") if part] or [text]
+    return _Asked(argument, tuple(map(Path, texts)), label)
+
+
+def _named(asked: Sequence[_Asked]) -> Iterator[_Asked]:
+    """What has no label is called by its path, or by the first of several and how many others there are."""
+    names = iter(distinct_names([one.paths[0] for one in asked if one.label is None]))
+    for one in asked:
+        more = f" +{len(one.paths) - 1}" if len(one.paths) > 1 else ""
+        yield msgspec.structs.replace(one, name=one.label or f"{next(names)}{more}")
+
+
+def _sides_of_one(asked: _Asked, by: str | None, *, single: bool) -> list[ComparedSide]:
+    found = [f for path in asked.paths for f in _runs_at(path)]
     field = by or _dividing(found, single=single)
     if field is None:
-        return [_side(name, found)]
+        return [_side(asked.name, found)]
     split: dict[str, list[_Found]] = {}
     for f in found:
         split.setdefault(_value(f, field) or f"no {field}", []).append(f)
     if by and set(split) == {f"no {by}"}:
-        raise UsageError(f"{argument} tells no {by}; its runs tell {', '.join(_fields(found)) or 'nothing by which'}.")
-    names = {value: value if single and not label else f"{name}: {value}" for value in split}
-    return [_side(names[value], _without(members, field)) for value, members in split.items()]
-
-
-def _name_of_all(argument: str, paths: Sequence[Path]) -> str:
-    """That of the folder that holds the repeats, or of the first of them and how many others there are."""
-    if len(paths) == 1 or is_there(Path(argument)):
-        return name_of(paths[0] if len(paths) == 1 else Path(argument))
-    return f"{name_of(paths[0])} +{len(paths) - 1}"
+        told = ", ".join(_fields(found)) or "nothing by which"
+        raise UsageError(f"{asked.text} tells no {by}; its runs tell {told}.")
+    prefix = "" if single and asked.label is None else f"{asked.name}: "
+    return [_side(f"{prefix}{value}", _without(members, field)) for value, members in split.items()]
 
 
 def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
@@ -87,28 +108,15 @@ def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
     return "heading" if single and 1 < len(headings) <= _HEADINGS_MAX else None
 
 
-def _parsed(argument: str) -> tuple[str | None, list[Path]]:
-    """The label, if there is one, and the paths. A path that exists is taken as it stands."""
-    if is_there(Path(argument)):
-        return None, _repeats_in(Path(argument))
-    labelled = _LABEL.match(argument)
-    label, text = (labelled["label"].strip(), labelled["path"]) if labelled else (None, argument)
-    texts = [text] if is_there(Path(text)) else [part for part in text.split(",") if part]
-    return label, [path for part in texts for path in _repeats_in(Path(part))]
-
-
-def _repeats_in(path: Path) -> list[Path]:
-    """The run folders of a folder that is none itself."""
-    if not is_there(path) or not path.is_dir() or RunFolder.is_one(path):
-        return [path]
-    return [child for child in sorted(path.iterdir()) if RunFolder.is_one(child)] or [path]
-
-
 def _runs_at(path: Path) -> list[_Found]:
-    if not is_there(path) or RunFolder.is_one(path):
-        return list(_own(RunFolder.open(path)))
-    imported = open_import(path) if is_import(path) else read_path(path)
-    return [_foreign(run, name, path) for name, run in zip(names_of(imported.runs), imported.runs, strict=True)]
+    found: list[_Found] = []
+    for one in measured_at(path):
+        if one.imported is None:
+            found += _own(RunFolder.open(one.path))
+        else:
+            runs = one.imported.runs
+            found += [_foreign(run, name, one.path) for name, run in zip(names_of(runs), runs, strict=True)]
+    return found
 
 
 def _own(folder: RunFolder) -> Iterator[_Found]:
@@ -237,11 +245,10 @@ def _side(label: str, found: Sequence[_Found]) -> ComparedSide:
     )
 
 
-def _distinct(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
-    """Labels that are alike get the folder they lie in, or a number."""
+def _numbered(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
+    """Labels that are alike get a number."""
     labels = [side.label for side in sides]
-    longer = [s.label if labels.count(s.label) == 1 else "/".join(Path(s.sources[0]).parts[-2:]) for s in sides]
-    numbered = [label if longer.count(label) == 1 else f"{label} #{i}" for i, label in enumerate(longer, start=1)]
+    numbered = [label if labels.count(label) == 1 else f"{label} #{i}" for i, label in enumerate(labels, start=1)]
     return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, numbered, strict=True)]
 
 

@@ -32,7 +32,8 @@ def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> int:
     PATH is a run folder, or a result file or folder of another tool. Exit code 1: a headline does not stand; 3: a file
     cannot be read, or nothing can be known.
     """
+    form = form or form_of(output, _SUFFIXES)
     audit = audit_paths(paths)
-    text = _FORMATS[form or form_of(output, _SUFFIXES)](audit)
+    text = _FORMATS[form](audit)
     deliver(text, output)
     return exit_code(audit)

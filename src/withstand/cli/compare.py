@@ -35,6 +35,14 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     return number
 
 
+def _aim(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """Above 0."""
+    number = _percent(context, option, value)
+    if number == 0:
+        raise click.BadParameter("no measurement is long enough to show a difference of 0 %; give 5%, say.")
+    return number
+
+
 @click.command("compare", cls=Verb)
 @click.argument("sides", metavar="A [B …]", nargs=-1, required=True)
 @click.option("--by", metavar="FIELD", help="Split each file into sides by this field, such as framework.")
@@ -45,9 +53,9 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     callback=_percent,
     metavar="PERCENT",
     default=f"{NEGLIGIBLE_PERCENT:g}%",
-    help="Smaller differences are called none; 1% by default.",
+    help="Smaller differences do not matter; 1% by default.",
 )
-@click.option("--aim", callback=_percent, metavar="PERCENT", help="Tell how long to measure to show such a difference.")
+@click.option("--aim", callback=_aim, metavar="PERCENT", help="Tell how long to measure to show such a difference.")
 @click.option("--baseline", metavar="PATH", help="Compare all others with this.")
 @click.option(
     "--fail-if-slower",
@@ -83,11 +91,12 @@ def verb(
         aim_percent=asked["aim"],
         force=asked["force"],
     )
+    form = form or form_of(output, _SUFFIXES)
     comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
     if fail_if_slower is not None:
         comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
-    _show(comparison, decide(comparison, prices), form or form_of(output, _SUFFIXES), output)
+    _show(comparison, decide(comparison, prices), form, output)
     if comparison.gate is None:
         return _GOOD
     say(f"withstand: {comparison.gate.sentence}")

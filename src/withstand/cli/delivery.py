@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from withstand.cli.output import say, write_result
+from withstand.errors import UsageError
 from withstand.files import write_atomically
+
+_TEXT = frozenset({"", ".txt", ".text", ".log", ".out"})
 
 
 def deliver(text: str, output: Path | None) -> None:
@@ -21,5 +24,15 @@ def deliver(text: str, output: Path | None) -> None:
 
 
 def form_of(output: Path | None, suffixes: Mapping[str, str]) -> str:
-    """The form that a file's suffix asks for; text where it asks for none."""
-    return suffixes.get(output.suffix.lower(), "text") if output else "text"
+    """The form that a file's suffix asks for; text where it asks for none.
+
+    Raises:
+        UsageError: nothing can be written in the form that it asks for.
+    """
+    suffix = output.suffix.lower() if output else ""
+    if suffix in _TEXT:
+        return "text"
+    if suffix not in suffixes:
+        known = ", ".join(suffixes)
+        raise UsageError(f"--output {output}: no form ends in {suffix}; end in {known} or .txt, or give --format.")
+    return suffixes[suffix]

@@ -76,7 +76,8 @@ def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
     if loaded.imported:
-        shown = rendered(lambda console: print_report(loaded.summary, console)) if loaded.summary.stages else ""
+        summary, title = loaded.summary, loaded.about.title
+        shown = rendered(lambda console: print_report(summary, console, title=title)) if summary.stages else ""
         return f"{shown}\n{imported_text(loaded.imported)}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]

@@ -9,10 +9,10 @@ from withstand.compare.difference import Judge, Pair, corrected, pair_of
 from withstand.compare.estimate import Estimate, of_runs
 from withstand.compare.headline import headline, method_told
 from withstand.compare.match import Matched, match
-from withstand.compare.rows import Asked, ahead, chosen
+from withstand.compare.rows import Asked, ahead, chosen, untold
 from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
-from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
+from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Volume
 from withstand.compare.trust import (
     MEDIAN_ANSWER,
     Weighed,
@@ -22,6 +22,7 @@ from withstand.compare.trust import (
     other_work,
     weighed,
 )
+from withstand.errors import UsageError
 from withstand.interop.checks import joint_doubts
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.reach import Circumstances, circumstances_of
@@ -68,9 +69,11 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     """Each side against the first.
 
     Raises:
-        UsageError: nothing can be compared.
+        UsageError: nothing can be compared, or no side tells of a metric that was asked for.
     """
     options = options or Options()
+    if lost := untold([key for side in sides for run in side.runs for key in run.estimates], options.metrics):
+        raise UsageError(lost)
     matching = match(sides, force=options.force)
     drafts = [_group_draft(sides, matched, options) for matched in matching.groups]
     tests = _correct([row for draft in drafts for row in draft.rows])
@@ -84,6 +87,7 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
         forced=matching.forced,
         headline=headline([side.label for side in sides], groups, doubts, forced=matching.forced),
         doubts=doubts,
+        aim_percent=options.aim_percent,
         method=method_told(groups, tests, options.negligible_percent),
     )
 
@@ -218,6 +222,7 @@ def _row(draft: _Draft, judge: Judge) -> Row:
         differences=differences,
         because=_once(doubt for doubts in _in_the_way(draft, differences) for doubt in doubts),
         lacks=tuple(dict.fromkeys(_lacks(draft, differences, judge))),
+        cautions=tuple(dict.fromkeys(_cautions(draft, differences))),
         remark=_remark(draft, differences, judge),
     )
 
@@ -240,21 +245,21 @@ def _in_the_way(draft: _Draft, differences: Sequence[Difference | None]) -> Iter
 def _remark(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> str | None:
     first = [doubts[0] for doubts in _in_the_way(draft, differences) if doubts]
     said = [f"{draft.owners[d]}: {d.sentence}" if d in draft.owners else d.sentence for d in first]
-    return " ".join(dict.fromkeys([*said, *_lacks(draft, differences, judge)])) or None
+    return " ".join(dict.fromkeys([*said, *_lacks(draft, differences, judge), *_cautions(draft, differences)])) or None
 
 
 def _lacks(draft: _Draft, differences: Sequence[Difference | None], judge: Judge) -> Iterator[str]:
     yield from (other for other in draft.defined if other)
     yield from (_sentence(pair.lack) for pair in draft.pairs if pair and pair.lack)
-    for pair, difference in zip(draft.pairs, differences, strict=True):
-        if pair and pair.allowed is not None and difference and difference.verdict in SHOWN:
-            yield "Shown although the client was slow: its own error is taken off, and the interval holds it."
-        if difference and difference.verdict is Verdict.NO_DIFFERENCE and _is_shown(difference):
+    for difference in differences:
+        if difference and difference.is_negligible:
             yield f"A difference is shown, but under {judge.negligible_percent:g} %: too small to matter."
 
 
-def _is_shown(difference: Difference) -> bool:
-    return difference.chance is not None and difference.chance <= 0.05 and bool(difference.percent)
+def _cautions(draft: _Draft, differences: Sequence[Difference | None]) -> Iterator[str]:
+    for pair, difference in zip(draft.pairs, differences, strict=True):
+        if pair and pair.allowed is not None and difference and difference.verdict in SHOWN:
+            yield "Shown although the client was slow: its own error is taken off, and the interval holds it."
 
 
 def _sentence(words: str) -> str:

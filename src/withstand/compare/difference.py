@@ -161,6 +161,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
             percent=percent,
             interval=_interval(pair),
             own_error_percent=_percent(pair.allowed or 0.0),
+            left_percent=None if pair.log_ratio is None else _percent(math.copysign(pair.left, pair.log_ratio)),
             method=pair.method,
             chance=chance,
             verdict=self._verdict(pair, chance, lower_is_better=lower_is_better) if trusted else Verdict.UNKNOWN,

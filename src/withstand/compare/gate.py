@@ -21,8 +21,8 @@ class _Judged(msgspec.Struct, frozen=True):
     @property
     def loss_percent(self) -> float:
         """Of the baseline, positive = worse, less what our own slowness may have made of it."""
-        percent = self.difference.percent or 0.0
-        return (percent if self.row.lower_is_better else -percent) - self.difference.own_error_percent
+        percent = self.difference.left_percent or 0.0
+        return percent if self.row.lower_is_better else -percent
 
 
 def gated(comparison: Comparison, percent: float) -> Comparison:

@@ -22,11 +22,11 @@ def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Do
     counts = Counter(difference.verdict for _, _, _, difference in found)
     shown = [item for item in found if item[3].verdict in SHOWN]
     prefix = "Forced, conditions differ: " if forced else ""
-    if shown:
-        once = all(difference.method is Method.BLOCKS for _, _, _, difference in shown)
-        return f"{prefix}{_largest(labels, shown)} {_counted(counts)}{_ONCE if once else ''}"
-    if counts[Verdict.NO_DIFFERENCE]:
-        return f"{prefix}No difference is shown. {_counted(counts)}"
+    known = shown or [item for item in found if item[3].verdict is Verdict.NO_DIFFERENCE]
+    if known:
+        told = _largest(labels, shown) if shown else "No difference is shown."
+        once = all(difference.method is Method.BLOCKS for _, _, _, difference in known)
+        return f"{prefix}{told} {_counted(counts)}{_ONCE if once else ''}"
     other = "The sides did not do the same work. " if is_other_work(doubts) else ""
     return f"{prefix}Nothing can be concluded. {other}{_why_nothing(found)}".strip()
 
@@ -97,7 +97,7 @@ def method_told(groups: Sequence[Group], tests: int, negligible_percent: float) 
     if tests:
         parts.append(
             f"Intervals are of 95 % each; chances are corrected for {tests} comparisons (Holm). A difference under "
-            f"{negligible_percent:g} % is called none, even where it is shown."
+            f"{negligible_percent:g} % is called negligible, even where it is shown."
         )
     parts.append("Faster by = (slower - faster) / slower, from unrounded values, whatever can be concluded.")
     return " ".join(parts)

@@ -46,7 +46,7 @@ def match(sides: Sequence[ComparedSide], *, force: bool) -> Matching:
     groups, unmatched, forced = [], [], False
     used: set[int] = set()
     for own in clusters[0]:
-        found = [_partner(own[0], others, force=force) for others in clusters[1:]]
+        found = [_partner(own[0], others, force=force, alone=len(clusters[0]) == 1) for others in clusters[1:]]
         members = (own, *(partner for partner, _ in found))
         if not any(members[1:]):
             unmatched.append(Unmatched(0, own[0].setting.load, _why_alone(sides, found)))
@@ -100,9 +100,15 @@ def _is_name(said: str) -> bool:
     return not any(values.number(part) is not None or part[:2].isdigit() for part in said.split(" against "))
 
 
-def _partner(own: ComparedRun, others: Sequence[Runs], *, force: bool) -> tuple[Runs, Mapping[str, str]]:
-    """The runs of another side under the same conditions; forced, or for the reason why not, what differs."""
+def _partner(own: ComparedRun, others: Sequence[Runs], *, force: bool, alone: bool) -> tuple[Runs, Mapping[str, str]]:
+    """The runs of another side under the same conditions; forced, or for the reason why not, what differs.
+
+    ``alone``: its side has no other load. Forced, it then belongs to the only one of the other side.
+    """
     here = [runs for runs in others if same_load(own.setting, runs[0].setting)]
+    if not here and force and alone and len(others) == 1:
+        other = others[0][0].setting
+        return others[0], {"load": f"{own.setting.load} against {other.load}"} | departures(own.setting, other)
     equal = next((runs for runs in here if not departures(own.setting, runs[0].setting)), None)
     if equal is not None:
         return equal, {}
@@ -155,11 +161,13 @@ def _why_nothing(sides: Sequence[ComparedSide], clusters: Sequence[Sequence[Runs
     a, b = sides[0].label, sides[1].label
     for own in clusters[0]:
         for others in clusters[1:]:
-            _, why = _partner(own[0], others, force=False)
+            _, why = _partner(own[0], others, force=False, alone=False)
             if why:
                 return (
                     f"{a} and {b} are not comparable at {own[0].setting.load}: {_differs(why)}; "
                     "measure both alike, or insist with --force."
                 )
     loads = [", ".join(dict.fromkeys(runs[0].setting.load for runs in c)) for c in clusters[:2]]
-    return f"{a} and {b} have no load in common ({loads[0]}; {loads[1]}); measure both at the same rate or concurrency."
+    insist = ", or insist with --force" if len(clusters[0]) == len(clusters[1]) == 1 else ""
+    told = f"{a} and {b} have no load in common ({loads[0]}; {loads[1]})"
+    return f"{told}; measure both at the same rate or concurrency{insist}."

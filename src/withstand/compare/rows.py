@@ -71,6 +71,15 @@ def chosen(available: Iterable[str], wanted: Sequence[str]) -> list[Asked]:
     return usual + foreign
 
 
+def untold(available: Iterable[str], wanted: Sequence[str]) -> str | None:
+    """In one sentence, what was asked for by a name that nothing has; None = there is all of it."""
+    asked = [Asked(key) for key in available if known(Asked(key).metric)]
+    names = dict.fromkeys(name for one in asked for name in (one.metric, one.key))
+    lost = [name for name in wanted if name not in names]
+    told = ", ".join(dict.fromkeys(one.metric for one in asked))
+    return f"No side tells of {', '.join(lost)}; there are {told}." if lost else None
+
+
 def _is_central(key: str) -> bool:
     found = _STATISTIC.match(key)
     return not found or found["which"] in {"mean", "p50"}

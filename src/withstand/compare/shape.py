@@ -76,6 +76,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Of ``percent``, 95 %."""
     own_error_percent: float = 0.0
     """So much of it our own slowness may have made, where that is in question; ``interval`` holds it."""
+    left_percent: float | None = None
+    """Of ``percent``, what our own slowness cannot have made."""
     method: Method
     chance: float | None = None
     """Of a difference at least as large where there is none (p), corrected for the number of comparisons (Holm)."""
@@ -84,6 +86,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest difference that as much data shows in nine cases of ten; None = not known."""
     enough: str | None = None
     """How much longer, or how often, to measure so that a difference of this size would be seen; None = seen."""
+
+    @property
+    def is_negligible(self) -> bool:
+        """It is shown, and too small to matter."""
+        shown = self.chance is not None and self.chance <= 0.05 and bool(self.percent)
+        return shown and self.verdict is Verdict.NO_DIFFERENCE
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +114,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Doubts that forbid a verdict, the one that says most first."""
     lacks: tuple[str, ...] = ()
     """What else there is not enough of for a verdict, a sentence each."""
+    cautions: tuple[str, ...] = ()
+    """How a verdict that was given is to be taken."""
     remark: str | None = None
-    """The first doubt and the lacks as one text: why nothing, or less, can be concluded."""
+    """The first doubt, the lacks and the cautions as one text."""
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +176,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence: what can be concluded."""
     doubts: tuple[Doubt, ...] = ()
     """Of the comparison itself."""
+    aim_percent: float | None = None
+    """The size of difference that the user does not want to miss; None = nobody has said."""
     gate: Gate | None = None
     """None where nobody asked for one."""
     method: str

@@ -6,14 +6,14 @@ counts once. What is no result is passed over in a folder; given by itself it is
 
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from withstand.errors import FormatError
-from withstand.files import is_there
+from withstand.files import folders_below, is_there
 from withstand.interop import aiperf, genai_bench, values
 from withstand.interop.derive import complete
 from withstand.interop.documents import whole
@@ -32,14 +32,14 @@ _GZIP = b"\x1f\x8b"
 _GZIP_BITS = 31
 
 
-def read_path(path: Path) -> Imported:
-    """A file, or all results of a folder.
+def read_path(path: Path, without: Collection[Path] = ()) -> Imported:
+    """A file, or all results of a folder but for some folders in it.
 
     Raises:
         FormatError: it cannot be read, or holds no result; the text says why.
     """
     if is_there(path) and path.is_dir():
-        return _folder(path)
+        return _folder(path, without)
     return read_text(_text(path), _written(Path(path.name)), str(path))
 
 
@@ -107,11 +107,11 @@ def _unpacked(path: Path, data: bytes) -> bytes:
     return bytes(unpacked)
 
 
-def _folder(path: Path) -> Imported:
+def _folder(path: Path, without: Collection[Path]) -> Imported:
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
     descriptions: dict[str, Mapping[str, Any]] = {}
-    for file in _files(path):
+    for file in _files(path, without):
         name = _written(file.relative_to(path))
         try:
             text = _text(file)
@@ -150,12 +150,15 @@ def _written(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path, without: Collection[Path]) -> list[Path]:
     try:
-        next(path.iterdir(), None)  # ``rglob`` passes over what may not be read
+        next(path.iterdir(), None)  # to walk passes over what may not be read
     except OSError as e:
         raise FormatError(f"{path} cannot be read: {e.strerror}.") from None
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix in _SUFFIXES]
+    files = []
+    for folder, below, names in folders_below(path):
+        below[:] = [name for name in below if folder / name not in without]
+        files += [file for file in map(folder.joinpath, names) if file.suffix in _SUFFIXES and file.is_file()]
     if len(files) > _FILES_MAX:
         raise FormatError(f"{path} holds {len(files):,} files; give the folder of one experiment.")
     return files

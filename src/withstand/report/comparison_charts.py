@@ -61,7 +61,7 @@ def _row(group: Group, row: Row | None, notes: Notes) -> list[list[Any]] | None:
 def _cell(group: Group, row: Row, side: int, notes: Notes) -> list[Any]:
     cell, difference = row.cells[side], row.differences[side]
     low, high = (cell.interval.low, cell.interval.high) if cell.interval else (None, None)
-    said = [*(doubt.sentence for doubt in (*cell.doubts, *row.because)), *row.lacks]
+    said = [*(doubt.sentence for doubt in (*cell.doubts, *row.because)), *row.lacks, *row.cautions]
     verdict = _verdict(row, difference) if difference else None
     completed = group.volumes[side].completed if group.volumes else None
     n = completed if cell.n is None else cell.n

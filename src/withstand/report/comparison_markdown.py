@@ -117,7 +117,7 @@ def _objection(objection: Objection, marker: Marker) -> str:
 def _noted(comparison: Comparison, marker: Marker) -> list[str]:
     longer, cure = words.longer(comparison), words.common_cure(comparison)
     said = [marker.common or "", words.to_conclude_more(cure) if cure else ""]
-    said += [f"To see more, measure longer: {longer}."] if longer else []
+    said += [f"To see more, measure longer: {'; '.join(longer)}."] if longer else []
     said += ["(≥ 5 %): no difference is shown; one of 5 % would have been."] if words.some_shown(comparison) else []
     notes = "\n".join(f"- {letter(place)}: {escaped(sentence)}" for place, sentence in marker.notes.listed())
     return [escaped(" ".join(filter(None, said))), notes]

@@ -23,6 +23,7 @@ _WORDS = {
     "Against": "(side - baseline) / baseline, with its 95 % interval.",
     "Faster, slower": "The difference is larger than what chance makes, at 5 % over all comparisons of this page.",
     "No difference shown": "The data is good enough to compare, and what differs may be chance.",
+    "Negligible": "The difference is shown, and too small to matter.",
     "Cannot be concluded": "The numbers stand there, and nothing follows from them; the note says why.",
 }
 

@@ -184,7 +184,7 @@ def _against(context: Context, row: Row, difference: Difference | None) -> Marku
     told = [joined(size, " ", tag("span", f"({ends})")) if ends else size]
     told += [joined(unbroken(line)) for line in lines if line and line not in context.common]
     verdict = tag("b", words.verdict(row, difference))
-    because = marks(context, row.because, [lack for lack in row.lacks if lack not in context.common])
+    because = marks(context, row.because, [note for note in (*row.lacks, *row.cautions) if note not in context.common])
     small = [tag("small", line) for line in told]
     return tag("td", verdict, because, *small, class_=f"against {_CLASSES[difference.verdict]}")
 

@@ -245,9 +245,10 @@ def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text
     text = Text()
     said = [(words.short_verdict(row, d), words.shows_from(d), _STYLES[d.verdict]) for d in differences]
     told = said if len(set(said)) > 1 else said[:1]
+    apart = "\n" if look.stacked and len(told) == 1 else " "
     for place, (word, least, style) in enumerate(told):
         text.append(f"{chr(10) if place else ''}{f'{look.labels[place + 1]}: ' if len(told) > 1 else ''}", "dim")
-        text.append(word, style).append(f" ({least})" if least else "", "dim")
+        text.append(word, style).append(f"{apart}({least})" if least else "", "dim")
     marks = look.marker.of_row(row)
     return text.append(f" [{marks}]" if marks else "", "dim")
 
@@ -264,8 +265,20 @@ def _print_rest(comparison: Comparison, marker: Marker, console: Console) -> Non
     for told in words.unmatched(comparison):
         print_marked("–", "", [(told, "")], console)  # noqa: RUF001  an en dash
     if words.some_shown(comparison):
-        print_marked("", "", [("none (≥ 5 %): no difference is shown; one of 5 % would have been.", "dim")], console)
-    if longer := words.longer(comparison):
-        print_marked("", "", [(f"To see more, measure longer: {longer}.", "")], console)
+        legend = "not shown (≥ 5 %): no difference is shown; one of 5 % would have been."
+        print_marked("", "", [(legend, "dim")], console)
+    _print_longer(comparison, console)
     console.print()
     print_marked("", "", [(comparison.method, "dim")], console)
+
+
+def _print_longer(comparison: Comparison, console: Console) -> None:
+    """How long to measure; a line each where the user asked for it."""
+    longer = words.longer(comparison)
+    if comparison.aim_percent:
+        none = f"Where no doubt stands against it, a difference of {comparison.aim_percent:g} % would have been shown."
+        print_marked("", "", [("To see more, measure longer:" if longer else none, "")], console)
+        for one in longer:
+            print_marked("–", "", [(one, "")], console)  # noqa: RUF001  an en dash
+    elif longer:
+        print_marked("", "", [(f"To see more, measure longer: {'; '.join(longer)}.", "")], console)

@@ -139,6 +139,8 @@ def _end(percent: float | None) -> str:
 
 def verdict(row: Row, difference: Difference) -> str:
     """In words that fit the metric: times and rates are faster, all else is better."""
+    if difference.is_negligible:
+        return "negligible"
     if difference.verdict is Verdict.NO_DIFFERENCE:
         return "no difference shown"
     if difference.verdict is Verdict.UNKNOWN:
@@ -150,9 +152,10 @@ def verdict(row: Row, difference: Difference) -> str:
 
 
 def short_verdict(row: Row, difference: Difference) -> str:
-    """The same in one word, for a narrow column."""
-    short = {Verdict.NO_DIFFERENCE: "none", Verdict.UNKNOWN: "unknown"}
-    return short.get(difference.verdict) or verdict(row, difference)
+    """The same in a word or two, for a narrow column."""
+    short = {"no difference shown": "not shown", "cannot be concluded": "unknown"}
+    told = verdict(row, difference)
+    return short.get(told, told)
 
 
 def fastest(comparison: Comparison, row: Row) -> str:
@@ -168,7 +171,7 @@ def faster_by(row: Row) -> str:
 def shows_from(difference: Difference) -> str | None:
     """``≥ 4.2 %``: where nothing was shown, what as much data would have shown."""
     least = difference.shows_from_percent
-    if least is None or difference.verdict is not Verdict.NO_DIFFERENCE:
+    if least is None or difference.verdict is not Verdict.NO_DIFFERENCE or difference.is_negligible:
         return None
     return f"≥ {least:.{0 if least >= 10 else 1}f} %" if least < _FROM_MAX else f"> {_FROM_MAX:,} %"
 
@@ -209,11 +212,11 @@ class Marker(msgspec.Struct, frozen=True):
     def of_row(self, row: Row) -> str:
         """All that stands against a row's verdict, and beside its values."""
         doubts = [*row.because, *(doubt for cell in row.cells for doubt in cell.doubts)]
-        return self.of(doubts, own_lacks(row, self.common))
+        return self.of(doubts, own_notes(row, self.common))
 
     def of_verdict(self, row: Row) -> str:
         """What forbids it."""
-        return self.of(row.because, own_lacks(row, self.common))
+        return self.of(row.because, own_notes(row, self.common))
 
     def of_objection(self, objection: Objection) -> str:
         """What stands against a decision."""
@@ -255,13 +258,16 @@ def to_conclude_more(cure: str) -> str:
     return f"To conclude more: {cure}."
 
 
-def own_lacks(row: Row, common: str | None) -> list[str]:
-    """What this row has too little of, beyond what all have."""
-    return [lack for lack in row.lacks if lack != common]
+def own_notes(row: Row, common: str | None) -> list[str]:
+    """What this row has too little of, beyond what all have, and how its verdict is to be taken."""
+    return [*(lack for lack in row.lacks if lack != common), *row.cautions]
 
 
-def longer(comparison: Comparison) -> str:
-    """Where a longer measurement would show what this one could not; nothing where a doubt forbids a verdict anyway."""
+def longer(comparison: Comparison) -> list[str]:
+    """Where a longer measurement would show what this one could not; nothing where a doubt forbids a verdict anyway.
+
+    All of them where the user has said what he aims at, else the first.
+    """
     told = [
         f"{row.title} at {group.label}{f' of {side.label}' if len(comparison.sides) > 2 else ''}: {difference.enough}"
         for group in comparison.groups
@@ -269,7 +275,7 @@ def longer(comparison: Comparison) -> str:
         for side, difference in zip(comparison.sides, row.differences, strict=True)
         if difference and difference.enough and difference.interval and not row.because
     ]
-    return "; ".join(few(told, _NAMED_MAX))
+    return told if comparison.aim_percent else few(told, _NAMED_MAX)
 
 
 def unmatched(comparison: Comparison) -> list[str]:

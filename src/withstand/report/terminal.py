@@ -25,14 +25,15 @@ _WIDE = 100
 _NAME_WIDTH_MIN = 8
 
 
-def print_report(summary: Summary, console: Console, *, ledger: bool = False) -> None:
+def print_report(summary: Summary, console: Console, *, title: str = "withstand", ledger: bool = False) -> None:
     """What was measured, whether it stands, the table of stages, what tokens cost, then the doubts, loudest first.
 
+    ``title`` stands above it where neither model nor target is known.
     The token ledger is shown if it is asked for, or where its counts disagree or are estimates.
     """
     verdict = standing(summary)
     console.print()
-    console.print(Text(shown(_subject(summary)), style="bold"))
+    console.print(Text(shown(_subject(summary) or title), style="bold"))
     console.print(Text(_extent(summary), style="dim"))
     console.print(Text(verdict.sentence, style=_STYLES[verdict.level]))
     if summary.stages:
@@ -52,7 +53,7 @@ def print_report(summary: Summary, console: Console, *, ledger: bool = False) ->
 
 
 def _subject(summary: Summary) -> str:
-    return " · ".join(fact for fact in (summary.model_id, summary.target) if fact) or "withstand"
+    return " · ".join(fact for fact in (summary.model_id, summary.target) if fact)
 
 
 def _extent(summary: Summary) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import discard, is_there, make_durable, storage_error, write_atomically
+from withstand.files import discard, folders_below, is_there, make_durable, storage_error, write_atomically
 from withstand.record import Record, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
@@ -174,6 +174,16 @@ def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:
     before = len(seen)
     seen.add((record.stage, record.id))
     return len(seen) > before
+
+
+def run_folders(path: Path) -> list[Path]:
+    """Every run folder at or below a folder, by name."""
+    found = []
+    for folder, below, files in folders_below(path):
+        if _MANIFEST in files:
+            found.append(folder)
+            below.clear()
+    return found
 
 
 def _default_path() -> Path:
