@@ -91,11 +91,11 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     for length in range(2, max((len(path.parts) for path in real), default=0)):
         counts = Counter(names.values())
         names = {path: "/".join(path.parts[-length:]) if counts[name] > 1 else name for path, name in names.items()}
-    counts, seen = Counter(real), Counter[Path]()
+    times, seen = Counter(real), Counter[Path]()
     numbered = []
     for path in real:
         seen[path] += 1
-        numbered.append(names[path] if counts[path] == 1 else f"{names[path]} #{seen[path]}")
+        numbered.append(names[path] if times[path] == 1 else f"{names[path]} #{seen[path]}")
     return numbered
 
 
