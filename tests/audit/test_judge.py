@@ -90,6 +90,13 @@ def test_a_handful_of_answers_has_no_median(n: int, known: bool) -> None:
     assert standings(case)[Claim.TOKENS] is Standing.STANDS
 
 
+def test_a_run_of_which_one_lead_cannot_be_known_stands_in_part_and_so_does_its_file() -> None:
+    assert judge(subject(n=5)).standing is Standing.PARTLY
+    audit = judge_file("f", "vLLM JSON", [subject(n=5, name="few"), subject(name="many")], ())
+    assert audit.standing is Standing.PARTLY
+    assert audit.headline == "1 of 2 runs stands in part (few)."
+
+
 def test_a_p99_of_nobody_knows_how_many() -> None:
     assert of(Standing.UNKNOWN, judge(subject(n=None))) == {Claim.TTFT_P99}
 

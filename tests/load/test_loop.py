@@ -60,6 +60,24 @@ def test_what_wakes_us_from_a_wait_has_not_waited(
     loop.close()
 
 
+def test_a_wait_for_a_core_is_that_of_the_turn_in_which_we_slept(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account is read after a wait only: in a turn that found something at once it is that of an older one."""
+    monkeypatch.setattr(CoreWait, "grown_ns", lambda _: 10 * LOOK_NS)
+    here, there = pair
+    loop = Loop(nap_ns=0)
+    waited: list[bool] = []
+    loop.add(here.fileno(), READ, lambda _: waited.append(loop.may_have_waited(loop.looked_ns, loop.looked_ns)))
+    loop.turn(0.002, _FAR_NS)
+    assert loop.may_have_waited(loop.looked_ns, loop.looked_ns)
+    there.send(b"x")
+    for _ in range(20):  # some turn of them is not kept from its core on the way
+        loop.turn(1.0, _FAR_NS)
+    loop.close()
+    assert False in waited
+
+
 def _naps(
     monkeypatch: pytest.MonkeyPatch,
     nap_ns: int,

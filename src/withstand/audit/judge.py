@@ -1,7 +1,7 @@
 """The judgement: claims from doubts, a run from its leading claims, a file from its runs, all from the files.
 
 A run leads with a latency (TTFT, else E2EL) and a throughput (tokens, else requests). It falls with a blocking doubt,
-with a tok/s that is none, or when both leads fall; it stands in part when one of them does.
+with a tok/s that is none, or when both leads fall; it stands in part when one of them does, or cannot be known.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,13 +61,13 @@ def _standing_of(findings: Sequence[Finding], *, blocked: bool) -> Standing:
 
 
 def _together(parts: Sequence[Standing]) -> Standing:
-    """Of the parts that are known: all fall, some fall, none does."""
+    """All that is known falls; all stand; else some do, or can be known."""
     known = [part for part in parts if part is not Standing.UNKNOWN]
     if not known:
         return Standing.UNKNOWN
     if all(part is Standing.FALLS for part in known):
         return Standing.FALLS
-    return Standing.STANDS if all(part is Standing.STANDS for part in known) else Standing.PARTLY
+    return Standing.STANDS if all(part is Standing.STANDS for part in parts) else Standing.PARTLY
 
 
 def judge_file(
@@ -110,15 +110,6 @@ def _headline(cases: Sequence[Case], doubts: Sequence[Doubt]) -> str:
     }
     ends = (("does not stand", "do not stand"), ("stands in part", "stand in part"), ("cannot be known",) * 2)
     said = [_part(names, len(cases), end) for (_, names), end in zip(by_standing.items(), ends, strict=True) if names]
-    unsure = [case.name for case in cases if case.standing is Standing.STANDS and _leads_to_nothing(case)]
-    if unsure:
-        said.append(
-            _part(
-                unsure,
-                len(cases),
-                ("has a leading number that cannot be known", "have a leading number that cannot be known"),
-            )
-        )
     if any(doubt.blocking for doubt in doubts):
         said.append("what they say together does not hold")
     if not said:
@@ -139,12 +130,6 @@ def _of_one(case: Case) -> str:
         if titles:
             said.append(f"{', '.join(titles)} {one if len(titles) == 1 else several}")
     return f"{'; '.join(said)}." if said else "It tells no number that leads."
-
-
-def _leads_to_nothing(case: Case) -> bool:
-    """One lead stands, and nobody can know the other."""
-    unsure = {finding.claim for finding in case.findings if finding.standing is Standing.UNKNOWN}
-    return any(claim in unsure for lead in _LEADS for claim in lead)
 
 
 def _part(names: Sequence[str], of: int, ends: tuple[str, ...]) -> str:
