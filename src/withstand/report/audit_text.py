@@ -1,7 +1,5 @@
 """An audit on a terminal: one headline a file, its doubts with their arithmetic, then what can be quoted."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +18,8 @@ from withstand.report.audit_parts import (
     in_short,
     statistic,
 )
-from withstand.report.terminal import print_doubt, print_marked, shown
+from withstand.report.folding import TextColumn, folded, text_column
+from withstand.report.terminal import print_doubt, print_marked, print_tables, shown
 
 _STYLES = {
     Standing.STANDS: "green",
@@ -30,7 +29,6 @@ _STYLES = {
 }
 _ROWS_MAX = 40
 _WIDE = 100
-_ROOMY = 1000
 
 
 def print_audit(audit: Audit, console: Console) -> None:
@@ -60,40 +58,31 @@ def _print_file(file: FileAudit, console: Console) -> None:
         console.print()
         print_doubt(doubt, console)
     if file.cases:
-        for claims in _fitting(file, console):
-            console.print()
-            console.print(_table(file, claims, console))
+        console.print()
+        print_tables(_tables(file, console.width), console)
         console.print(Text(LEGEND, style="dim"))
     for left in file.left_out:
         console.print(Text(f"Left out: {shown(left)}", style="dim"))
 
 
-def _fitting(file: FileAudit, console: Console) -> tuple[Sequence[Claim], ...]:
+def _tables(file: FileAudit, room: int) -> list[Table]:
     """Numbers are never cut: where it is too narrow, times and rates stand one below the other."""
-    claims = claims_told(file)
-    roomy = console.options.update(width=_ROOMY)
-    if console.measure(_table(file, claims, console), options=roomy).maximum <= console.width:
-        return (claims,)
-    times, rates = [c for c in claims if c in TIMES], [c for c in claims if c not in TIMES]
-    return tuple(part for part in (times, rates) if part)
-
-
-def _table(file: FileAudit, claims: Sequence[Claim], console: Console) -> Table:
-    between = 2 if console.width >= _WIDE else 1
-    table = Table(box=None, padding=(0, between, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("What can\nbe quoted", overflow="fold", min_width=9)
-    for claim in claims:
-        below = f"{statistic(file, claim)} {UNITS[claim]}".strip()
-        heading = Text(f"{CLAIM_TITLES[claim]}\n", justify="right").append(below, style="dim")
-        table.add_column(heading, justify="right", no_wrap=True)
-    for case in file.cases[:_ROWS_MAX]:
-        mark = Text(MARKS[case.standing], style=f"bold {_STYLES[case.standing]}")
-        table.add_row(mark, Text(shown(case.name)), *(_cell(cell(case.findings, c)) for c in claims))
-    more = len(file.cases) - _ROWS_MAX
+    cases, more = file.cases[:_ROWS_MAX], len(file.cases) - _ROWS_MAX
+    marks = [Text(MARKS[case.standing], style=f"bold {_STYLES[case.standing]}") for case in cases]
+    names = [Text(shown(case.name)) for case in cases]
     if more > 0:
-        table.add_row("", Text(f"… and {more} more runs (--format json has all)", style="dim"))
-    return table
+        names.append(Text(f"… and {more} more runs (--format json has all)", style="dim"))
+    lead = [text_column(Text(), marks), text_column(Text("What can\nbe quoted"), names)]
+    claims = claims_told(file)
+    times, rates = [c for c in claims if c in TIMES], [c for c in claims if c not in TIMES]
+    parts = [[_column(file, claim) for claim in part] for part in (times, rates)]
+    return folded(lead, parts, room, gap=2 if room >= _WIDE else 1)
+
+
+def _column(file: FileAudit, claim: Claim) -> TextColumn:
+    below = f"{statistic(file, claim)} {UNITS[claim]}".strip()
+    heading = Text(f"{CLAIM_TITLES[claim]}\n", justify="right").append(below, style="dim")
+    return text_column(heading, (_cell(cell(case.findings, claim)) for case in file.cases[:_ROWS_MAX]))
 
 
 def _cell(found: tuple[str, Standing] | None) -> Text:

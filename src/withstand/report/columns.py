@@ -76,5 +76,7 @@ COLUMNS = (
     Column("Output (tok/s)", ("out", "", "tok/s"), lambda s: number(s.output_throughput)),
     Column("Doubts", ("?", "", ""), doubts_counted),
 )
+RATES = 4
+"""So many of them, before those of the answers."""
 
 CAPTION = "conc.: the cap on requests in flight, else ~ their mean"

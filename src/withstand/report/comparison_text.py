@@ -5,10 +5,8 @@ verdict is that of the doubt which forbids it.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,9 +15,10 @@ from withstand.compare.shape import Comparison, Decision, Difference, Group, Row
 from withstand.report import comparison_words as words
 from withstand.report.comparison_words import Listed, Marker, Notes, Numbered
 from withstand.report.decisions import print_decisions
+from withstand.report.folding import TextColumn, folded, text_column, width_of
 from withstand.report.numbers import UNKNOWN, decimals_of, signed_percent
 from withstand.report.standing import few
-from withstand.report.terminal import print_doubt, print_marked, shown
+from withstand.report.terminal import print_doubt, print_marked, print_tables, shown
 
 _STYLES = {
     Verdict.BETTER: "bold green",
@@ -66,8 +65,6 @@ class _Shown(msgspec.Struct, frozen=True):
     wide: bool
     stacked: bool = False
     """Intervals stand below their differences, and how far ahead below who is, since the terminal is narrow."""
-    bare: bool = False
-    """It is so narrow that intervals are left out."""
 
 
 def print_comparison(comparison: Comparison, decisions: Sequence[Decision], console: Console) -> None:
@@ -121,7 +118,7 @@ def _print_tables(comparison: Comparison, look: _Shown, console: Console) -> Non
     for block in blocks:
         console.print()
         console.print(Text.assemble((shown(block.title), "bold"), "  ", (shown(block.about), "dim")))
-        console.print(_fitting(block, look, console))
+        print_tables(_fitting(block, look, console.width), console)
     if left_out:
         names = ", ".join(metric.first.title for metric in left_out)
         told = f"Also compared: {names}. See them with --metric NAME, or --output comparison.html."
@@ -151,70 +148,32 @@ def _of_metric(metric: Listed) -> _Block:
     return _Block(metric.first.title, about, tuple(_Line(g.label, row, metric.decimals) for g, row in metric.pairs))
 
 
-def _fitting(block: _Block, look: _Shown, console: Console) -> Table:
-    """No number is cut: where it is narrow, intervals go below their differences, or to a wider terminal."""
-    columns = _columns(block, look)
-    if block.bounded and _room(columns, look, console.width) < columns[-1].width:
-        look = msgspec.structs.replace(look, stacked=True)
-        columns = _columns(block, look)
-        if _room(columns, look, console.width) < _VERDICT_WIDTH_MIN:
-            look = msgspec.structs.replace(look, bare=True)
-            columns = _columns(block, look)
-    *others, verdict = columns
-    room = max(_VERDICT_WIDTH_MIN, _room(columns, look, console.width))
-    return _table([*others, msgspec.structs.replace(verdict, width=min(verdict.width, room))], look)
+def _fitting(block: _Block, look: _Shown, room: int) -> list[Table]:
+    """No number is cut: where it is narrow, intervals go below their differences, or these below the values."""
+    looks = [look, msgspec.structs.replace(look, stacked=True)] if block.bounded else [look]
+    return min((_tables(block, each, room) for each in looks), key=len)
 
 
-class _Column(msgspec.Struct, frozen=True):
-    """A heading, what stands below it, and how wide it is to be."""
-
-    heading: Text
-    cells: tuple[Text, ...]
-    width: int
-    justify: Literal["left", "right"]
+def _tables(block: _Block, look: _Shown, room: int) -> list[Table]:
+    name, *columns = _columns(block, look)
+    values = len(look.labels) + (1 if look.stacked else 2)
+    return folded([name], (columns[:values], columns[values:]), room, gap=2 if look.wide else 1)
 
 
-def _columns(block: _Block, look: _Shown) -> list[_Column]:
-    """Only names and verdicts may be narrower than what stands in them."""
-    headings = [Text(), *(Text(label, style="bold") for label in look.labels)]
-    headings += [Text("fastest\nby")] if look.stacked else [Text("fastest"), Text("by")]
-    headings += [Text("difference" if look.bare else "difference (95 %)")] if block.bounded else []
-    headings.append(Text("verdict"))
+def _columns(block: _Block, look: _Shown) -> list[TextColumn]:
+    """Only names, labels and verdicts may be narrower than what stands in them."""
+    headings = [Text(label, style="bold", justify="right") for label in look.labels]
+    headings += [Text("fastest\nby")] if look.stacked else [Text("fastest"), Text("by", justify="right")]
+    headings += [Text("difference (95 %)")] if block.bounded else []
     rows = [list(_cells(line, look, bounded=block.bounded)) for line in block.lines]
-    cells = list(zip(*rows, strict=True)) or [()] * len(headings)
-    return [_column(place, *column, look) for place, column in enumerate(zip(headings, cells, strict=True))]
-
-
-def _column(place: int, heading: Text, cells: tuple[Text, ...], look: _Shown) -> _Column:
-    inner = max(map(_width, cells), default=0)
-    if place == 0:
-        return _Column(heading, cells, inner if look.wide else min(inner, _NAME_WIDTH_MAX), "left")
-    is_side = place <= len(look.labels)
-    is_number = is_side or heading.plain == "by"
-    width = max(inner, min(_width(heading), _LABEL_MAX) if is_side else _width(heading))
-    return _Column(heading, cells, width, "right" if is_number else "left")
-
-
-def _room(columns: Sequence[_Column], look: _Shown, width: int) -> int:
-    """What is left for the last column."""
-    return width - sum(column.width + _gap(look) for column in columns[:-1])
-
-
-def _gap(look: _Shown) -> int:
-    return 2 if look.wide else 1
-
-
-def _table(columns: Sequence[_Column], look: _Shown) -> Table:
-    table = Table(box=None, padding=(0, _gap(look), 0, 0), collapse_padding=True, pad_edge=False)
-    for column in columns:
-        table.add_column(column.heading, justify=column.justify, overflow="fold", width=column.width)
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
-    return table
-
-
-def _width(cell: Text) -> int:
-    return max(map(cell_len, cell.plain.split("\n")))
+    names, *cells, verdicts = list(zip(*rows, strict=True)) or [()] * (len(headings) + 2)
+    columns = [text_column(heading, below) for heading, below in zip(headings, cells, strict=True)]
+    for place, values in enumerate(cells[: len(look.labels)]):
+        columns[place] = text_column(headings[place], values, least=max([_LABEL_MAX, *map(width_of, values)]))
+    told = text_column(
+        Text("verdict"), verdicts, least=_VERDICT_WIDTH_MIN if look.stacked or not block.bounded else None
+    )
+    return [text_column(Text(), names, most=None if look.wide else _NAME_WIDTH_MAX), *columns, told]
 
 
 def _cells(line: _Line, look: _Shown, *, bounded: bool) -> Iterator[Text]:
@@ -238,7 +197,7 @@ def _cells(line: _Line, look: _Shown, *, bounded: bool) -> Iterator[Text]:
 
 def _difference(difference: Difference, look: _Shown) -> str:
     ends, between = words.difference_interval(difference), "\n" if look.stacked else " "
-    return signed_percent(difference.percent) + (f"{between}({ends})" if ends and not look.bare else "")
+    return signed_percent(difference.percent) + (f"{between}({ends})" if ends else "")
 
 
 def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text:

@@ -4,7 +4,7 @@ What came from outside (names, error texts) is shown as text: neither rich's mar
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rich.console import Console
@@ -14,7 +14,8 @@ from rich.text import Text
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report import costs, tokens
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
+from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
+from withstand.report.folding import TextColumn, folded, text_column
 from withstand.report.itl import itl_lines
 from withstand.report.markup import NO_BREAK, unbroken
 from withstand.report.numbers import counted, seconds
@@ -23,6 +24,8 @@ from withstand.report.standing import Heard, Level, heard, standing
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
 _WIDE = 100
 _NAME_WIDTH_MIN = 8
+_TEXT_WIDTH_MIN = 12
+"""Of the smaller tables: no number and no word of theirs is longer."""
 
 
 def print_report(summary: Summary, console: Console, *, title: str = "withstand", ledger: bool = False) -> None:
@@ -38,7 +41,7 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
     console.print(Text(verdict.sentence, style=_STYLES[verdict.level]))
     if summary.stages:
         console.print()
-        console.print(_table(summary, wide=console.width >= _WIDE))
+        print_tables(_tables(summary, room=console.width), console)
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
@@ -63,30 +66,26 @@ def _extent(summary: Summary) -> str:
     return f"{extent} · {seconds(duration_s)}" if duration_s else extent
 
 
-def _table(summary: Summary, *, wide: bool) -> Table:
-    """Numbers are never cut: where it is narrow, names are folded."""
-    table = Table(box=None, padding=(0, 2 if wide else 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column("\n\nstage", overflow="fold", min_width=_NAME_WIDTH_MIN)
-    for column in COLUMNS:
-        *words, unit = column.stacked
-        header = Text("\n".join(words), justify="right").append(f"\n{unit}", style="dim")
-        table.add_column(header, justify="right", no_wrap=True)
+def _tables(summary: Summary, *, room: int) -> list[Table]:
+    """Numbers are never cut: where it is narrow names are folded, then the table, its times below its rates."""
+    wide = room >= _WIDE
+    rows: list[tuple[Text, StageSummary | None]] = []
     for phase, stages in groupby(summary.stages, key=lambda stage: stage.phase):
-        _add_phase(table, phase, stages, indent=" " if phase and wide else "")
-    return table
+        if phase:
+            rows.append((Text(shown(phase), style="italic"), None))
+        indent = " " if phase and wide else ""
+        rows += [(Text(f"{indent}{shown(name_of(stage))}"), stage) for stage in stages]
+    heading = Text(f"\n\n{'stage':{_NAME_WIDTH_MIN}}")
+    names = text_column(heading, (name for name, _ in rows), least=_NAME_WIDTH_MIN)
+    columns = [_column(column, [stage for _, stage in rows]) for column in COLUMNS]
+    return folded([names], (columns[:RATES], columns[RATES:]), room, gap=2 if wide else 1)
 
 
-def _add_phase(table: Table, phase: str | None, stages: Iterable[StageSummary], indent: str) -> None:
-    if phase:
-        table.add_row(Text(shown(phase), style="italic"))
-    for stage in stages:
-        table.add_row(Text(f"{indent}{shown(name_of(stage))}"), *_cells(stage))
-
-
-def _cells(stage: StageSummary) -> Iterator[Text]:
-    for column in COLUMNS:
-        text = column.cell(stage)
-        yield Text(text, style="bold red" if text.endswith("!") else "")
+def _column(column: Column, stages: Iterable[StageSummary | None]) -> TextColumn:
+    *words, unit = column.stacked
+    heading = Text("\n".join(words), justify="right").append(f"\n{unit}", style="dim")
+    texts = [column.cell(stage) if stage else "" for stage in stages]
+    return text_column(heading, (Text(text, style="bold red" if text.endswith("!") else "") for text in texts))
 
 
 def _print_small(
@@ -95,16 +94,27 @@ def _print_small(
     """Nothing where there is no column."""
     if not columns:
         return
-    table = Table(box=None, padding=(0, 1, 0, 0), collapse_padding=True, pad_edge=False)
-    table.add_column(title, overflow="fold", min_width=_NAME_WIDTH_MIN)
-    for column in columns:
-        table.add_column(Text(column.heading, justify="right"), justify="right", overflow="fold")
-    for stage in summary.stages:
-        table.add_row(Text(shown(stage.name)), *(Text(column.cell(stage)) for column in columns))
+    names = text_column(Text(title), (Text(shown(stage.name)) for stage in summary.stages), least=_NAME_WIDTH_MIN)
+    told = [
+        text_column(
+            Text(column.heading, justify="right"),
+            (Text(column.cell(stage)) for stage in summary.stages),
+            least=_TEXT_WIDTH_MIN,
+        )
+        for column in columns
+    ]
     console.print()
-    console.print(table)
+    print_tables(folded([names], [told], console.width), console)
     for line in lines:
         console.print(Text(shown(line), style="dim"))
+
+
+def print_tables(tables: Iterable[Table], console: Console) -> None:
+    """With an empty line between them."""
+    for place, table in enumerate(tables):
+        if place:
+            console.print()
+        console.print(table)
 
 
 def print_doubt(doubt: Heard, console: Console, label: str = "") -> None:
