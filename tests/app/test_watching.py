@@ -97,6 +97,13 @@ def test_who_says_no_is_asked_once(answer: tuple[int, str], tmp_path: Path) -> N
     assert len(exporter.asked) == 1
 
 
+def test_who_insists_on_a_slash_has_it(tmp_path: Path) -> None:
+    with TruthServer(QUICK) as server, Exporter(lambda n: busy(n) if n else (307, "")) as exporter:
+        run("--base-url", server.base_url, "--metrics-url", exporter.url, cwd=tmp_path)
+    assert [path for path, _ in exporter.asked[:2]] == ["/metrics", "/metrics/"]
+    assert stage_of(tmp_path / "r")["server"]["engines"] == ["vLLM"]
+
+
 def test_a_server_that_hangs_does_not_delay_the_run(tmp_path: Path) -> None:
     with TruthServer(QUICK) as server:
         started = time.monotonic()

@@ -25,6 +25,7 @@ _TIMEOUTS = Timeouts(connect_s=2.0, read_s=2.0, total_s=2.0)
 _PATIENCE_S = 0.5
 _BELOW_OTHERS = 5
 _OK, _SERVER_ERROR = 200, 500
+_MOVED = frozenset({301, 302, 307, 308})
 
 
 def main() -> None:
@@ -73,18 +74,22 @@ class _Metrics:
 
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
+        self._path = exporter.path
         self._asker: Asker | None = None
 
     def __call__(self) -> list[Sight]:
         try:
             if self._asker is None:
                 self._asker = self._connected()
-            status, body = self._asker.ask("GET", self._exporter.path)
+            status, body = self._asker.ask("GET", self._path)
         except TargetError:  # it may be there next time
             self._asker = None
             return []
         except SpecError:
             raise NothingThereError from None
+        if status in _MOVED and not self._path.endswith("/"):
+            self._path += "/"  # where an application is mounted, some frameworks insist on it
+            return self()
         if _OK != status < _SERVER_ERROR:
             raise NothingThereError
         engine, values = read_engine(body.decode("utf-8", "replace")) if status == _OK else (None, {})

@@ -119,7 +119,8 @@ def server_courses(watched: Watched, origin_ns: int) -> dict[str, Course]:
     """The lines of a chart, by the names of the levels; and ``prefix_share`` and ``preemptions`` from look to look."""
     lines = {name: _gauge(watched, *of) for name, of in _GAUGES.items()}
     lines["prefix_share"] = list(_shares(_sums(watched, Seen.PREFIX_HITS), _sums(watched, Seen.PREFIX_QUERIES)))
-    lines["preemptions"] = list(_steps(_sums(watched, Seen.PREEMPTIONS)))
+    evicted = list(_steps(_sums(watched, Seen.PREEMPTIONS)))
+    lines["preemptions"] = evicted if any(n for _, n in evicted) else []
     return {name: _course(points, origin_ns) for name, points in lines.items() if points}
 
 
