@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -203,3 +204,5 @@ def test_somebody_elses_load(doubts: Doubting) -> None:
     assert not doubts(*looks(answered=10))
     assert "121 answers" in doubts(*looks(answered=11))[DoubtKind.OTHER_TRAFFIC].sentence
     assert not doubts(look(11, answered=0), look(20.1, answered=500))
+    decoding = [msgspec.structs.replace(sample, source="b") for sample in looks(answered=10)]
+    assert not doubts(*looks(answered=10), *decoding)

@@ -41,6 +41,8 @@ class ServerSide(msgspec.Struct, frozen=True, kw_only=True):
     """Of one stage; several addresses are put together. None = nobody has told."""
 
     engines: tuple[str, ...] = ()
+    addresses: int = 0
+    """Of engines that told something."""
     looks: int = 0
     """At the engine, within the stage."""
     running: Level | None = None
@@ -101,6 +103,7 @@ def server_side(watched: Watched) -> ServerSide | None:
     ]
     return ServerSide(
         engines=tuple(sorted({s.engine for s in watched.samples if s.engine})),
+        addresses=len({s.source for s in watched.samples if s.engine}),
         looks=len({s.at_ns for s in engine_looks}),
         in_engine=_level(_in_engine(watched)),
         **levels,

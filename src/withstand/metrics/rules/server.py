@@ -47,9 +47,9 @@ def held_before_server(case: Case) -> Doubt | None:
 
 
 def other_traffic(case: Case) -> Doubt | None:
-    """The server answered more than we asked."""
+    """The server answered more than we asked. Several may share one request: a prefill's, then a decode's."""
     server, ours = case.summary.server, case.summary.attempted
-    if server is None or server.answered is None or not server.whole:
+    if server is None or server.answered is None or not server.whole or server.addresses > 1:
         return None
     others = server.answered - ours
     if others < _OTHERS_MIN or others <= _OTHERS_SHARE * ours:
