@@ -49,6 +49,7 @@ def test_several_loads_are_stages_and_the_folder_has_everything(tmp_path: Path) 
         "records.jsonl.gz",
         "report.html",
         "run.json",
+        "samples.jsonl.gz",
         "summary.json",
     ]
     assert len(list(RunFolder.open(tmp_path / "r").records())) == 25

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from comparisons import DECISIONS, EVIL_DECISIONS, NOW, comparison_of, evil_comparison
 from pages import CHROMIUM, attribute, browse, measured
 from withstand.compare.shape import Comparison
+from withstand.metrics.server import Course
 from withstand.report.comparison import render
 from withstand.report.html import render_html
 
@@ -32,6 +34,18 @@ def test_every_control_works_and_the_body_is_not_wider_than_a_small_window(sampl
     assert console == ""
     _fits(document, 800)
     assert attribute(document, "plots") == "17"
+
+
+def test_the_server_s_side_has_the_charts_of_what_was_seen(sample: Any, tmp_path: Path) -> None:
+    line = Course([0.0, 1.0, 2.0], [1.0, 0.5, 0.25])
+    seen = {"running": line, "waiting": line, "kv_share": line, "cpu_share": line}
+    first, *others = sample.series
+    series = [msgspec.structs.replace(first, server=seen), *others]
+    document, console = browse(measured(render_html(sample.summary, series, sample.about)), tmp_path, 800)
+    assert console == ""
+    _fits(document, 800)
+    assert attribute(document, "plots") == "20"
+    assert "Preemptions" not in document
 
 
 def _fits(document: str, window: int) -> None:

@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from withstand.errors import EngineError
+from withstand.record import Seen
 from withstand.stack import EngineInfo, embedded_engine
 from withstand.stack.model import SMOLLM2
+from withstand.watch.engines import read_engine
 
 pytestmark = [
     pytest.mark.engine,
@@ -84,6 +86,14 @@ def test_it_says_what_it_is(engine: EngineInfo) -> None:
     assert 1 <= engine.threads <= 8
     listed = json.loads(ask(engine.base_url, "/v1/models")[1])["data"]
     assert [m["id"] for m in listed] == [engine.model]
+
+
+def test_its_metrics_are_understood(engine: EngineInfo) -> None:
+    status, answer = ask(engine.base_url, "/metrics")
+    assert status == 200
+    name, values = read_engine(answer.decode())
+    assert name == "llama.cpp"
+    assert values == {Seen.RUNNING: 0, Seen.WAITING: 0}
 
 
 def test_it_knows_the_capital_of_france(engine: EngineInfo) -> None:

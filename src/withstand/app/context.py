@@ -1,13 +1,18 @@
 """What must be known of a stage beside its records, from the manifest of its run."""
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from withstand.metrics.context import StageContext
-from withstand.runs import Manifest, RunState
+from withstand.metrics.server import Watched
+from withstand.record import Sample
+from withstand.runs import Manifest, RunState, StageEntry
+
+_AROUND_NS = 10_000_000_000
 
 
-def context_of(manifest: Manifest, index: int) -> StageContext:
-    """Of the stage at a place of the list."""
+def context_of(manifest: Manifest, index: int, samples: Sequence[Sample] = ()) -> StageContext:
+    """Of the stage at a place of the list. ``samples`` are the run's."""
     entry = manifest.stages[index]
     tokenizer = entry.texts_by or manifest.tokenizer
     warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
@@ -23,7 +28,17 @@ def context_of(manifest: Manifest, index: int) -> StageContext:
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
         beside_server=_is_loopback(manifest.target),
         fixed_lengths=entry.fixed_lengths,
+        watched=_watched(entry, samples),
     )
+
+
+def _watched(entry: StageEntry, samples: Sequence[Sample]) -> Watched | None:
+    """Those around the stage, where it is known when that was."""
+    if entry.started_ns is None or entry.ended_ns is None:
+        return None
+    low_ns, high_ns = entry.started_ns - _AROUND_NS, entry.ended_ns + _AROUND_NS
+    around = tuple(sample for sample in samples if low_ns <= sample.at_ns <= high_ns)
+    return Watched(around, entry.started_ns, entry.ended_ns) if around else None
 
 
 def _is_loopback(target: str | None) -> bool:

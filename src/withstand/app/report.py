@@ -10,6 +10,7 @@ from withstand.app.context import context_of
 from withstand.app.gather import gathered
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
+from withstand.metrics.context import StageContext
 from withstand.metrics.cost import priced
 from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import StageSeries, fold_series
@@ -17,6 +18,7 @@ from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.runs import Manifest, RunFolder, RunState, still_runs
+from withstand.spec import Plan
 
 if TYPE_CHECKING:
     from withstand.app.measured import Measured
@@ -66,8 +68,10 @@ class Loader:
         loaded = {i: self._done[i] for i in indexes if i in self._done}
         new = [i for i in indexes if i not in loaded]
         if new:
-            with gathered(folder, new, folder.manifest.plan.goodput, Besides(charts=self._charts)) as folds:
-                loaded |= {i: self._loaded(folds.pop(i), folder.manifest, i) for i in new}
+            plan = folder.manifest.plan
+            with gathered(folder, new, plan.goodput, Besides(charts=self._charts)) as folds:
+                samples = folder.samples()
+                loaded |= {i: self._loaded(folds.pop(i), context_of(folder.manifest, i, samples), plan) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -91,8 +95,7 @@ class Loader:
             damaged_lines=folder.damaged_lines,
         )
 
-    def _loaded(self, fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
-        context, plan = context_of(manifest, index), manifest.plan
+    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan) -> LoadedStage:
         price_per_hour = plan.price_per_hour if self._price_per_hour is None else self._price_per_hour
         summary = priced(stage_summary(fold, context), price_per_hour, plan.goodput.share)
         return LoadedStage(summary, fold_series(fold, context) if self._charts else None)

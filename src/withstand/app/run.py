@@ -17,6 +17,7 @@ from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_foreseen, filled, preconnect_of, stripes_of
+from withstand.app.watching import check_watch, watching
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of, is_ray
@@ -45,6 +46,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     """
     stages = all_stages(plan)
     check_target(plan.target)
+    check_watch(plan.watch)
     foresight = _foreseen(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)
     try:
@@ -103,8 +105,9 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
-                crew = _Crew(hosts=hosts, foresight=foresight)
-                _Measuring(plan, endpoint, journal, screen, crew).everything(more)
+                with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
+                    crew = _Crew(hosts=hosts, foresight=foresight, look=look)
+                    _Measuring(plan, endpoint, journal, screen, crew).everything(more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -141,6 +144,8 @@ class _Crew(msgspec.Struct, frozen=True):
 
     hosts: Hosts
     foresight: Foresight
+    look: Callable[[], None]
+    """Has the server's side looked at now."""
 
     def stripes(self, plan: Plan, stage: Stage) -> Stripes:
         """How they share a stage."""
@@ -204,8 +209,10 @@ class _Measuring:
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
         with _work_folder(self._journal.folder.path / _WORK) as work:
+            self._crew.look()
             result = self._load(index, stage, work)
             self._journal.end(index, result, self._census)
+            self._crew.look()
             if not result.interrupted and not result.storage:
                 self._count_texts(index, stage, work)
         return result

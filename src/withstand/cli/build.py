@@ -32,6 +32,7 @@ _TARGET = {
         "preconnect",
     )
 }
+_WATCH = {"metrics_url": "urls", "scrape_interval": "interval_s"}
 _WORKLOAD = {"dataset_name": "dataset", "dataset_path": "path", "num_prompts": "num_prompts", "tokenizer": "tokenizer"}
 _LENGTHS = {name: name for name in ("input_len", "output_len")}
 _END = {"duration": "duration_s", "num_prompts": "num_prompts"}
@@ -50,6 +51,7 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     _put(tree, options, _TOP)
     _put(tree.setdefault("target", {}), options, _TARGET)
     _add_headers(tree["target"], options.get("header") or ())
+    _put(tree.setdefault("watch", {}), {**options, "metrics_url": options.get("metrics_url") or None}, _WATCH)
     tree["stages"] = _stages(tree.get("stages") or [{}], options)
     for workload in _workloads(tree):
         _put(workload, options, _WORKLOAD)

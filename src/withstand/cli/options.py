@@ -73,6 +73,20 @@ target_options = _all_of(
         _option(_TARGET, "--header", "A header for every request; again for more.", "NAME=VALUE", multiple=True),
         _option(_TARGET, "--cacert", "The certificate of the authority to trust.", "FILE"),
         _option(_TARGET, "--insecure", "Trust any certificate.", is_flag=True, default=None),
+        _option(
+            _TARGET,
+            "--metrics-url",
+            "A Prometheus endpoint of the server; again for more. None: the target's /metrics.",
+            "URL",
+            multiple=True,
+        ),
+        _option(
+            _TARGET,
+            "--scrape-interval",
+            "Seconds between two looks at the server's metrics and the machine; 1 by default, 0 = never.",
+            "SECONDS",
+            type=float,
+        ),
     ]
 )
 

@@ -49,8 +49,8 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     sockaddr: tuple[str | int, ...] | str
 
 
-def parse_address(base_url: str) -> Address:
-    """The address of ``http://…``, ``https://…`` or ``unix:/path.sock``.
+def parse_address(base_url: str, whose: str = "target.base_url / --base-url") -> Address:
+    """The address of ``http://…``, ``https://…`` or ``unix:/path.sock``; ``whose`` names it where it is none.
 
     Raises:
         SpecError: it is none of these.
@@ -60,28 +60,24 @@ def parse_address(base_url: str) -> Address:
             path = base_url.removeprefix(scheme)
             return Address(tls=False, host="localhost", port=80, unix_path="/" + path.lstrip("/"))
     if not base_url.isprintable() or " " in base_url or "#" in base_url:
-        raise SpecError("target.base_url / --base-url holds a blank, a # or a control character.")
+        raise SpecError(f"{whose} holds a blank, a # or a control character.")
     try:
         parts = urlsplit(base_url)
         port = parts.port
     except ValueError as e:
-        raise SpecError(f"target.base_url / --base-url: {base_url!r} is no URL: {e}.") from None
+        raise SpecError(f"{whose}: {base_url!r} is no URL: {e}.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SpecError(
-            f"target.base_url / --base-url: {base_url!r} must begin with http://, https:// or unix:/, "
-            "such as http://127.0.0.1:8000."
+            f"{whose}: {base_url!r} must begin with http://, https:// or unix:/, such as http://127.0.0.1:8000."
         )
     if port == 0:
-        raise SpecError(f"target.base_url / --base-url: {base_url!r} names port 0, where nobody can listen.")
+        raise SpecError(f"{whose}: {base_url!r} names port 0, where nobody can listen.")
     if parts.username or parts.query:
         raise SpecError(
-            "target.base_url / --base-url must hold no user, password or query; "
-            "give the key by --api-key-env or --api-key-file."
+            f"{whose} must hold no user, password or query; give the key by --api-key-env or --api-key-file."
         )
     if parts.path.rstrip("/").endswith("/completions"):
-        raise SpecError(
-            f"target.base_url / --base-url: {base_url!r} names the request's own path; leave out what follows /v1."
-        )
+        raise SpecError(f"{whose}: {base_url!r} names the request's own path; leave out what follows /v1.")
     tls = parts.scheme == "https"
     return Address(tls=tls, host=parts.hostname, port=port or (443 if tls else 80), prefix=parts.path.rstrip("/"))
 

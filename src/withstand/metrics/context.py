@@ -2,6 +2,7 @@
 
 import msgspec
 
+from withstand.metrics.server import Watched
 from withstand.record import Health
 from withstand.spec import Slo, Stage
 
@@ -24,5 +25,7 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """Of the machine that started the run."""
     beside_server: bool = False
     """The server is reached over the loopback: it shares these cores."""
+    watched: Watched | None = None
+    """What was seen of the server's side."""
     fixed_lengths: bool = False
     """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""

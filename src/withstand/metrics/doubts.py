@@ -29,6 +29,9 @@ class DoubtKind(StrEnum):
     TOKENS_ESTIMATED = "tokens_estimated"
     LENGTHS_DIFFER = "lengths_differ"
     FINISH_REASONS_MIXED = "finish_reasons_mixed"
+    PREEMPTED = "preempted"
+    HELD_BEFORE_SERVER = "held_before_server"
+    OTHER_TRAFFIC = "other_traffic"
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
     IMPOSSIBLE = "impossible"
@@ -119,9 +122,20 @@ RULES: Mapping[DoubtKind, str] = {
         "that of the model's own tokenizer, to 5 % and one token."
     ),
     DoubtKind.FINISH_REASONS_MIXED: "Besides the commonest finish reason, 5 % of the answers or more have others.",
+    DoubtKind.PREEMPTED: (
+        "By the server's metrics: it took running requests off their place at least once in a hundred requests."
+    ),
+    DoubtKind.HELD_BEFORE_SERVER: (
+        "By the server's metrics, in five looks or more: running and waiting requests together were never over half of "
+        "the mean concurrency, which was 4 or more."
+    ),
+    DoubtKind.OTHER_TRAFFIC: (
+        "By the server's metrics: it began over 10 % more answers during the stage than were asked, and five or more."
+    ),
     DoubtKind.PREFIX_CACHE: (
-        "Over 20 % of the first turns' prompt tokens came from the server's cache; or, where it does not tell, "
-        "over 5 % of the prompts had been sent before."
+        "Over 20 % of the first turns' prompt tokens came from the server's cache; where the answers do not tell, over "
+        "20 % of all that it looked up, by its metrics and without conversations; or, where neither is known, over 5 % "
+        "of the prompts had been sent before."
     ),
     DoubtKind.WARMUP_MISSING: "No request went before the first stage.",
     DoubtKind.TOO_FEW_SAMPLES: "A percentile's 95 % interval has an open end: p99 needs 368 answers, p50 6.",

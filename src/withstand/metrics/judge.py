@@ -3,7 +3,7 @@
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.evidence import Evidence
-from withstand.metrics.rules import client, outcome, pace, setting, stream, tokens
+from withstand.metrics.rules import client, outcome, pace, server, setting, stream, tokens
 from withstand.metrics.rules.case import Case
 from withstand.metrics.summary import StageSummary
 
@@ -13,6 +13,7 @@ _RULES = (
     *pace.RULES,
     *stream.RULES,
     *tokens.RULES,
+    *server.RULES,
     *setting.RULES,
 )
 

@@ -18,6 +18,7 @@ from withstand.metrics.quantiles import percentile
 from withstand.metrics.rates import NS_PER_S
 from withstand.metrics.sample import Sample
 from withstand.metrics.scatter import Scatter
+from withstand.metrics.server import Course, server_courses
 from withstand.record import Record
 
 _QUANTILES_MAX = 200
@@ -51,6 +52,8 @@ class StageSeries(msgspec.Struct, frozen=True, kw_only=True):
     ecdf: dict[str, Ecdf] = {}
     scatter: dict[str, Scatter] = {}
     bins: Bins | None = None
+    server: dict[str, Course] = {}
+    """Of the server's side, by the names of its levels."""
 
 
 def stage_series(records: Iterable[Record], context: StageContext) -> StageSeries:
@@ -67,6 +70,7 @@ def fold_series(fold: StageFold, context: StageContext) -> StageSeries:
         ecdf={name: _ecdf(sample) for name, sample in fold.latencies.by_name().items() if len(sample)},
         scatter=fold.scatters.series(origin_ns),
         bins=_bins(fold.flow, origin_ns),
+        server=server_courses(context.watched, origin_ns) if context.watched else {},
     )
 
 

@@ -16,6 +16,7 @@ from withstand.metrics.fold import StageFold, fold_of
 from withstand.metrics.judge import stage_doubts
 from withstand.metrics.latency import NS_PER_MS, Latencies
 from withstand.metrics.quantiles import distribution
+from withstand.metrics.server import server_side
 from withstand.metrics.summary import Load, StageSummary, Summary
 from withstand.metrics.tally import Tally, commonest, plus
 from withstand.metrics.window import steady_window
@@ -36,6 +37,7 @@ def stage_summary(fold: StageFold, context: StageContext) -> StageSummary:
         _summary(fold.tally, fold.latencies, fold.flow, context),
         client_error=client_error(fold.latencies, fold.ranges, context),
         health=context.health,
+        server=server_side(context.watched) if context.watched else None,
         ledger=fold.accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )
     return msgspec.structs.replace(summary, doubts=stage_doubts(summary, fold.evidence, context))

@@ -8,6 +8,7 @@ import msgspec
 
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.ledger import Ledger
+from withstand.metrics.server import ServerSide
 from withstand.record import Health
 
 PERCENTILES = (50, 75, 90, 95, 99)
@@ -145,6 +146,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     client_error: ClientError | None = None
     """None where there are no records to tell."""
     health: tuple[Health, ...] = ()
+    server: ServerSide | None = None
+    """None where nobody has looked, or nothing was seen."""
     doubts: tuple[Doubt, ...] = ()
 
 

@@ -10,9 +10,12 @@ from withstand.record.record import (
     decode_record,
     encode_record,
 )
+from withstand.record.sample import HOST, SAMPLE_SCHEMA, Sample, Seen, decode_sample, encode_sample
 
 __all__ = [
+    "HOST",
     "LOOK_NS",
+    "SAMPLE_SCHEMA",
     "SCHEMA",
     "STALL_NS",
     "Clock",
@@ -20,9 +23,13 @@ __all__ = [
     "Health",
     "Place",
     "Record",
+    "Sample",
+    "Seen",
     "Spread",
     "Status",
     "TokensFrom",
     "decode_record",
+    "decode_sample",
     "encode_record",
+    "encode_sample",
 ]

@@ -11,6 +11,7 @@ import msgspec
 
 from withstand.metrics.scatter import Scatter
 from withstand.metrics.series import Bins, Ecdf, StageSeries
+from withstand.metrics.server import Course
 from withstand.metrics.summary import Distribution, Interval, StageSummary, Summary
 from withstand.report.json import finite
 
@@ -19,6 +20,7 @@ METRICS = ("ttft", "tpot", "itl", "e2el")
 _POINTS = 1500
 _QUANTILES = 200
 _BINS = 60
+_COURSE = 240
 _FEWEST = 8
 _BIN_S_MIN = 1.0
 
@@ -56,6 +58,7 @@ def _stage(stage: StageSummary, series: StageSeries, divisor: int) -> dict[str, 
         "ecdf": {n: _quantiles(e, _QUANTILES // divisor) for n, e in series.ecdf.items() if n in METRICS},
         "scatter": {n: _scatter(s, _POINTS // divisor) for n, s in series.scatter.items() if n in METRICS},
         "bins": _bins(series.bins, max(_FEWEST, _BINS // divisor)) if series.bins else None,
+        "server": {name: _course(course, _COURSE // divisor) for name, course in series.server.items()},
     }
 
 
@@ -90,6 +93,11 @@ def _scatter(scatter: Scatter, most: int) -> list[list[float | int | None]]:
         edges = [len(points) * i // stretches for i in range(stretches + 1)]
         points = [point for low, high in pairwise(edges) for point in _extremes(points[low:high])]
     return [[short(round(at_s, 2)) for at_s, _ in points], [short(value) for _, value in points]]
+
+
+def _course(course: Course, most: int) -> list[list[float | int | None]]:
+    every = -(-len(course.at_s) // max(_FEWEST, most))
+    return [[short(round(at_s, 2)) for at_s in course.at_s[::every]], [short(v) for v in course.value[::every]]]
 
 
 def _extremes(stretch: list[tuple[float, float]]) -> list[tuple[float, float]]:

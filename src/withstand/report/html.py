@@ -25,6 +25,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "figures": html_parts.key_figures(summary),
         "stages": html_tables.stages(summary),
         "client": html_client.client(summary),
+        "server": html_parts.server(summary),
         "percentiles": html_tables.percentiles(summary),
         "tokens": html_tables.tokens(summary),
         "costs": html_tables.costs(summary),

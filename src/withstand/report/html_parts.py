@@ -10,6 +10,7 @@ from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import counted, seconds
+from withstand.report.server import server_lines
 from withstand.report.standing import Case, Heard, few, heard, standing
 
 _LISTED_MAX = 40
@@ -123,6 +124,12 @@ def _figure(figure: Figure) -> Markup:
     unit = tag("span", figure.unit, class_="unit") if figure.unit else Markup()
     value = tag("dd", figure.value, " " if figure.unit else "", unit, class_="value")
     return tag("div", tag("dt", figure.label), value, tag("dd", figure.note, class_="note"))
+
+
+def server(summary: Summary) -> Markup:
+    """The server's side of each stage, in a line."""
+    items = [tag("li", unbroken(line)) for line in server_lines(summary)]
+    return tag("details", tag("summary", "In numbers, by stage"), tag("ul", *items)) if items else Markup()
 
 
 def circumstances(about: About) -> Markup:

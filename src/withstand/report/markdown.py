@@ -7,6 +7,7 @@ from withstand.metrics.summary import Summary
 from withstand.report import costs, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.server import server_lines
 from withstand.report.standing import Heard, heard, standing
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
@@ -23,7 +24,7 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
         _small("tokens by", tokens.columns_of(summary), summary)
         if ledger or any(map(tokens.tells, summary.stages))
         else "",
-        f"<sub>{escaped(line)}</sub>" if line else "",
+        *(f"<sub>{escaped(told)}</sub>" for told in (*([line] if line else []), *server_lines(summary))),
         _small("tokens cost", costs.columns_of(summary), summary),
         *map(escaped, costs.sentences(summary)),
     ]

@@ -19,6 +19,7 @@ from withstand.report.folding import TextColumn, folded, text_column
 from withstand.report.itl import itl_lines
 from withstand.report.markup import NO_BREAK, unbroken
 from withstand.report.numbers import counted, seconds
+from withstand.report.server import server_lines
 from withstand.report.standing import Heard, Level, heard, standing
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
@@ -45,7 +46,7 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
-        for line in itl_lines(summary):
+        for line in (*itl_lines(summary), *server_lines(summary)):
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)

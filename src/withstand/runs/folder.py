@@ -1,7 +1,8 @@
 """The folder of one run on disk.
 
-``run.json`` · ``records.w<worker>.jsonl`` and ``text-counts.jsonl`` while it is open, ``records.jsonl.gz`` once it is
-closed · ``summary.json`` · ``report.html``. Every finished record is readable after a ``kill -9`` at any instant.
+``run.json`` · ``records.w<worker>.jsonl``, ``text-counts.jsonl`` and ``samples.jsonl`` while it is open,
+``records.jsonl.gz`` and ``samples.jsonl.gz`` once it is closed · ``summary.json`` · ``report.html``. Every finished
+record is readable after a ``kill -9`` at any instant.
 """
 
 import gzip
@@ -14,10 +15,11 @@ import msgspec
 from withstand import clock
 from withstand.errors import StorageError, UsageError
 from withstand.files import discard, folders_below, is_there, make_durable, storage_error, write_atomically
-from withstand.record import Record, decode_record, encode_record
+from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
 from withstand.runs.manifest import SCHEMA, Manifest
+from withstand.runs.samples import OPEN, close_samples, read_samples
 
 _MANIFEST = "run.json"
 _CLOSED = "records.jsonl.gz"
@@ -111,6 +113,15 @@ class RunFolder:
                     yield with_text_tokens(record, counts.get((record.stage, record.id)))
 
     @property
+    def samples_file(self) -> Path:
+        """Where samples of the server's side are appended."""
+        return self.path / OPEN
+
+    def samples(self) -> list[Sample]:
+        """What was seen of the server's side, in the order of time."""
+        return read_samples(self.path)
+
+    @property
     def divisible(self) -> bool:
         """No record stands in two files: so it is unless a crash came while they were gathered."""
         return not (any(self._closed()) and any(self.path.glob(_PARTS)))
@@ -138,11 +149,12 @@ class RunFolder:
             self.damaged_lines += share.index == 0  # all readers come upon it
 
     def close(self) -> None:
-        """Gather the workers' files into one compressed file.
+        """Gather the workers' files into one compressed file, and the samples into another.
 
         Raises:
             StorageError: it cannot be written; the workers' files stay.
         """
+        close_samples(self.path)
         parts = sorted(self.path.glob(_PARTS))
         if not parts:
             return

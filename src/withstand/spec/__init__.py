@@ -2,7 +2,7 @@
 
 from withstand.spec.arrivals import Arrivals, Constant, Gamma, Inf, Poisson, Ramp, Step, StepPart, Trace, rate_rps_of
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
-from withstand.spec.plan import Plan, Slo, Stage, is_redacted, redacted, secret_texts
+from withstand.spec.plan import Plan, Slo, Stage, Watch, is_redacted, redacted, secret_texts
 from withstand.spec.target import Target, Timeouts
 from withstand.spec.workload import Workload
 
@@ -21,6 +21,7 @@ __all__ = [
     "Target",
     "Timeouts",
     "Trace",
+    "Watch",
     "Workload",
     "is_redacted",
     "parse_plan",

@@ -44,6 +44,15 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sent, recorded, and left out of every result."""
 
 
+class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is looked at beside the requests: the server's own metrics, this machine, its GPUs."""
+
+    urls: tuple[str, ...] = ()
+    """Prometheus endpoints: ``http://127.0.0.1:8000/metrics``. None: ``/metrics`` of the target, if it has that."""
+    interval_s: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 1.0
+    """0 = nothing is looked at."""
+
+
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ``withstand run`` does."""
 
@@ -62,6 +71,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
     price_per_hour: Price | None = None
     """What an hour of all that serves costs, in any currency; None = nobody has told, and tokens have no price."""
+    watch: Watch = Watch()
     output_dir: str | None = None
 
 

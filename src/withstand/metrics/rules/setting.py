@@ -15,6 +15,10 @@ def prefix_cache(case: Case) -> Doubt | None:
     cached, prompts = case.evidence.cached_tokens, case.evidence.prompt_tokens
     if prompts:
         return _cache_hit(cached, prompts) if cached > _CACHED_SHARE * prompts else None
+    looked_up = _by_metrics(case)
+    if looked_up:
+        hits, queries = looked_up
+        return _cache_hit(hits, queries) if hits > _CACHED_SHARE * queries else None
     identical, asked = case.context.identical_prompts, case.summary.attempted
     if identical <= _IDENTICAL_SHARE * asked:
         return None
@@ -24,6 +28,14 @@ def prefix_cache(case: Case) -> Doubt | None:
         "before: a prefix cache answers them without prefill, and TTFT and throughput look better than they are.",
         "Use more distinct prompts or another seed, or turn the cache off.",
     )
+
+
+def _by_metrics(case: Case) -> tuple[int, int] | None:
+    """(Found, looked up) by the server's metrics; later turns repeat their history by nature, so they tell nothing."""
+    server = case.summary.server
+    if server is None or not server.prefix_queries or case.evidence.first_turns < case.summary.attempted:
+        return None
+    return server.prefix_hits or 0, server.prefix_queries
 
 
 def _cache_hit(cached: int, prompts: int) -> Doubt:

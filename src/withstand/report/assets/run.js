@@ -202,7 +202,33 @@
     return drawing(traces, layoutOf(240, { xaxis: secondsAxis(seen.map((stage) => stage.bins.at)), yaxis: { rangemode: "tozero" } }));
   }
 
-  const paint = painter({ byLoad, achieved, output, outcome, ecdf, scatter, course, flow });
+  const linesOf = (element) => element.dataset.lines.split(" ");
+
+  function server(element) {
+    const lines = linesOf(element);
+    const seen = chosen().filter((stage) => lines.some((line) => stage.server[line]));
+    if (!seen.length) return missing("Nothing of it was seen in the stages chosen.");
+    const share = lines[0].endsWith("_share");
+    const traces = seen.flatMap((stage) => lines.filter((line) => stage.server[line]).map((line) => ({
+      type: "scatter", mode: "lines+markers", name: escaped(stage.name), x: stage.server[line][0], y: stage.server[line][1],
+      line: { color: colourOf(stage), width: 1.5, dash: line === lines[0] ? phaseStyle(DASHES, stage) : "dot" }, marker: { size: 3 },
+      hovertemplate: `${escaped(stage.name)}<br>${line.replaceAll("_", " ")} %{y${share ? ":.1%" : ":,.4~g"}} at %{x:,.1f} s<extra></extra>`,
+    })));
+    const ends = seen.map((stage) => [...(stage.bins ? stage.bins.at : []), ...lines.flatMap((line) => (stage.server[line] ? stage.server[line][0] : []))]);
+    const yaxis = share ? { tickformat: ".0%", rangemode: "tozero" } : { rangemode: "tozero" };
+    return drawing(traces, layoutOf(220, { xaxis: secondsAxis(ends), yaxis }));
+  }
+
+  // Only what was seen of any stage has a place.
+  function serverFigures() {
+    const group = document.getElementById("server-side");
+    for (const plot of group.querySelectorAll("[data-chart=server]")) {
+      if (!stages.some((stage) => linesOf(plot).some((line) => stage.server[line]))) plot.closest("figure").remove();
+    }
+    if (!group.querySelector("figure")) group.remove();
+  }
+
+  const paint = painter({ byLoad, achieved, output, outcome, ecdf, scatter, course, flow, server });
 
   // The reader's choice.
 
@@ -256,6 +282,7 @@
     document.getElementById("selector").append(...phases.map(phaseSet), times);
     document.getElementById("metric").append(radioSet(state, "metric", "latency", METRICS, paint));
     loadFigures();
+    serverFigures();
     await start(repaint, "#percentiles details, #doubts details");
   });
 })();

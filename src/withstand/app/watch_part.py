@@ -1,0 +1,107 @@
+"""The child that looks at the server's side: ``watching`` starts it, gives it a ``WatchJob`` and asks it for looks."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from withstand.app.watching import Exporter, WatchJob
+from withstand.errors import SpecError, TargetError
+from withstand.load.address import locate
+from withstand.load.ask import Asker
+from withstand.load.connection import Route
+from withstand.load.lines import Lines
+from withstand.load.masking import Mask
+from withstand.load.tls import make_context
+from withstand.record import HOST, Sample, encode_sample
+from withstand.spec import Timeouts
+from withstand.watch import host
+from withstand.watch.engines import read_engine
+from withstand.watch.lookout import Lookout, NothingThereError, Sight, Source
+
+_STDIN, _STDOUT = 0, 1
+_TIMEOUTS = Timeouts(connect_s=2.0, read_s=2.0, total_s=2.0)
+_PATIENCE_S = 0.5
+_BELOW_OTHERS = 5
+_OK, _SERVER_ERROR = 200, 500
+_MOVED = frozenset({301, 302, 307, 308})
+
+
+def main() -> None:
+    """Look until the parent lets go."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_BELOW_OTHERS)  # who sends comes first
+    lines = Lines(_STDIN)
+    job = msgspec.json.decode(lines.wait() or b"null", type=WatchJob | None)
+    if job is not None:
+        _serve(job, lines)
+    os._exit(0)  # at once: a thread may hang in a server's silence
+
+
+def _serve(job: WatchJob, lines: Lines) -> None:
+    lookout = Lookout(_sources(job), job.interval_s, job.epoch_ns, _appender(job.samples))
+    lookout.start()
+    while lines.wait():
+        lookout.look_now(_PATIENCE_S)
+        os.write(_STDOUT, b"looked\n")
+
+
+def _appender(path: str) -> Callable[[Sample], None]:
+    """A line is one write: threads do not get in each other's way, and a crash cuts the last line at most."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+
+    def append(sample: Sample) -> None:
+        try:
+            os.write(descriptor, encode_sample(sample) + b"\n")
+        except OSError:  # the disk is full: the records need what is left of it
+            os._exit(0)
+
+    return append
+
+
+def _sources(job: WatchJob) -> Iterator[Source]:
+    machine = host.Machine()
+    yield lambda: [Sight(HOST, machine.values())]
+    if host.has_gpus():
+        yield lambda: [Sight(name, values) for name, values in host.gpus(host.gpu_text()).items()]
+    for exporter in job.exporters:
+        yield _Metrics(exporter)
+
+
+class _Metrics:
+    """One exporter; its connection is kept."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._exporter = exporter
+        self._path = exporter.path
+        self._asker: Asker | None = None
+
+    def __call__(self) -> list[Sight]:
+        try:
+            if self._asker is None:
+                self._asker = self._connected()
+            status, body = self._asker.ask("GET", self._path)
+        except TargetError:  # it may be there next time
+            self._asker = None
+            return []
+        except SpecError:
+            raise NothingThereError from None
+        if status in _MOVED and not self._path.endswith("/"):
+            self._path += "/"  # where an application is mounted, some frameworks insist on it
+            return self()
+        if _OK != status < _SERVER_ERROR:
+            raise NothingThereError
+        engine, values = read_engine(body.decode("utf-8", "replace")) if status == _OK else (None, {})
+        return [Sight(self._exporter.name, values, engine)]
+
+    def _connected(self) -> Asker:
+        exporter = self._exporter
+        context = make_context(exporter.cacert, insecure=exporter.insecure) if exporter.address.tls else None
+        located = locate(exporter.address, _TIMEOUTS.connect_s)
+        route = Route(address=exporter.address, located=located, context=context, timeouts=_TIMEOUTS)
+        return Asker(route, exporter.headers, Mask(()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The samples of a run on disk: ``samples.jsonl`` while it is open, ``samples.jsonl.gz`` once it is closed."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from withstand.files import discard, make_durable, storage_error
+from withstand.record import Sample, decode_sample, encode_sample
+from withstand.runs.lines import WHOLE, DamagedError, lines_of
+
+OPEN, _CLOSED = "samples.jsonl", "samples.jsonl.gz"
+_CLOSED_AS = (_CLOSED, "samples.jsonl.zst")
+
+
+def read_samples(folder: Path) -> list[Sample]:
+    """All of them in the order of time, each once though a crash came while they were gathered.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    paths = [path for name in (*_CLOSED_AS, OPEN) if (path := folder / name).exists()]
+    found = {(sample.at_ns, sample.source): sample for path in paths for sample in _samples_of(path)}
+    return [found[key] for key in sorted(found)]
+
+
+def _samples_of(path: Path) -> Iterator[Sample]:
+    """What is damaged is left out: no number of a request hangs on it."""
+    try:
+        for line in lines_of(path, WHOLE):
+            try:
+                yield decode_sample(line)
+            except msgspec.MsgspecError:
+                continue
+    except DamagedError:
+        return
+
+
+def close_samples(folder: Path) -> None:
+    """Pack what has been appended since the last time.
+
+    Raises:
+        StorageError: it cannot be written; what was appended stays.
+    """
+    if not (folder / OPEN).exists():
+        return
+    temporary = folder / f".{_CLOSED}.tmp"
+    try:
+        with gzip.open(temporary, "wb") as out:
+            out.writelines(encode_sample(sample) + b"\n" for sample in read_samples(folder))
+        make_durable(temporary)
+        temporary.replace(folder / _CLOSED)
+        (folder / OPEN).unlink()
+    except OSError as e:
+        discard(temporary)
+        raise storage_error(folder / _CLOSED, e) from None

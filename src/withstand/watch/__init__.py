@@ -1,0 +1,1 @@
+"""WATCH the server's side: an engine's metrics, the machine and its GPUs, as samples on the run's clock."""

@@ -1,0 +1,97 @@
+"""The names of each engine, old and new, and how several series become one value."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared import shared
+from withstand.record import Seen
+from withstand.watch.engines import ENGINES, read_engine
+
+
+def test_vllm_as_it_is_now() -> None:
+    engine, values = read_engine(shared("h100/vllm0.26_metrics_after_rate20.txt").read_text("utf-8"))
+    assert engine == "vLLM"
+    assert values[Seen.PREFIX_QUERIES] == 11_927_239
+    assert values[Seen.PREFIX_HITS] == 43_504
+    assert values[Seen.PREEMPTIONS] == 153
+    assert values[Seen.ANSWERED] == values[Seen.QUEUED] == values[Seen.PREFILLED] == 11_859
+    assert values[Seen.PREFILL_S] == pytest.approx(3273.333)
+    assert Seen.PREFIX_SHARE not in values
+
+
+def test_sglang_as_it_is_now() -> None:
+    engine, values = read_engine(shared("h100/sglang0.5.14_metrics_after_rate30.txt").read_text("utf-8"))
+    assert engine == "SGLang"
+    assert (values[Seen.RUNNING], values[Seen.WAITING], values[Seen.KV_SHARE]) == (74, 0, 0.04)
+    assert values[Seen.PREEMPTIONS] == 30
+    assert values[Seen.PREFIX_HITS] / values[Seen.PREFIX_QUERIES] == pytest.approx(0.00378, rel=0.01)
+    assert values[Seen.PREFILL_S] == pytest.approx(1265.102 + 113.190, abs=0.01)
+    assert values[Seen.PREFILLED] == 6348
+    assert values[Seen.QUEUE_S] + values[Seen.PREFILL_S] < values[Seen.TTFT_S]
+
+
+def test_vllm_as_it_was() -> None:
+    text = """
+vllm:num_requests_running{model_name="m"} 3.0
+vllm:gpu_cache_usage_perc{model_name="m"} 0.25
+vllm:gpu_prefix_cache_queries_total{model_name="m"} 100
+vllm:gpu_prefix_cache_hits_total{model_name="m"} 25
+"""
+    assert read_engine(text)[1] == {
+        Seen.RUNNING: 3, Seen.KV_SHARE: 0.25, Seen.PREFIX_QUERIES: 100, Seen.PREFIX_HITS: 25,
+    }  # fmt: skip
+
+
+def test_a_name_that_is_deprecated_is_not_counted_beside_its_heir() -> None:
+    text = "vllm:gpu_cache_usage_perc 0.9\nvllm:kv_cache_usage_perc 0.4\n"
+    assert read_engine(text)[1] == {Seen.KV_SHARE: 0.4}
+
+
+def test_minus_one_is_vllms_word_for_unknown() -> None:
+    assert read_engine("vllm:gpu_prefix_cache_hit_rate -1.0\n") == (None, {})
+
+
+def test_tgi_and_llama_cpp() -> None:
+    assert read_engine("tgi_queue_size 2\ntgi_batch_current_size 8\n") == ("TGI", {Seen.WAITING: 2, Seen.RUNNING: 8})
+    llama = "llamacpp:requests_processing 4\nllamacpp:requests_deferred 1\nllamacpp:kv_cache_usage_ratio 0.5\n"
+    assert read_engine(llama) == ("llama.cpp", {Seen.RUNNING: 4, Seen.WAITING: 1, Seen.KV_SHARE: 0.5})
+
+
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=8))
+def test_engines_behind_one_address_have_the_sum_of_their_requests(running: list[int]) -> None:
+    text = "\n".join(f'vllm:num_requests_running{{engine="{i}"}} {n}' for i, n in enumerate(running))
+    assert read_engine(text)[1] == {Seen.RUNNING: sum(running)}
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_and_the_mean_of_their_shares(shares: list[float]) -> None:
+    text = "\n".join(f'vllm:kv_cache_usage_perc{{engine="{i}"}} {share}' for i, share in enumerate(shares))
+    assert read_engine(text)[1][Seen.KV_SHARE] == pytest.approx(sum(shares) / len(shares))
+
+
+def test_priorities_are_in_their_sum_already() -> None:
+    text = 'sglang:num_running_reqs{priority=""} 5\nsglang:num_running_reqs{priority="1"} 5\n'
+    assert read_engine(text)[1] == {Seen.RUNNING: 5}
+
+
+def test_ranks_of_one_engine_tell_the_same_and_replicas_do_not() -> None:
+    ranks = 'sglang:num_running_reqs{tp_rank="0"} 5\nsglang:num_running_reqs{tp_rank="1"} 5\n'
+    assert read_engine(ranks)[1] == {Seen.RUNNING: 5}
+    replicas = 'sglang:num_running_reqs{tp_rank="0",dp_rank="0"} 5\nsglang:num_running_reqs{tp_rank="1",dp_rank="1"} 4'
+    assert read_engine(replicas)[1] == {Seen.RUNNING: 9}
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-3", "1e999", "x"])
+def test_what_is_no_count_is_unknown(value: str) -> None:
+    assert read_engine(f"vllm:num_requests_running {value}\n") == (None, {})
+
+
+@given(st.text() | st.sampled_from(["<!doctype html><html></html>", '{"error": "not found"}', "http_requests_total 3"]))
+def test_whoever_is_no_engine_says_nothing(text: str) -> None:
+    assert read_engine(text) == (None, {})
+
+
+def test_no_two_engines_share_a_name() -> None:
+    names = [{term.name for sums in table.values() for terms in sums for term in terms} for table in ENGINES.values()]
+    assert sum(map(len, names)) == len(set().union(*names))
