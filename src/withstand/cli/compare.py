@@ -61,7 +61,7 @@ def _aim(context: click.Context, option: click.Parameter, value: str | None) -> 
     "--fail-if-slower",
     callback=_percent,
     metavar="PERCENT",
-    help="Exit with 1 where a side is shown to be worse by more.",
+    help="Exit with 1 where a side is shown to be worse by more, or gave nothing.",
 )
 @click.option(
     "--price-per-hour",

@@ -128,6 +128,9 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    runs: int = 1
+    unanswered: int = 0
+    """Runs among them without a single good answer."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +161,7 @@ class Unmatched(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the sides may pass: ``failed`` where a regression beyond the threshold is shown."""
+    """Whether the sides may pass: ``failed`` where a regression beyond the threshold is shown, or a side gave nothing."""
 
     failed: bool
     sentence: str
