@@ -247,3 +247,13 @@ def test_single_runs_without_a_difference_carry_their_warning_too() -> None:
     comparison = compare([side_of(name, run_of(records_of(_latencies(name, 1.0)))) for name in "ab"])
     assert comparison.headline.startswith("No difference is shown.")
     assert "Each ran once, and the machine itself may have changed between" in comparison.headline
+
+
+def test_differences_that_are_too_small_to_matter_are_counted_as_such() -> None:
+    sides = [
+        side_of(name, *(run_of(records_of([by * (200 + i / 100)] * 40), facts=False) for i in range(3)))
+        for name, by in (("A", 1.0), ("B", 1.005))
+    ]
+    comparison = compare(sides, Options(metrics=("ttft.mean",)))
+    assert "Of 1 comparisons: 1 negligible." in comparison.headline
+    assert not comparison.headline.startswith("No difference is shown.")

@@ -9,6 +9,7 @@ from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
 
 _ONCE = " Each ran once, and the machine itself may have changed between: run them in turn, three times each."
+_NOTHING = {False: "No difference is shown.", True: "No difference that matters is shown."}
 
 
 def headline(sides: Sequence[Side], groups: Sequence[Group], doubts: Sequence[Doubt], *, forced: bool) -> str:
@@ -21,13 +22,13 @@ def headline(sides: Sequence[Side], groups: Sequence[Group], doubts: Sequence[Do
         for place, difference in enumerate(row.differences)
         if difference
     ]
-    counts = Counter(difference.verdict for _, _, _, difference in found)
+    counts = Counter("negligible" if d.is_negligible else _COUNTED[d.verdict] for _, _, _, d in found)
     shown = [item for item in found if item[3].verdict in SHOWN]
     silent = [f"{told}. " for place in range(len(sides)) for told in without_answer(sides, groups, place)]
     prefix = "".join(["Forced, conditions differ: " if forced else "", *silent])
     known = shown or [item for item in found if item[3].verdict is Verdict.NO_DIFFERENCE]
     if known:
-        told = _largest(labels, shown) if shown else "No difference is shown."
+        told = _largest(labels, shown) if shown else _NOTHING["negligible" in counts]
         once = all(difference.method is Method.BLOCKS for _, _, _, difference in known)
         return f"{prefix}{told} {_counted(counts)}{_ONCE if once else ''}"
     other = "The sides did not do the same work. " if is_other_work(doubts) else ""
@@ -59,14 +60,17 @@ def _is_closed(difference: Difference) -> bool:
     return interval is not None and interval.low is not None and interval.high is not None
 
 
-def _counted(counts: Counter[Verdict]) -> str:
-    words = (
-        (Verdict.BETTER, "better"),
-        (Verdict.WORSE, "worse"),
-        (Verdict.NO_DIFFERENCE, "without a difference that is shown"),
-        (Verdict.UNKNOWN, "unknown"),
-    )
-    parts = [f"{counts[verdict]} {word}" for verdict, word in words if counts[verdict]]
+_COUNTED = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.NO_DIFFERENCE: "without a difference that is shown",
+    Verdict.UNKNOWN: "unknown",
+}
+
+
+def _counted(counts: Counter[str]) -> str:
+    better, worse, *others = _COUNTED.values()
+    parts = [f"{counts[word]} {word}" for word in (better, worse, "negligible", *others) if counts[word]]
     return f"Of {counts.total()} comparisons: {', '.join(parts)}."
 
 
