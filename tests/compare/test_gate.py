@@ -13,11 +13,13 @@ from withstand.testing.records import make_failure
 
 
 def _good(name: str) -> ComparedRun:
-    return run_of(records_of([20 * value for value in queue(400, 0.3, name)]))
+    run: ComparedRun = run_of(records_of([20 * value for value in queue(400, 0.3, name)]))
+    return run
 
 
 def _dead(name: str) -> ComparedRun:
-    return run_of([make_failure(i, sent_ms=i * 200 + len(name)) for i in range(400)])
+    run: ComparedRun = run_of([make_failure(i, sent_ms=i * 200 + len(name)) for i in range(400)])
+    return run
 
 
 def _gate(comparison: Comparison) -> tuple[bool, str]:

@@ -161,7 +161,7 @@ class Unmatched(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the sides may pass: ``failed`` where a regression beyond the threshold is shown, or a side gave nothing."""
+    """Whether the sides may pass: ``failed`` where too large a regression is shown, or a side gave nothing."""
 
     failed: bool
     sentence: str
