@@ -257,3 +257,10 @@ def test_differences_that_are_too_small_to_matter_are_counted_as_such() -> None:
     comparison = compare(sides, Options(metrics=("ttft.mean",)))
     assert "Of 1 comparisons: 1 negligible." in comparison.headline
     assert not comparison.headline.startswith("No difference is shown.")
+
+
+def test_a_load_that_is_left_out_raises_no_doubt() -> None:
+    run = run_of(records_of(_latencies("a")))
+    alone = _with_doubt(replace(run, setting=replace(run.setting, rate=9.0)), DoubtKind.WORKER_LOST, blocking=True)
+    comparison = compare([side_of("A", run, alone), side_of("B", run)])
+    assert [side.doubts for side in comparison.sides] == [(), ()]

@@ -1,6 +1,6 @@
 """From sides to a ``Comparison``: groups of equal conditions, a row a number, and one correction over all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 import msgspec
@@ -81,7 +81,7 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
     groups = tuple(_group(sides, draft, judge) for draft in drafts)
     doubts = _once(doubt for draft in drafts for doubt in draft.doubts)
-    told = tuple(_side(side) for side in sides)
+    told = tuple(_side(side, [m.members[i] for m in matching.groups]) for i, side in enumerate(sides))
     return Comparison(
         sides=told,
         groups=groups,
@@ -288,7 +288,7 @@ def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
     return tuple(dict.fromkeys(doubts))
 
 
-def _side(side: ComparedSide) -> Side:
+def _side(side: ComparedSide, compared: Iterable[Sequence[ComparedRun]]) -> Side:
     models = {run.setting.model for run in side.runs}
     prices = {run.price_per_hour for run in side.runs}
     return Side(
@@ -298,5 +298,6 @@ def _side(side: ComparedSide) -> Side:
         model=models.pop() if len(models) == 1 else None,
         price_per_hour=prices.pop() if len(prices) == 1 else None,
         facts=all(run.summary.facts for run in side.runs),
-        doubts=_once(d for run in side.runs for d in run.summary.doubts if d.blocking),
+        empty=side.empty,
+        doubts=_once(d for runs in compared for run in runs for d in run.summary.doubts if d.blocking),
     )
