@@ -50,8 +50,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     price_per_hour: float | None = None
     """As its runs were told; None = not told, or not alike."""
     facts: bool
+    empty: tuple[str, ...] = ()
+    """Sources in which nothing was measured."""
     doubts: tuple[Doubt, ...] = ()
-    """Those of the side as a whole."""
+    """Those that block, of its runs that are compared."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
