@@ -265,6 +265,8 @@ def test_long_names_of_sides_are_letters_in_the_tables(
     assert "A = one-of-a-very-long-name.json  baseline" in shown
     assert "B = other-of-a-very-long-name.json" in shown
     assert [line for line in shown.splitlines() if line.split()[:3] == ["A", "B", "fastest"]]
+    below = shown.partition("B = other-of-a-very-long-name.json")[2].replace(str(tmp_path), "")
+    assert "very-long-name" not in below.partition("\n\n")[2]
 
 
 def test_what_the_published_table_hides_is_said() -> None:
