@@ -69,3 +69,13 @@ def test_a_baseline_that_gave_nothing_fails_nobody() -> None:
     failed, told = _gate(compare(_sides(_dead("a"), _good("b"))))
     assert not failed
     assert "could not have shown" in told
+
+
+def test_what_could_not_be_seen_is_said() -> None:
+    both = [_good("a"), replace(_good("d"), setting=replace(_good("d").setting, rate=9.0))]
+    hollow = replace(side_of("C", _good("c")), empty=("runs/hollow",))
+    failed, told = _gate(compare([side_of("A", *both), side_of("B", *both), hollow]))
+    assert not failed
+    assert told.endswith(
+        "; 1 of what was measured has no equal on the other side; nothing was measured in runs/hollow."
+    )

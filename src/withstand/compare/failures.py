@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from withstand.compare.shape import Group, Row, Side
 
+_NAMED_MAX = 3
+
 
 def failures(sides: Sequence[Side], groups: Sequence[Group]) -> list[str]:
     """Of all but the baseline, a sentence each, without its full stop."""
@@ -22,7 +24,11 @@ def without_answer(sides: Sequence[Side], groups: Sequence[Group], place: int) -
                 whole = volume.unanswered == volume.runs
                 who = "" if whole else f"{volume.unanswered} of {volume.runs} runs of "
                 loads.setdefault(who, []).append(group.label)
-    return (f"{who}{sides[place].label} has no good answer at {', '.join(at)}" for who, at in loads.items())
+    return (f"{who}{sides[place].label} has no good answer at {_named(at)}" for who, at in loads.items())
+
+
+def _named(loads: Sequence[str]) -> str:
+    return ", ".join(loads) if len(loads) <= _NAMED_MAX else f"{len(loads)} loads"
 
 
 def _is_absent(groups: Sequence[Group], place: int) -> bool:

@@ -74,6 +74,9 @@ def _where(comparison: Comparison, failed: Sequence[_Judged]) -> str:
 
 
 def _lost(comparison: Comparison) -> str:
-    """A stage that is missing is no regression that could be seen."""
-    lost = len({(one.side, one.what) for one in comparison.unmatched})
-    return f"; {lost} of what was measured {'has' if lost == 1 else 'have'} no equal on the other side" if lost else ""
+    """A stage or a run that is missing is no regression that could be seen."""
+    alone = len({(one.side, one.what) for one in comparison.unmatched})
+    lost = alone + sum(not volume.runs for group in comparison.groups for volume in group.volumes)
+    told = f"; {lost} of what was measured {'has' if lost == 1 else 'have'} no equal on the other side" if lost else ""
+    empty = [source for side in comparison.sides for source in side.empty]
+    return told + (f"; nothing was measured in {', '.join(empty[:_NAMED_MAX])}" if empty else "")
