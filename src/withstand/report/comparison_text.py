@@ -1,7 +1,7 @@
 """A comparison on a terminal: what can be concluded, the numbered doubts, then a table for each metric or load.
 
 What came from outside is shown as text: neither rich's markup nor control characters act in it. A number behind a
-verdict is that of the doubt which forbids it.
+verdict is that of a doubt which forbids it, or is about a value of its row.
 """
 
 from collections.abc import Iterator, Sequence
