@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foreign import DETAILED, VLLM_JSON
-from withstand.app.subjects import sides_of
+from withstand.app.subjects import others_than, sides_of
 from withstand.errors import UsageError
 
 SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
@@ -100,3 +100,47 @@ def test_folders_of_one_name_are_told_apart_by_where_they_lie(tmp_path: Path) ->
         shutil.copytree(SAMPLE, folder / "one")
     assert [side.label for side in sides_of([*map(str, folders)], None)] == ["old/nightly", "new/nightly"]
     assert [side.label for side in sides_of([str(folders[0])] * 2, None)] == ["nightly #1", "nightly #2"]
+
+
+def test_one_place_in_a_side_counts_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(SAMPLE, tmp_path / "nightly" / name)
+    (tmp_path / "link").symlink_to(tmp_path / "nightly" / "a")
+    path, link, folder = (str(tmp_path / name) for name in ("nightly/a", "link", "nightly"))
+    one, other = sides_of([f"{path},{link},{path}", f"{path},{folder}"], None)
+    assert (one.label, one.sources) == ("a #1", (path,))
+    assert len(other.runs) == 2 * len(one.runs)
+
+
+def test_a_baseline_is_known_under_any_name(tmp_path: Path) -> None:
+    old, new = _file(tmp_path / "old.json"), _file(tmp_path / "new.json")
+    (tmp_path / "link.json").symlink_to(old)
+    arguments = [str(old), f"before={old}", str(tmp_path / "link.json"), str(new), f"{old},{new}"]
+    assert others_than(f"main={old}", arguments) == arguments[3:]
+
+
+def test_what_gave_no_run_is_named_and_a_side_of_nothing_refused(tmp_path: Path) -> None:
+    full, hollow = tmp_path / "nightly" / "full", tmp_path / "nightly" / "hollow"
+    for folder in (full, hollow):
+        shutil.copytree(SAMPLE, folder)
+    next(hollow.glob("records*")).unlink()
+    side, _ = sides_of([str(tmp_path / "nightly"), str(full)], None)
+    assert side.empty == (str(hollow),)
+    with pytest.raises(UsageError, match=r"^gone=.*hollow holds nothing that was measured\.$"):
+        sides_of([str(full), f"gone={hollow}"], None)
+
+
+def test_labels_that_are_alike_become_unlike_all_others(tmp_path: Path) -> None:
+    paths = [str(_file(tmp_path / f"{i}.json", mean_ttft_ms=50.0 + i)) for i in range(3)]
+    sides = sides_of([f"v={paths[0]}", f"v={paths[1]}", f"v #2={paths[2]}"], None)
+    assert [side.label for side in sides] == ["v #1", "v #3", "v #2"]
+
+
+def test_a_position_is_offered_only_where_there_is_one(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "a")
+    shutil.copytree(SAMPLE, tmp_path / "b")
+    with pytest.raises(UsageError) as told:
+        sides_of([str(tmp_path)], None)
+    assert "--by position" not in str(told.value)
+    with pytest.raises(UsageError, match="--by position"):
+        sides_of([str(_lines(tmp_path / "all.jsonl", {}, {}))], None)

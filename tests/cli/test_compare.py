@@ -11,6 +11,7 @@ import pytest
 from foreign import VLLM_BLOCK, VLLM_JSON
 from shared import shared
 from withstand.app.compare import compare_paths
+from withstand.app.subjects import sides_of
 from withstand.cli.entry import exit_code_of
 from withstand.compare.build import Options
 from withstand.compare.shape import Comparison, Row
@@ -78,15 +79,31 @@ def test_a_stage_that_is_missing_is_told_by_the_gate(tmp_path: Path, capsys: pyt
     assert "1 of what was measured has no equal on the other side" in capsys.readouterr().err
 
 
-def test_repeats_are_called_by_their_folder_or_by_the_first_of_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repeats_are_called_by_their_folder_or_by_the_first_of_them(tmp_path: Path) -> None:
     sample = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
     for name in ("nightly/one", "nightly/two", "other"):
         shutil.copytree(sample, tmp_path / name)
     listed = f"{tmp_path / 'other'},{tmp_path / 'nightly' / 'one'}"
-    assert exit_code_of(["compare", str(tmp_path / "nightly"), listed, "--format", "json"]) == 0
-    assert [side["label"] for side in json.loads(capsys.readouterr().out)["sides"]] == ["nightly", "other +1"]
+    assert [side.label for side in sides_of([str(tmp_path / "nightly"), listed], None)] == ["nightly", "other +1"]
+
+
+def test_a_copy_of_a_run_is_no_repeat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
+    for name in ("nightly/one", "nightly/two", "other"):
+        shutil.copytree(sample, tmp_path / name)
+    assert exit_code_of(["compare", str(tmp_path / "nightly"), str(tmp_path / "other")]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("withstand: nightly holds one run twice")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_baseline_is_not_compared_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = _repeats(tmp_path, "old", 1.0), _repeats(tmp_path, "new", 1.2)
+    bare = old.removeprefix("old=")
+    assert exit_code_of(["compare", "--baseline", old, bare, new, "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert f"{old} is the baseline and is not compared with itself." in shown.err
+    assert [side["label"] for side in json.loads(shown.out)["sides"]] == ["old", "new"]
 
 
 def test_a_gate_says_when_the_data_could_not_have_shown_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,6 +265,8 @@ def test_long_names_of_sides_are_letters_in_the_tables(
     assert "A = one-of-a-very-long-name.json  baseline" in shown
     assert "B = other-of-a-very-long-name.json" in shown
     assert [line for line in shown.splitlines() if line.split()[:3] == ["A", "B", "fastest"]]
+    below = shown.partition("B = other-of-a-very-long-name.json")[2].replace(str(tmp_path), "")
+    assert "very-long-name" not in below.partition("\n\n")[2]
 
 
 def test_what_the_published_table_hides_is_said() -> None:

@@ -247,3 +247,20 @@ def test_single_runs_without_a_difference_carry_their_warning_too() -> None:
     comparison = compare([side_of(name, run_of(records_of(_latencies(name, 1.0)))) for name in "ab"])
     assert comparison.headline.startswith("No difference is shown.")
     assert "Each ran once, and the machine itself may have changed between" in comparison.headline
+
+
+def test_differences_that_are_too_small_to_matter_are_counted_as_such() -> None:
+    sides = [
+        side_of(name, *(run_of(records_of([by * (200 + i / 100)] * 40), facts=False) for i in range(3)))
+        for name, by in (("A", 1.0), ("B", 1.005))
+    ]
+    comparison = compare(sides, Options(metrics=("ttft.mean",)))
+    assert "Of 1 comparisons: 1 negligible." in comparison.headline
+    assert not comparison.headline.startswith("No difference is shown.")
+
+
+def test_a_load_that_is_left_out_raises_no_doubt() -> None:
+    run = run_of(records_of(_latencies("a")))
+    alone = _with_doubt(replace(run, setting=replace(run.setting, rate=9.0)), DoubtKind.WORKER_LOST, blocking=True)
+    comparison = compare([side_of("A", run, alone), side_of("B", run)])
+    assert [side.doubts for side in comparison.sides] == [(), ()]

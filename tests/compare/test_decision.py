@@ -89,6 +89,15 @@ def test_what_stands_against_a_winner_is_named_once_with_its_loads() -> None:
     assert said(only(comparison(busy[0]))) == ["Rate not achieved"]
 
 
+def test_a_load_whose_numbers_a_doubt_strikes_is_quoted_last() -> None:
+    doubt = Doubt(DoubtKind.RATE_NOT_ACHIEVED, "27 of 30 were achieved.", "Compare lower rates.")
+    struck = row("ttft.p50", [250.0, 730.0], [Verdict.UNKNOWN], because=(doubt,))
+    sound = row("ttft.p50", [40.0, 50.0], [Verdict.UNKNOWN])
+    decision = only(comparison(("5 req/s", [sound]), ("30 req/s", [struck])))
+    assert "at 2 of 2 loads" in decision.evidence
+    assert "ttft.p50 at 5 req/s: a 40 ms, b 50 ms" in decision.evidence
+
+
 def test_other_work_is_no_tie() -> None:
     other = Doubt(DoubtKind.LENGTHS_DIFFER, "5.06 times as much.", "Measure again.", blocking=True)
     void = row("output_throughput", [200.0, 200.0], [Verdict.UNKNOWN], because=(other,))

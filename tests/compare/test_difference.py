@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from withstand.compare.difference import Judge, Pair, corrected, pair_of
 from withstand.compare.estimate import Estimate, of_mean, unsure
@@ -101,6 +102,43 @@ def test_runs_needed_would_have_shown_it() -> None:
     assert pair.log_ratio is not None
     runs = JUDGE.runs_needed(pair, pair.log_ratio)
     assert 3 <= runs < 100
+
+
+@pytest.mark.parametrize("side", [(109.0, 109.8), (109.0,)])
+def test_more_runs_are_asked_for_than_there_are_where_a_difference_was_not_shown(side: tuple[float, ...]) -> None:
+    pair = pair_of(_runs(99, 100), _runs(*side))
+    judge = Judge(comparisons=15, negligible_percent=1.0)
+    told = judge.difference(pair, 1.0, lower_is_better=True, trusted=True)
+    assert told.shows_from_percent is not None
+    assert told.percent is not None
+    assert told.shows_from_percent > told.percent
+    assert judge.runs_needed(pair, math.log1p(told.percent / 100)) > 2
+
+
+def test_one_failure_of_eighty_in_each_of_two_runs_is_no_certainty() -> None:
+    good, failed = ([of_mean(share, [1.0] * 79 + [80 * share - 79])] * 2 for share in (1.0, 79 / 80))
+    for baseline, side in ((good, failed), (good, failed[:1]), (good[:1], failed)):
+        pair = pair_of(baseline, side)
+        assert pair.chance is not None
+        assert pair.chance > 0.1
+        assert _verdict(pair, lower=False) is Verdict.NO_DIFFERENCE
+
+
+def test_equal_repeats_of_which_no_requests_are_known_tell_nothing() -> None:
+    pair = pair_of(_runs(1.0, 1.0), _runs(0.98, 0.98))
+    told = JUDGE.difference(pair, pair.chance, lower_is_better=False, trusted=True)
+    assert (told.verdict, told.interval, told.chance) == (Verdict.UNKNOWN, None, None)
+    assert pair.lack is not None
+    assert "agree exactly" in pair.lack
+
+
+@given(st.lists(st.floats(90, 110), min_size=4, max_size=4), st.lists(st.floats(0.001, 0.1), min_size=4, max_size=4))
+def test_what_runs_know_of_themselves_makes_nothing_surer(values: list[float], errors: list[float]) -> None:
+    plain = _runs(*values)
+    known = [replace(one, error=error, freedom=20.0) for one, error in zip(plain, errors, strict=True)]
+    one, other = pair_of(plain[:2], plain[2:]), pair_of(known[:2], known[2:])
+    assert other.chance is not None
+    assert other.chance >= (one.chance or 0.0) - 1e-9
 
 
 def test_one_schedule_takes_out_what_both_have_in_common() -> None:

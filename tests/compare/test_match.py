@@ -56,7 +56,8 @@ def test_the_number_of_prompts_counts_where_it_makes_the_queue() -> None:
 
 
 def test_runs_under_the_same_conditions_are_repeats() -> None:
-    matching = match([side_of("a", _run(), _run()), side_of("b", _run())], force=False)
+    other = run_of(records_of([20.0 + i % 7 for i in range(40)]))
+    matching = match([side_of("a", _run(), other), side_of("b", _run())], force=False)
     assert [len(runs) for runs in matching.groups[0].members] == [2, 1]
 
 
@@ -99,3 +100,11 @@ def test_forced_two_loads_are_compared_where_there_is_one_a_side() -> None:
     matching = match(sides, force=True)
     assert matching.forced
     assert "load 5 req/s against concurrency 4" in matching.groups[0].remarks[0]
+    assert matching.groups[0].label == "5 req/s against concurrency 4"
+
+
+def test_a_copy_is_refused_as_a_repeat_and_taken_as_another_side() -> None:
+    run, other = _run(), run_of(records_of([20.0 + i % 7 for i in range(40)]))
+    with pytest.raises(UsageError, match="a holds one run twice"):
+        match([side_of("a", run, other, run), side_of("b", other)], force=False)
+    assert match([side_of("a", run), side_of("b", run)], force=False).groups

@@ -63,6 +63,12 @@ def test_the_charts_of_a_comparison_are_drawn_in_silence(tmp_path: Path) -> None
     assert attribute(document, "charts") == "drawn"
 
 
+@pytest.mark.parametrize("width", [1400, 800])
+def test_no_table_scrolls_that_fits(width: int, tmp_path: Path) -> None:
+    document, _ = browse(measured(render(comparison_of(), "html", decisions=DECISIONS, now=NOW)), tmp_path, width)
+    assert attribute(document, "needless") == "0"
+
+
 @pytest.mark.parametrize(
     "comparison",
     [comparison_of(("a", "b", "c")), comparison_of(facts=False), evil_comparison()],

@@ -33,6 +33,8 @@ addEventListener("load", () => setTimeout(async () => {
   root.dataset.window = innerWidth;
   root.dataset.body = Math.max(root.scrollWidth, document.body.scrollWidth);
   root.dataset.plots = [...document.querySelectorAll(".plot")].filter((p) => p.querySelector("svg, .empty")).length;
+  const fits = (box) => box.scrollWidth > box.clientWidth && box.firstChild.offsetWidth <= box.clientWidth;
+  root.dataset.needless = [...document.querySelectorAll(".scroll")].filter(fits).length;
   root.dataset.empty = document.querySelectorAll(".plot .empty").length;
 }, 2000));
 </script></body>"""

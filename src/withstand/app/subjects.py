@@ -4,15 +4,17 @@ A side is ``[LABEL=]PATH``: a run folder, another tool's file or folder, a folde
 or several paths with commas between them (repeats too). A path that holds several engines gives a side for each.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
-from withstand.app.measured import measured_at
+from withstand.app.measured import Measured, measured_at
 from withstand.compare.courses import estimates_of, schedule_of
 from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
@@ -57,6 +59,20 @@ def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
     return _numbered(sides)
 
 
+def others_than(baseline: str, arguments: Sequence[str]) -> list[str]:
+    """Those that are not the baseline itself, under whatever name."""
+    own = _places(_parsed(baseline).paths).keys()
+    return [argument for argument in arguments if _places(_parsed(argument).paths).keys() != own]
+
+
+def _places(paths: Iterable[Path]) -> dict[str, Path]:
+    """The first path to each place, by where that really is."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return found
+
+
 class _Asked(msgspec.Struct, frozen=True):
     """An argument, understood."""
 
@@ -74,7 +90,7 @@ def _parsed(argument: str) -> _Asked:
     labelled = _LABEL.match(argument)
     label, text = (labelled["label"].strip(), labelled["path"]) if labelled else (None, argument)
     texts = [text] if is_there(Path(text)) else [part for part in text.split(",") if part] or [text]
-    return _Asked(argument, tuple(map(Path, texts)), label)
+    return _Asked(argument, tuple(_places(map(Path, texts)).values()), label)
 
 
 def _named(asked: Sequence[_Asked]) -> Iterator[_Asked]:
@@ -86,10 +102,15 @@ def _named(asked: Sequence[_Asked]) -> Iterator[_Asked]:
 
 
 def _sides_of_one(asked: _Asked, by: str | None, *, single: bool) -> list[ComparedSide]:
-    found = [f for path in asked.paths for f in _runs_at(path)]
+    there = {os.path.realpath(one.path): one for path in asked.paths for one in measured_at(path)}
+    runs = {str(one.path): list(_runs_of(one)) for one in there.values()}
+    found = [f for of_path in runs.values() for f in of_path]
+    if not found:
+        raise UsageError(f"{asked.text} holds nothing that was measured.")
+    empty = tuple(path for path, of_path in runs.items() if not of_path)
     field = by or _dividing(found, single=single)
     if field is None:
-        return [_side(asked.name, found)]
+        return [_side(asked.name, found, empty)]
     split: dict[str, list[_Found]] = {}
     for f in found:
         split.setdefault(_value(f, field) or f"no {field}", []).append(f)
@@ -97,7 +118,7 @@ def _sides_of_one(asked: _Asked, by: str | None, *, single: bool) -> list[Compar
         told = ", ".join(_fields(found)) or "nothing by which"
         raise UsageError(f"{asked.text} tells no {by}; its runs tell {told}.")
     prefix = "" if single and asked.label is None else f"{asked.name}: "
-    return [_side(f"{prefix}{value}", _without(members, field)) for value, members in split.items()]
+    return [_side(f"{prefix}{value}", _without(members, field), empty) for value, members in split.items()]
 
 
 def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
@@ -108,15 +129,12 @@ def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
     return "heading" if single and 1 < len(headings) <= _HEADINGS_MAX else None
 
 
-def _runs_at(path: Path) -> list[_Found]:
-    found: list[_Found] = []
-    for one in measured_at(path):
-        if one.imported is None:
-            found += _own(RunFolder.open(one.path))
-        else:
-            runs = one.imported.runs
-            found += [_foreign(run, name, one.path) for name, run in zip(names_of(runs), runs, strict=True)]
-    return found
+def _runs_of(one: Measured) -> Iterator[_Found]:
+    if one.imported is None:
+        yield from _own(RunFolder.open(one.path))
+    else:
+        runs = one.imported.runs
+        yield from (_foreign(run, name, one.path) for name, run in zip(names_of(runs), runs, strict=True))
 
 
 def _own(folder: RunFolder) -> Iterator[_Found]:
@@ -221,7 +239,8 @@ def _fields(found: Sequence[_Found]) -> list[str]:
         labels = {"engine": f.engine or "", **f.run.setting.labels}
         for name, value in labels.items():
             told.setdefault(name, set()).add(value)
-    return [name for name, values in told.items() if len(values) > 1] + ["position"] * (len(found) > 1)
+    places = {f.run.imported.source.position for f in found if f.run.imported}
+    return [name for name, values in told.items() if len(values) > 1] + ["position"] * (len(places) > 1)
 
 
 def _without(found: Iterable[_Found], field: str) -> list[_Found]:
@@ -236,26 +255,30 @@ def _freed(run: ComparedRun, field: str) -> ComparedRun:
     return msgspec.structs.replace(run, setting=msgspec.structs.replace(setting, labels=labels, **freed))
 
 
-def _side(label: str, found: Sequence[_Found]) -> ComparedSide:
+def _side(label: str, found: Sequence[_Found], empty: tuple[str, ...]) -> ComparedSide:
     tools = dict.fromkeys(f.tool for f in found)
     return ComparedSide(
         label=label,
         sources=tuple(dict.fromkeys(f.path for f in found)),
         tool=", ".join(tools),
         runs=tuple(f.run for f in found),
+        empty=empty,
     )
 
 
 def _numbered(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
-    """Labels that are alike get a number."""
+    """Labels that are alike get a number, which makes none of them like another."""
     labels = [side.label for side in sides]
-    numbered = [label if labels.count(label) == 1 else f"{label} #{i}" for i, label in enumerate(labels, start=1)]
+    taken = set(labels)
+    numbered = []
+    for label in labels:
+        free = (name for i in count(1) if (name := f"{label} #{i}") not in taken)
+        numbered.append(label if labels.count(label) == 1 else next(free))
+        taken.add(numbered[-1])
     return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, numbered, strict=True)]
 
 
 def _why_one(arguments: Sequence[str], sides: Sequence[ComparedSide]) -> str:
-    if not sides or not sides[0].runs:
-        return f"{' '.join(arguments)} holds nothing that was measured."
     found = [_Found(run=run, tool="", engine=None, path="") for run in sides[0].runs]
     fields = _fields(found)
     split = f", or split it by --by {fields[0]}" if fields else ""

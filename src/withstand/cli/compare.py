@@ -9,6 +9,7 @@ import click
 from withstand import clock
 from withstand.app.compare import compare_paths
 from withstand.app.prices import prices_of
+from withstand.app.subjects import others_than
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say
@@ -61,7 +62,7 @@ def _aim(context: click.Context, option: click.Parameter, value: str | None) -> 
     "--fail-if-slower",
     callback=_percent,
     metavar="PERCENT",
-    help="Exit with 1 where a side is shown to be worse by more.",
+    help="Exit with 1 where a side is shown to be worse by more, or gave nothing.",
 )
 @click.option(
     "--price-per-hour",
@@ -92,7 +93,7 @@ def verb(
         force=asked["force"],
     )
     form = form or form_of(output, _SUFFIXES)
-    comparison = compare_paths([baseline, *sides] if baseline else sides, asked["by"], options)
+    comparison = compare_paths(_against(baseline, sides) if baseline else sides, asked["by"], options)
     if fail_if_slower is not None:
         comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
@@ -101,6 +102,14 @@ def verb(
         return _GOOD
     say(f"withstand: {comparison.gate.sentence}")
     return _MISSED if comparison.gate.failed else _GOOD
+
+
+def _against(baseline: str, sides: Sequence[str]) -> list[str]:
+    """The baseline and all others; compared with itself it would be one test more, and tell nothing."""
+    others = others_than(baseline, sides)
+    if len(others) < len(sides):
+        say(f"withstand: {baseline} is the baseline and is not compared with itself.")
+    return [baseline, *others]
 
 
 def _show(comparison: Comparison, decisions: Sequence[Decision], form: str, output: Path | None) -> None:

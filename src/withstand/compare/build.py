@@ -1,6 +1,7 @@
 """From sides to a ``Comparison``: groups of equal conditions, a row a number, and one correction over all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 
 import msgspec
 
@@ -80,15 +81,16 @@ def compare(sides: Sequence[ComparedSide], options: Options | None = None) -> Co
     judge = Judge(comparisons=tests, negligible_percent=options.negligible_percent, aim_percent=options.aim_percent)
     groups = tuple(_group(sides, draft, judge) for draft in drafts)
     doubts = _once(doubt for draft in drafts for doubt in draft.doubts)
+    told = tuple(_side(side, [m.members[i] for m in matching.groups]) for i, side in enumerate(sides))
     return Comparison(
-        sides=tuple(_side(side) for side in sides),
+        sides=told,
         groups=groups,
         unmatched=matching.unmatched,
         forced=matching.forced,
-        headline=headline([side.label for side in sides], groups, doubts, forced=matching.forced),
+        headline=headline(told, groups, doubts, forced=matching.forced),
         doubts=doubts,
         aim_percent=options.aim_percent,
-        method=method_told(groups, tests, options.negligible_percent),
+        method=method_told(told, groups, tests, options.negligible_percent),
     )
 
 
@@ -153,7 +155,9 @@ def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]],
 def _cell(estimates: Sequence[Estimate], doubts: tuple[Doubt, ...]) -> Cell:
     if not estimates:
         return Cell(value=None, runs=0, doubts=doubts)
-    one = estimates[0] if len(estimates) == 1 or min(e.value for e in estimates) <= 0 else of_runs(estimates)
+    if len(estimates) > 1 and min(e.value for e in estimates) <= 0:
+        return Cell(value=fmean(e.value for e in estimates), runs=len(estimates), doubts=doubts)
+    one = estimates[0] if len(estimates) == 1 else of_runs(estimates)
     return Cell(value=one.value, interval=one.interval, n=one.n, runs=len(estimates), doubts=doubts)
 
 
@@ -198,11 +202,13 @@ def _volume(summaries: Sequence[StageSummary]) -> Volume:
         duration_s=total("duration_s"),
         input_tokens=_whole(total("total_input_tokens")),
         output_tokens=_whole(total("total_output_tokens")),
+        runs=len(summaries),
+        unanswered=sum(s.completed == 0 or s.success_rate == 0 for s in summaries),
     )
 
 
 def _whole(count: float | None) -> int | None:
-    return int(count) if count else None
+    return None if count is None else int(count)
 
 
 def _row(draft: _Draft, judge: Judge) -> Row:
@@ -282,7 +288,7 @@ def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
     return tuple(dict.fromkeys(doubts))
 
 
-def _side(side: ComparedSide) -> Side:
+def _side(side: ComparedSide, compared: Iterable[Sequence[ComparedRun]]) -> Side:
     models = {run.setting.model for run in side.runs}
     prices = {run.price_per_hour for run in side.runs}
     return Side(
@@ -292,5 +298,6 @@ def _side(side: ComparedSide) -> Side:
         model=models.pop() if len(models) == 1 else None,
         price_per_hour=prices.pop() if len(prices) == 1 else None,
         facts=all(run.summary.facts for run in side.runs),
-        doubts=_once(d for run in side.runs for d in run.summary.doubts if d.blocking),
+        empty=side.empty,
+        doubts=_once(d for runs in compared for run in runs for d in run.summary.doubts if d.blocking),
     )

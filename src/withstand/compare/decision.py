@@ -99,8 +99,8 @@ def _apart(one: Cell, other: Cell) -> bool:
 
 
 def _shown(won: Sequence[_Seen], labels: Sequence[str], *, of: int) -> str:
-    """The load at which the lead is largest, and at how many it is shown."""
-    best = max(won, key=lambda one: one.row.faster_by_percent or 0.0)
+    """The load to quote, and at how many the lead is shown."""
+    best = max(won, key=_quotable)
     where = f"; shown at {len(won)} of {of} loads" if of > 1 else ""
     return f"{_told(best, labels)}{where}"
 
@@ -133,10 +133,15 @@ def _nobody(seen: Sequence[_Seen], labels: Sequence[str]) -> str:
         why = "The sides did not do the same work" if other else "All values are equal, or one is missing"
         return f"{why}: {_told(min(seen, key=_lowest), labels)}."
     side, times = leads.most_common(1)[0]
-    best = max((one for one in seen if one.row.fastest == side), key=lambda one: one.row.faster_by_percent or 0.0)
+    best = max((one for one in seen if one.row.fastest == side), key=_quotable)
     return f"{labels[side]} has the better number at {times} of {len(seen)} loads, not shown to be more: " + _told(
         best, labels
     )
+
+
+def _quotable(one: _Seen) -> tuple[bool, float]:
+    """The larger the lead the better; but first of all one that no doubt strikes."""
+    return not one.row.because, one.row.faster_by_percent or 0.0
 
 
 def _lowest(one: _Seen) -> float:

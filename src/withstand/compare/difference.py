@@ -12,15 +12,20 @@ from statistics import NormalDist
 import msgspec
 
 from withstand.compare.dependence import root_mean_square
-from withstand.compare.estimate import CONFIDENCE, TOO_FEW, Estimate, of_runs
+from withstand.compare.estimate import CONFIDENCE, TOO_FEW, Estimate, between_runs, of_runs
 from withstand.compare.shape import Difference, Method, Verdict
 from withstand.compare.student import point, two_sided
 from withstand.metrics.summary import Interval
 
+EQUAL = "repeats that agree exactly do not tell how far chance moves them"
 POWER = 0.9
 _EASE = NormalDist().inv_cdf(POWER)
 _PILOT_Z = NormalDist().inv_cdf(0.1)
 _ALPHA = 1 - CONFIDENCE
+_CURES = {
+    TOO_FEW: "many more requests, or three runs of each",
+    EQUAL: "runs of more requests, with their requests kept",
+}
 _LARGEST = 1e6
 _TRIES = 40
 _TIMES_MAX = 1000
@@ -68,7 +73,7 @@ def pair_of(baseline: Sequence[Estimate], side: Sequence[Estimate], *, one_sched
         return _by_waves(baseline[0], side[0], one_schedule=one_schedule)
     if min(runs) == 1:
         return _one_against_several(baseline, side)
-    return _by_repeats(of_runs(baseline), of_runs(side), runs)
+    return _by_repeats(baseline, side)
 
 
 def _by_waves(baseline: Estimate, side: Estimate, *, one_schedule: bool) -> Pair:
@@ -93,29 +98,30 @@ def _between_waves(baseline: Estimate, side: Estimate) -> tuple[float, float]:
     return error, float(waves)
 
 
-def _by_repeats(baseline: Estimate, side: Estimate, runs: tuple[int, int]) -> Pair:
-    log_ratio = math.log(side.value / baseline.value)
-    error, freedom = _welch(baseline, side)
-    chance = _chance(log_ratio, error, freedom)
-    return Pair(method=Method.REPEATS, log_ratio=log_ratio, error=error, freedom=freedom, chance=chance, runs=runs)
+def _by_repeats(baseline: Sequence[Estimate], side: Sequence[Estimate]) -> Pair:
+    """An error that the runs' own ones make larger has no more freedom for that."""
+    one, other = of_runs(baseline), of_runs(side)
+    error, freedom = _welch(one, other)
+    _, between = _welch(between_runs(baseline), between_runs(side))
+    return _repeated(math.log(other.value / one.value), error, min(freedom, between), (len(baseline), len(side)))
 
 
 def _one_against_several(baseline: Sequence[Estimate], side: Sequence[Estimate]) -> Pair:
-    """The spread of the side that was repeated stands for both."""
-    several = of_runs(baseline if len(baseline) > 1 else side)
+    """The spread of the side that was repeated stands for both; the single run is no surer than it is by itself."""
+    alone, several = (baseline, of_runs(side)) if len(baseline) == 1 else (side, of_runs(baseline))
     assert several.error is not None
     spread = several.error * math.sqrt(several.freedom + 1)
-    error = spread * math.sqrt(1 + 1 / (several.freedom + 1))
+    error = math.hypot(max(spread, alone[0].error or 0.0), several.error)
     values = [of_runs(e).value if len(e) > 1 else e[0].value for e in (baseline, side)]
     log_ratio = math.log(values[1] / values[0])
-    return Pair(
-        method=Method.REPEATS,
-        log_ratio=log_ratio,
-        error=error,
-        freedom=several.freedom,
-        chance=_chance(log_ratio, error, several.freedom),
-        runs=(len(baseline), len(side)),
-    )
+    return _repeated(log_ratio, error, several.freedom, (len(baseline), len(side)))
+
+
+def _repeated(log_ratio: float, error: float, freedom: float, runs: tuple[int, int]) -> Pair:
+    if error == 0 and log_ratio != 0:
+        return Pair(method=Method.REPEATS, log_ratio=log_ratio, lack=EQUAL, runs=runs)
+    chance = _chance(log_ratio, error, freedom)
+    return Pair(method=Method.REPEATS, log_ratio=log_ratio, error=error, freedom=freedom, chance=chance, runs=runs)
 
 
 def _welch(baseline: Estimate, side: Estimate) -> tuple[float, float]:
@@ -194,8 +200,7 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         if pair.lengths_needed is not None:
             return _longer(pair.lengths_needed, pair.requests, "to tell anything")
         if pair.error is None:
-            few = "many more requests, or three runs of each"
-            return few if pair.lack == TOO_FEW else "three runs of each, or single runs with their requests kept"
+            return _CURES.get(pair.lack or "", "three runs of each, or single runs with their requests kept")
         aim = self._aim(pair, percent, chance)
         if aim is None:
             return None
@@ -223,12 +228,13 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         return (self._reach(pair.freedom) * pair.error / wanted) ** 2 / _least_square(pair.freedom)
 
     def runs_needed(self, pair: Pair, wanted: float) -> int:
-        """Runs of each side; more of them also have more freedom."""
+        """Runs of each side, more than there are; more of them also have more freedom, in Welch's proportion."""
         assert pair.error is not None
         spread = pair.error / math.sqrt(sum(1 / runs for runs in pair.runs))
-        runs = 2
+        proportion = pair.freedom / (sum(pair.runs) - 2)
+        runs = max(pair.runs) + 1
         for _ in range(_TRIES):
-            needed = 2 * (self._reach(2.0 * (runs - 1)) * spread / wanted) ** 2
+            needed = 2 * (self._reach(proportion * 2 * (runs - 1)) * spread / wanted) ** 2
             if needed <= runs:
                 break
             runs = max(runs + 1, math.ceil((runs + needed) / 2)) if needed > runs + 1 else runs + 1

@@ -132,6 +132,14 @@ def _estimate(value: float, n: int, sure: Sureness, scale: float) -> Estimate:
 
 
 def of_runs(estimates: Sequence[Estimate]) -> Estimate:
+    """As ``between_runs``; but runs that agree by chance are no surer than each is by itself, where that is known."""
+    found = between_runs(estimates)
+    own = [estimate.error**2 for estimate in estimates if estimate.error is not None]
+    least = math.sqrt(math.fsum(own) / len(own) / len(estimates)) if own else 0.0
+    return msgspec.structs.replace(found, error=max(found.error or 0.0, least))
+
+
+def between_runs(estimates: Sequence[Estimate]) -> Estimate:
     """Of a run that was repeated: the geometric mean of the runs, and how far they are apart."""
     logs = [math.log(estimate.value) for estimate in estimates]
     mean = math.fsum(logs) / len(logs)

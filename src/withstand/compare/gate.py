@@ -1,10 +1,14 @@
-"""A comparison as a gate: whether a side may pass. What cannot be shown does not fail it, and is said."""
+"""A comparison as a gate: whether a side may pass. What cannot be shown does not fail it, and is said.
+
+A side that gave nothing fails: there is no ratio to show it by, and nothing more to be seen.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from withstand.compare.failures import failures
 from withstand.compare.shape import Comparison, Difference, Gate, Row, Verdict
 
 _NAMED_MAX = 3
@@ -26,15 +30,17 @@ class _Judged(msgspec.Struct, frozen=True):
 
 
 def gated(comparison: Comparison, percent: float) -> Comparison:
-    """With its gate: a side fails where it is shown to be worse by more than ``percent``."""
+    """With its gate: a side fails where it is shown to be worse by more than ``percent``, or gave nothing."""
     return msgspec.structs.replace(comparison, gate=_gate(comparison, percent))
 
 
 def _gate(comparison: Comparison, percent: float) -> Gate:
     judged = list(_judged(comparison))
     failed = [one for one in judged if one.difference.verdict is Verdict.WORSE and one.loss_percent > percent]
-    if failed:
-        return Gate(failed=True, sentence=f"Slower by more than {percent:g} %: {_where(comparison, failed)}.")
+    reasons = failures(comparison.sides, comparison.groups)
+    reasons += [f"Slower by more than {percent:g} %: {_where(comparison, failed)}"] if failed else []
+    if reasons:
+        return Gate(failed=True, sentence=f"{'. '.join(reasons)}.")
     blind = sum(_is_blind(one.difference, percent) for one in judged)
     lost = _lost(comparison)
     if blind == len(judged):
@@ -68,6 +74,9 @@ def _where(comparison: Comparison, failed: Sequence[_Judged]) -> str:
 
 
 def _lost(comparison: Comparison) -> str:
-    """A stage that is missing is no regression that could be seen."""
-    lost = len({(one.side, one.what) for one in comparison.unmatched})
-    return f"; {lost} of what was measured {'has' if lost == 1 else 'have'} no equal on the other side" if lost else ""
+    """A stage or a run that is missing is no regression that could be seen."""
+    alone = len({(one.side, one.what) for one in comparison.unmatched})
+    lost = alone + sum(not volume.runs for group in comparison.groups for volume in group.volumes)
+    told = f"; {lost} of what was measured {'has' if lost == 1 else 'have'} no equal on the other side" if lost else ""
+    empty = [source for side in comparison.sides for source in side.empty]
+    return told + (f"; nothing was measured in {', '.join(empty[:_NAMED_MAX])}" if empty else "")

@@ -3,15 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from withstand.compare.shape import SHOWN, Difference, Group, Method, Row, Verdict
+from withstand.compare.failures import without_answer
+from withstand.compare.shape import SHOWN, Difference, Group, Method, Row, Side, Verdict
 from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
 
 _ONCE = " Each ran once, and the machine itself may have changed between: run them in turn, three times each."
+_NOTHING = {False: "No difference is shown.", True: "No difference that matters is shown."}
 
 
-def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Doubt], *, forced: bool) -> str:
+def headline(sides: Sequence[Side], groups: Sequence[Group], doubts: Sequence[Doubt], *, forced: bool) -> str:
     """What can be concluded, the largest shown difference first; ``doubts`` are those of the groups."""
+    labels = [side.label for side in sides]
     found = [
         (group, row, place, difference)
         for group in groups
@@ -19,16 +22,17 @@ def headline(labels: Sequence[str], groups: Sequence[Group], doubts: Sequence[Do
         for place, difference in enumerate(row.differences)
         if difference
     ]
-    counts = Counter(difference.verdict for _, _, _, difference in found)
+    counts = Counter("negligible" if d.is_negligible else _COUNTED[d.verdict] for _, _, _, d in found)
     shown = [item for item in found if item[3].verdict in SHOWN]
-    prefix = "Forced, conditions differ: " if forced else ""
+    silent = [f"{told}. " for place in range(len(sides)) for told in without_answer(sides, groups, place)]
+    prefix = "".join(["Forced, conditions differ: " if forced else "", *silent])
     known = shown or [item for item in found if item[3].verdict is Verdict.NO_DIFFERENCE]
     if known:
-        told = _largest(labels, shown) if shown else "No difference is shown."
+        told = _largest(labels, shown) if shown else _NOTHING["negligible" in counts]
         once = all(difference.method is Method.BLOCKS for _, _, _, difference in known)
         return f"{prefix}{told} {_counted(counts)}{_ONCE if once else ''}"
     other = "The sides did not do the same work. " if is_other_work(doubts) else ""
-    return f"{prefix}Nothing can be concluded. {other}{_why_nothing(found)}".strip()
+    return f"{prefix}Nothing can be concluded. {other}{_why_nothing(sides, found)}".strip()
 
 
 def _largest(labels: Sequence[str], shown: Sequence[tuple[Group, Row, int, Difference]]) -> str:
@@ -56,21 +60,25 @@ def _is_closed(difference: Difference) -> bool:
     return interval is not None and interval.low is not None and interval.high is not None
 
 
-def _counted(counts: Counter[Verdict]) -> str:
-    words = (
-        (Verdict.BETTER, "better"),
-        (Verdict.WORSE, "worse"),
-        (Verdict.NO_DIFFERENCE, "without a difference that is shown"),
-        (Verdict.UNKNOWN, "unknown"),
-    )
-    parts = [f"{counts[verdict]} {word}" for verdict, word in words if counts[verdict]]
+_COUNTED = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.NO_DIFFERENCE: "without a difference that is shown",
+    Verdict.UNKNOWN: "unknown",
+}
+
+
+def _counted(counts: Counter[str]) -> str:
+    better, worse, *others = _COUNTED.values()
+    parts = [f"{counts[word]} {word}" for word in (better, worse, "negligible", *others) if counts[word]]
     return f"Of {counts.total()} comparisons: {', '.join(parts)}."
 
 
-def _why_nothing(found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
+def _why_nothing(sides: Sequence[Side], found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
     if not found:
         return "The sides have no metric in common."
-    if all(difference.method is Method.NONE for _, _, _, difference in found):
+    aggregates = any(not side.facts for side in sides)
+    if aggregates and all(difference.method is Method.NONE for _, _, _, difference in found):
         return "The files hold aggregates of single runs: how far chance moves their numbers is not known."
     return "What stands against it is said at each row."
 
@@ -90,9 +98,10 @@ _HOW = {
 }
 
 
-def method_told(groups: Sequence[Group], tests: int, negligible_percent: float) -> str:
+def method_told(sides: Sequence[Side], groups: Sequence[Group], tests: int, negligible_percent: float) -> str:
     """For the reader of the tables."""
     used = {d.method for group in groups for row in group.rows for d in row.differences if d}
+    used -= {Method.NONE} if all(side.facts for side in sides) else set()
     parts = [text for method, text in _HOW.items() if method in used]
     if tests:
         parts.append(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from withstand.compare.run import ComparedRun, ComparedSide
+from withstand.compare.run import ComparedRun, ComparedSide, is_copy
 from withstand.compare.setting import Setting, departures, other_labels, same_load, shared_conditions, untold
 from withstand.compare.shape import Unmatched
 from withstand.errors import UsageError
@@ -40,7 +40,7 @@ def match(sides: Sequence[ComparedSide], *, force: bool) -> Matching:
     """By load and conditions.
 
     Raises:
-        UsageError: nothing can be compared, or a side has several things under one load.
+        UsageError: nothing can be compared, or a side has several things under one load, or a run and its copy.
     """
     clusters = [_clusters(side) for side in sides]
     groups, unmatched, forced = [], [], False
@@ -74,6 +74,7 @@ def _clusters(side: ComparedSide) -> list[Runs]:
             clusters.append([run])
         else:
             _refuse_mixture(side, home[0], run)
+            _refuse_copy(side, home, run)
             home.append(run)
     return [tuple(cluster) for cluster in clusters]
 
@@ -92,6 +93,14 @@ def _refuse_mixture(side: ComparedSide, one: ComparedRun, other: ComparedRun) ->
         raise UsageError(
             f"{side.label} holds several runs at {one.setting.load} whose {label} differs ({said}); "
             f"say which are sides by --by {label}, or give them as separate files."
+        )
+
+
+def _refuse_copy(side: ComparedSide, repeats: Iterable[ComparedRun], run: ComparedRun) -> None:
+    """Chance moves no copy: as a repeat it would make anything look sure."""
+    if twin := next((one for one in repeats if is_copy(one, run)), None):
+        raise UsageError(
+            f"{side.label} holds one run twice ({twin.source} and {run.source}); a copy is no repeat: leave one out."
         )
 
 
@@ -138,7 +147,8 @@ def _group(sides: Sequence[ComparedSide], members: Sequence[Runs], remarks: Iter
     for side, runs in zip(sides[1:], members[1:], strict=True):
         if runs and (missing := untold(own, runs[0].setting)):
             told.append(f"Told by one side only, taken as equal with {side.label}: {', '.join(missing)}.")
-    label = own.load if own.phase is None or own.load.startswith(own.phase) else f"{own.phase}: {own.load}"
+    load = " against ".join(dict.fromkeys(runs[0].setting.load for runs in members if runs))
+    label = load if own.phase is None or load.startswith(own.phase) else f"{own.phase}: {load}"
     return Matched(label=label, setting=own, members=tuple(members), remarks=(*remarks, *told))
 
 

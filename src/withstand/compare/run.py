@@ -47,6 +47,14 @@ def one_schedule(one: ComparedRun, other: ComparedRun) -> bool:
     return near >= _NEAR_SHARE * len(a.offsets_ns)
 
 
+def is_copy(one: ComparedRun, other: ComparedRun) -> bool:
+    """Whether both are one measurement: sent at the same nanoseconds, and alike to the last digit of every number."""
+    told = [{key: estimate.value for key, estimate in run.estimates.items()} for run in (one, other)]
+    measured = any(not value.is_integer() for value in map(float, told[0].values()))
+    alike = one.schedule == other.schedule and one.summary.duration_s == other.summary.duration_s
+    return measured and alike and told[0] == told[1]
+
+
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one of the things that are compared."""
 
@@ -54,3 +62,5 @@ class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...]
     tool: str
     runs: tuple[ComparedRun, ...]
+    empty: tuple[str, ...] = ()
+    """Those of its sources, as they stand in the file system, in which nothing was measured."""

@@ -50,8 +50,10 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     price_per_hour: float | None = None
     """As its runs were told; None = not told, or not alike."""
     facts: bool
+    empty: tuple[str, ...] = ()
+    """Sources in which nothing was measured."""
     doubts: tuple[Doubt, ...] = ()
-    """Those of the side as a whole."""
+    """Those that block, of its runs that are compared."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +130,9 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    runs: int = 1
+    unanswered: int = 0
+    """Runs among them without a single good answer."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +163,7 @@ class Unmatched(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the sides may pass: ``failed`` where a regression beyond the threshold is shown."""
+    """Whether the sides may pass: ``failed`` where too large a regression is shown, or a side gave nothing."""
 
     failed: bool
     sentence: str

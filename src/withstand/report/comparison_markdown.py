@@ -133,6 +133,7 @@ def _conditions(comparison: Comparison) -> list[str]:
 
 def _side(place: int, side: Side) -> str:
     facts = [side.model or "model unknown", side.tool, "facts" if side.facts else "aggregates only", *side.sources]
+    facts += [words.nothing_in(side)] if side.empty else []
     return f"- **{escaped(side.label)}**{'' if place else ' (baseline)'}: {escaped('; '.join(facts))}"
 
 

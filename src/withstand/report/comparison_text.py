@@ -1,7 +1,7 @@
 """A comparison on a terminal: what can be concluded, the numbered doubts, then a table for each metric or load.
 
 What came from outside is shown as text: neither rich's markup nor control characters act in it. A number behind a
-verdict is that of the doubt which forbids it.
+verdict is that of a doubt which forbids it, or is about a value of its row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from withstand.compare.shape import Comparison, Decision, Difference, Group, Row, Verdict
 from withstand.report import comparison_words as words
+from withstand.report.comparison_brief import Brief, brief_of
 from withstand.report.comparison_words import Listed, Marker, Notes, Numbered
 from withstand.report.decisions import print_decisions
 from withstand.report.folding import TextColumn, folded, text_column, width_of
@@ -74,43 +75,35 @@ def print_comparison(comparison: Comparison, decisions: Sequence[Decision], cons
     console.print(Text(shown(words.title(comparison)), style="bold"))
     mark, style = _MARKS[words.level(comparison)]
     print_marked(mark, style, [(comparison.headline, "bold")], console)
-    _print_sides(comparison, console)
+    brief = brief_of([side.label for side in comparison.sides], _LABEL_MAX * (1 if console.width < _WIDE else 2))
+    _print_sides(comparison, brief, console)
     for place, doubt in enumerate(numbered.heard, start=1):
         console.print()
-        print_doubt(doubt, console, label=f"{place:>2}")
+        print_doubt(brief.doubt(doubt), console, label=f"{place:>2}")
     for place, (remark, labels) in enumerate(words.remarks(comparison).items()):
         if not place:
             console.print()
-        print_marked("   ?", "bold yellow", [(remark, ""), (f"at {', '.join(few(labels))}", "dim")], console)
+        told = [(brief.text(remark), ""), (f"at {', '.join(few(labels))}", "dim")]
+        print_marked("   ?", "bold yellow", told, console)
     look = _Shown(
-        labels=_short_labels(comparison, console),
+        labels=tuple(map(shown, brief.short)),
         marker=Marker(numbered, Notes(), words.common_lack(comparison)),
         wide=console.width >= _WIDE,
     )
     _print_tables(comparison, look, console)
-    print_decisions(decisions, look.marker, console)
-    _print_rest(comparison, look.marker, console)
+    print_decisions([brief.decision(one) for one in decisions], look.marker, console)
+    _print_rest(comparison, look.marker, brief, console)
 
 
-def _print_sides(comparison: Comparison, console: Console) -> None:
+def _print_sides(comparison: Comparison, brief: Brief, console: Console) -> None:
     """Who is who; what all sides share is said once."""
     shared, own = words.who_is_who(comparison)
-    short = _short_labels(comparison, console)
     console.print()
-    for place, (label, facts) in enumerate(own):
-        name = shown(label) if short[place] == shown(label) else f"{short[place]} = {shown(label)}"
+    for place, ((label, facts), short) in enumerate(zip(own, brief.short, strict=True)):
+        name = shown(label) if short == label else f"{short} = {shown(label)}"
         console.print(Text.assemble((name, "bold"), ("  baseline" if place == 0 else "", "dim")))
         print_marked(" ", "", [(" · ".join(facts), "dim")], console)
     print_marked("", "", [(" · ".join(shared), "dim")], console)
-
-
-def _short_labels(comparison: Comparison, console: Console) -> tuple[str, ...]:
-    """As the tables call the sides: by letters, where names would leave no room for numbers."""
-    labels = tuple(shown(side.label) for side in comparison.sides)
-    most = _LABEL_MAX if console.width < _WIDE else 2 * _LABEL_MAX
-    if all(len(label) <= most for label in labels):
-        return labels
-    return tuple(words.letter(place).upper() for place in range(1, len(labels) + 1))
 
 
 def _print_tables(comparison: Comparison, look: _Shown, console: Console) -> None:
@@ -212,7 +205,7 @@ def _verdicts(row: Row, differences: Sequence[Difference], look: _Shown) -> Text
     return text.append(f" [{marks}]" if marks else "", "dim")
 
 
-def _print_rest(comparison: Comparison, marker: Marker, console: Console) -> None:
+def _print_rest(comparison: Comparison, marker: Marker, brief: Brief, console: Console) -> None:
     """What the marks mean, what was left out, and how it was done."""
     console.print()
     if marker.common:
@@ -220,20 +213,20 @@ def _print_rest(comparison: Comparison, marker: Marker, console: Console) -> Non
     if marker.numbered.heard:
         print_marked("", "", [("? a doubt about this value · [1] the doubt with this number, above", "dim")], console)
     for place, sentence in marker.notes.listed():
-        print_marked(f"[{words.letter(place)}]", "", [(sentence, "")], console)
+        print_marked(f"[{words.letter(place)}]", "", [(brief.text(sentence), "")], console)
     for told in words.unmatched(comparison):
-        print_marked("–", "", [(told, "")], console)  # noqa: RUF001  an en dash
+        print_marked("–", "", [(brief.text(told), "")], console)  # noqa: RUF001  an en dash
     if words.some_shown(comparison):
         legend = "not shown (≥ 5 %): no difference is shown; one of 5 % would have been."
         print_marked("", "", [(legend, "dim")], console)
-    _print_longer(comparison, console)
+    _print_longer(comparison, brief, console)
     console.print()
     print_marked("", "", [(comparison.method, "dim")], console)
 
 
-def _print_longer(comparison: Comparison, console: Console) -> None:
+def _print_longer(comparison: Comparison, brief: Brief, console: Console) -> None:
     """How long to measure; a line each where the user asked for it."""
-    longer = words.longer(comparison)
+    longer = list(map(brief.text, words.longer(comparison)))
     if comparison.aim_percent:
         none = f"Where no doubt stands against it, a difference of {comparison.aim_percent:g} % would have been shown."
         print_marked("", "", [("To see more, measure longer:" if longer else none, "")], console)

@@ -290,10 +290,15 @@ def unmatched(comparison: Comparison) -> list[str]:
 
 
 def side_facts(side: Side) -> list[str]:
-    """Model, tool, sources, and whether there is more than aggregates."""
+    """Model, tool, sources, whether there is more than aggregates, and what holds nothing."""
     sources = ", ".join(few([source for source in side.sources if source != side.label], 3))
-    facts = (side.model, f"by {side.tool}", "" if side.facts else "aggregates only", sources)
+    facts = (side.model, f"by {side.tool}", "" if side.facts else "aggregates only", sources, nothing_in(side))
     return [fact for fact in facts if fact]
+
+
+def nothing_in(side: Side) -> str:
+    """Which of its sources gave no run."""
+    return f"nothing was measured in {', '.join(few(side.empty, 3))}" if side.empty else ""
 
 
 def who_is_who(comparison: Comparison) -> tuple[list[str], list[tuple[str, list[str]]]]:
