@@ -77,6 +77,7 @@ def _add_headers(target: Tree, texts: Sequence[str]) -> None:
 def _workloads(tree: Tree) -> Iterator[Tree]:
     """The plan's, and those that stages have for themselves."""
     yield tree.setdefault("workload", {})
+    yield from tree.get("workloads", {}).values()
     yield from (stage["workload"] for stage in tree["stages"] if stage.get("workload") is not None)
 
 

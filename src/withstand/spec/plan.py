@@ -49,6 +49,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     target: Target = Target()
     workload: Workload = Workload()
+    workloads: dict[str, Workload] = {}
+    """Several, each laid over ``workload``: the stages are measured with each of them."""
     stages: Annotated[tuple[Stage, ...], msgspec.Meta(min_length=1)] = (Stage(),)
     seed: int = 0
     num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
