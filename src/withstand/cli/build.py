@@ -17,7 +17,7 @@ from withstand.spec import Plan, parse_plan, set_path
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
 
-_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "output_dir")}
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "budget_s", "output_dir")}
 _TARGET = {
     name: name
     for name in (
@@ -51,6 +51,8 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     _put(tree.setdefault("target", {}), options, _TARGET)
     _add_headers(tree["target"], options.get("header") or ())
     tree["stages"] = _stages(tree.get("stages") or [{}], options)
+    for rates in tree.get("rates", []):
+        _put(rates, options, {"duration": "duration_s"})
     for workload in _workloads(tree):
         _put(workload, options, _WORKLOAD)
         _put(workload.setdefault("options", {}), options, _LENGTHS)
@@ -78,7 +80,8 @@ def _workloads(tree: Tree) -> Iterator[Tree]:
     """The plan's, and those that stages have for themselves."""
     yield tree.setdefault("workload", {})
     yield from tree.get("workloads", {}).values()
-    yield from (stage["workload"] for stage in tree["stages"] if stage.get("workload") is not None)
+    stages = [*tree["stages"], *tree.get("rates", [])]
+    yield from (stage["workload"] for stage in stages if stage.get("workload") is not None)
 
 
 def _limit(text: str) -> tuple[str, float]:
