@@ -139,4 +139,6 @@ class Budget:
 
 def longest_drain_s(lengths: Iterable[tuple[float, float | None]]) -> float:
     """Of (how long a stage lasted, how long it was to send), both in s; 0 before anything was seen."""
-    return max((lasted_s - sent_s for lasted_s, sent_s in lengths if sent_s is not None), default=0.0)
+    return max(
+        (lasted_s - sent_s for lasted_s, sent_s in lengths if sent_s is not None and lasted_s > sent_s), default=0.0
+    )

@@ -15,7 +15,6 @@ from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.estimate import lasting
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup

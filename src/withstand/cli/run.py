@@ -30,11 +30,11 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 
 @click.command("run", cls=Verb)
 @click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=click.Path(path_type=Path))
-@click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
-@budget_option
 @target_options
 @workload_options
 @load_options
+@click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
+@budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
