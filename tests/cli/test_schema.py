@@ -1,12 +1,15 @@
 """The schemas that editors and other programs check files with."""
 
 import json
+import tomllib
 
 import pytest
 from click.testing import CliRunner
 
 from withstand.app.schema import SUBJECTS
 from withstand.cli.schema import verb
+from withstand.errors import UsageError
+from withstand.spec import parse_plan
 
 
 def schema(*argv: str) -> dict[str, object]:
@@ -40,3 +43,10 @@ def test_unknown_keys_are_refused_by_the_schema_as_by_the_plan() -> None:
     definitions = schema("plan")["$defs"]
     assert isinstance(definitions, dict)
     assert definitions["Stage"]["additionalProperties"] is False
+
+
+def test_the_plans_that_come_along_are_printed_as_files() -> None:
+    done = CliRunner().invoke(verb, ["plans"])
+    tables = [text for text in done.output.split("# --plan ") if text]
+    assert [len(parse_plan(tomllib.loads(text.partition("\n")[2])).stages) > 1 for text in tables] == [True] * 6
+    assert isinstance(CliRunner().invoke(verb, ["plans", "record"]).exception, UsageError)

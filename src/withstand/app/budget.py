@@ -18,6 +18,8 @@ from withstand.spec.arrivals import Ramp, Step
 
 FILLED = 0.8
 """The share of a budget that durations may take."""
+_EXACT = 1 - 1e-9
+"""Sums of scaled durations are off by rounding."""
 SHORTEST_S = 2.0
 """A stage that is scaled below tells nothing."""
 
@@ -33,7 +35,7 @@ def fitted(plan: Plan) -> Plan:
     lengths = _lengths(plan)
     factor = min(1.0, lengths.factor(plan.budget_s))
     least = min(1.0, SHORTEST_S / lengths.shortest_s)
-    if factor < least:
+    if factor < least * _EXACT:
         raise UsageError(
             f"--budget: {lasting(plan.budget_s)} would leave {lengths.shortest_s * factor:.2g} s for the shortest "
             f"stage; give {lasting(math.ceil(lengths.budget_s(least)))}, or a plan of fewer stages."

@@ -236,9 +236,11 @@ class _Measuring:
     def _drive(self, index: int, stage: Stage) -> StageResult:
         with _work_folder(self._journal.folder.path / _WORK) as work:
             result = self._load(index, stage, work)
-            self._journal.end(index, result, self._census)
-            if not result.interrupted and not result.storage:
-                self._count_texts(index, stage, work)
+            try:
+                if not result.interrupted and not result.storage:
+                    self._count_texts(index, stage, work)
+            finally:  # a stage that is killed before is run again, and so not left without its counts
+                self._journal.end(index, result, self._census)
         return result
 
     def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
