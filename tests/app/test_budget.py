@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.app.budget import FILLED, SHORTEST_S, Budget, fitted, longest_drain_s, of_length
+from withstand.app.budget import FILLED, SHORTEST_S, Budget, Lasted, fitted, likely_drain_s, of_length
 from withstand.app.estimate import estimated
 from withstand.app.stages import filled
 from withstand.errors import UsageError
@@ -128,7 +128,11 @@ def test_what_may_begin_ends_within_the_budget(spent_s: float, drain_s: float, s
         assert budget.drain_ns(bounded, drain_s) <= drain_s * 1e9
 
 
-def test_the_longest_drain_is_that_of_stages_that_ended_by_time() -> None:
-    assert longest_drain_s([]) == 0
-    assert longest_drain_s([(12, 10), (11, 10), (30, None), (1, 10)]) == 2
-    assert longest_drain_s([(1, 10)]) == 0
+def lasted(phase: str, seconds: float, duration_s: float | None = 10) -> Lasted:
+    return Lasted(Stage(phase=phase, duration_s=duration_s), seconds)
+
+
+def test_the_last_answers_take_as_long_as_at_the_last_stage_of_the_phase_or_what_is_usual() -> None:
+    done = [lasted("a", 11), lasted("a", 12), lasted("b", 17), lasted("b", 15), lasted("c", 99, None), lasted("d", 4)]
+    assert [likely_drain_s(Stage(phase=phase), done) for phase in ("a", "b", "d", "new")] == [2, 5, 0, 2]
+    assert likely_drain_s(Stage(), []) == likely_drain_s(Stage(), done[4:5]) == 0

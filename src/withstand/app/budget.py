@@ -6,7 +6,8 @@ last answers of a stage (``drain_s``) is never longer than that.
 """
 
 import math
-from collections.abc import Callable, Iterable
+import statistics
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -113,7 +114,7 @@ class Budget:
     def why_not(self, stage: Stage, drain_s: float) -> str | None:
         """One sentence on why the stage cannot end in time; None = it can.
 
-        ``drain_s`` is how long answers have taken to end after a stage, the longest seen.
+        ``drain_s`` is how long its last answers are likely to take.
         """
         left_s = self.left_s()
         if left_s is None:
@@ -139,8 +140,19 @@ class Budget:
         return int(drain_s * 1e9)
 
 
-def longest_drain_s(lengths: Iterable[tuple[float, float | None]]) -> float:
-    """Of (how long a stage lasted, how long it was to send), both in s; 0 before anything was seen."""
-    return max(
-        (lasted_s - sent_s for lasted_s, sent_s in lengths if sent_s is not None and lasted_s > sent_s), default=0.0
-    )
+class Lasted(msgspec.Struct, frozen=True):
+    """A stage that is over."""
+
+    stage: Stage
+    seconds: float
+
+
+def likely_drain_s(stage: Stage, done: Sequence[Lasted]) -> float:
+    """How long the last answers of a stage may take to come, from those that ended by time.
+
+    As long as at the last one of its phase, for loads rise; the first of a phase takes what is usual. 0 before anything
+    was seen.
+    """
+    drains = [(one.stage.phase, max(0.0, one.seconds - by)) for one in done if (by := one.stage.duration_s) is not None]
+    alike = [drain_s for phase, drain_s in drains if phase == stage.phase]
+    return alike[-1] if alike else statistics.median_high([drain_s for _, drain_s in drains] or [0.0])

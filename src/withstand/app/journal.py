@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from withstand import __version__, clock
-from withstand.app.budget import longest_drain_s
+from withstand.app.budget import Lasted, likely_drain_s
 from withstand.app.census import Census
 from withstand.app.estimate import lasting
 from withstand.app.report import Loader
@@ -101,14 +101,14 @@ class Journal:
         since_ns = self._measuring_since_ns
         return self._spent_before_ns + (clock.now_ns() - since_ns if since_ns is not None else 0)
 
-    def longest_drain_s(self) -> float:
-        """How long answers have taken to end after a stage that ended by time, the longest so far."""
-        lengths = [
-            ((entry.ended_ns - entry.started_ns) / 1e9, entry.stage.duration_s)
+    def likely_drain_s(self, stage: Stage) -> float:
+        """How long the last answers of a stage may take, by what was seen."""
+        done = [
+            Lasted(entry.stage, (entry.ended_ns - entry.started_ns) / 1e9)
             for entry in self.manifest.stages
             if entry.ended_ns is not None and entry.started_ns is not None
         ]
-        return longest_drain_s(lengths)
+        return likely_drain_s(stage, done)
 
     def measured(self) -> list[StageSummary]:
         """What is finished, without warm-ups, in the order of execution."""

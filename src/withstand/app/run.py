@@ -168,7 +168,7 @@ class _Measuring:
         """The next stage that can end within the budget; those before it that cannot are left out."""
         for index in self._journal.pending():
             stage = self._journal.stage(index)
-            why = self._budget.why_not(stage, self._journal.longest_drain_s())
+            why = self._budget.why_not(stage, self._journal.likely_drain_s(stage))
             if why is None:
                 return index
             self._journal.leave_out(index, RunState.LEFT_OUT, why)
@@ -228,7 +228,7 @@ class _Measuring:
     def _bounded(self, index: int) -> Stage:
         """The stage; where a budget is what ends it, that is written down."""
         planned = self._journal.stage(index)
-        stage = self._budget.bounded(planned, self._journal.longest_drain_s())
+        stage = self._budget.bounded(planned, self._journal.likely_drain_s(planned))
         if stage is not planned:
             self._journal.bound(index, stage)
         return stage
