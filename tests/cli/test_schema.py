@@ -2,14 +2,16 @@
 
 import json
 import tomllib
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from withstand.app.schema import SUBJECTS
+from withstand.app.schema import SUBJECTS, VARYING
 from withstand.cli.schema import verb
 from withstand.errors import UsageError
 from withstand.spec import parse_plan
+from withstand.spec.matrix import LOADS
 
 
 def schema(*argv: str) -> dict[str, object]:
@@ -50,3 +52,14 @@ def test_the_plans_that_come_along_are_printed_as_files() -> None:
     tables = [text for text in done.output.split("# --plan ") if text]
     assert [len(parse_plan(tomllib.loads(text.partition("\n")[2])).stages) > 1 for text in tables] == [True] * 6
     assert isinstance(CliRunner().invoke(verb, ["plans", "record"]).exception, UsageError)
+
+
+def test_what_may_be_a_list_in_a_file_may_be_one_in_the_schema() -> None:
+    definitions: Any = schema("plan")["$defs"]
+    assert VARYING
+    for owner, fields in VARYING.items():
+        for field in fields:
+            one, several = definitions[owner]["properties"][field]["anyOf"]
+            assert several == {"type": "array", "items": one, "minItems": 1}
+    varying = {field for fields in VARYING.values() for field in fields}
+    assert varying == {path.rpartition(".")[2] for path in LOADS}

@@ -20,7 +20,7 @@ from withstand.errors import SpecError
 Tree = dict[str, Any]
 STAGES_MAX = 1_000
 
-_LOADS = {
+LOADS = {
     "arrivals.rate": "rate",
     "arrivals.burstiness": "burst",
     "arrivals.speed": "speed",
@@ -154,7 +154,7 @@ class _Pattern(msgspec.Struct, frozen=True):
 
 
 def _patterns(stage: Tree, place: int, sources: list[_Source], *, alone: bool) -> list[_Pattern]:
-    loads = [axis for path, word in _LOADS.items() if (axis := _axis(stage, path, word, f"$.stages[{place}].{path}"))]
+    loads = [axis for path, word in LOADS.items() if (axis := _axis(stage, path, word, f"$.stages[{place}].{path}"))]
     found = []
     for source in sources:
         options = _option_axes(source.workload or {}, source.at or "")
@@ -217,8 +217,8 @@ def _axis(tree: Tree, path: str, word: str, at: str) -> _Axis | None:
     said = [_said(item) for item in value]
     if not said:
         raise SpecError(f"The plan is wrong: an empty list gives no stage - at `{at}`.")
-    twice = next((text for i, text in enumerate(said) if text in said[:i]), None)
-    if twice is not None:
+    if len(set(said)) < len(said):
+        twice = next(text for text in said if said.count(text) > 1)
         raise SpecError(f"The plan is wrong: {twice} stands there twice - at `{at}`.")
     return _Axis(path, word, value)
 
