@@ -156,3 +156,36 @@ def test_help_lists_options_under_headings(capsys: pytest.CaptureFixture[str]) -
     assert exit_code_of(["run", "--help"]) == 0
     headings = [line for line in capsys.readouterr().out.splitlines() if line.endswith(":") and line[0] != " "]
     assert headings == ["Target:", "Workload:", "Load:", "Options:"]
+
+
+def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App) -> None:
+    assert exit_code_of(["run", "--plan", "standard", "--budget", "1.5h", "--output-len", "9", "--duration", "7"]) == 0
+    assert (app.plan.budget_s, app.plan.workload.options) == (5400, {"input_len": 128, "output_len": 9})
+    assert {s.duration_s for s in app.plan.stages if not s.warmup} == {7.0}
+    assert [rates.duration_s for rates in app.plan.rates] == [7.0]
+
+
+def test_the_plans_that_come_along_are_listed(app: App, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["run", "--plan", "list"]) == 0
+    assert "standard (14 stages, about 8 min 0 s)" in capsys.readouterr().out
+    assert not app.calls
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--plan", "nope"], "--plan: 'nope' is unknown; choose one of standard"),
+        (["--plan", "soak", "plan.toml"], "two plans; give one of them"),
+        (["--resume", "r", "--budget", "3m"], "leave out --budget"),
+        *[
+            (["--budget", text], f"--budget {text}: give a time")
+            for text in ("20", "m", "-3s", "0s", "nans", "infh", "5d")
+        ],
+    ],
+)
+def test_plans_and_budgets_that_mean_nothing(
+    app: App, capsys: pytest.CaptureFixture[str], argv: list[str], told: str
+) -> None:
+    assert exit_code_of(["run", *argv]) == 2
+    assert told in capsys.readouterr().err
+    assert not app.calls

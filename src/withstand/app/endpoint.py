@@ -11,7 +11,7 @@ import msgspec
 from withstand import __version__, plugins
 from withstand.errors import SpecError, TargetError, UsageError
 from withstand.load.address import Address, Located, locate, parse_address
-from withstand.load.ask import Asker, served_models
+from withstand.load.ask import Asker, served_context, served_models
 from withstand.load.connection import Route
 from withstand.load.job import Job
 from withstand.load.masking import Mask
@@ -46,6 +46,14 @@ class Endpoint:
         self.asker = Asker(route, self.headers, Mask(self._secrets))
         self.models = served_models(self.asker, self.address)
         self.model = _model(target, self.models)
+
+    def context(self) -> int | None:
+        """The most tokens that prompt and answer may have together; None = it does not say.
+
+        Raises:
+            TargetError: it is not there.
+        """
+        return served_context(self.asker, self.address, self.model)
 
     def job(self, plan: Plan, *, stage: int, epoch_ns: int) -> Job:
         """The template of a stage's jobs, without what differs between workers."""

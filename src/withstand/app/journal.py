@@ -9,13 +9,16 @@ from typing import Any, Self
 import msgspec
 
 from withstand import __version__, clock
+from withstand.app.budget import Lasted, likely_drain_s
 from withstand.app.census import Census
+from withstand.app.estimate import lasting
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import MISSED, NOT_MEASURED, exit_code, missed_slo
-from withstand.errors import StorageError
+from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
+from withstand.record import Record
 from withstand.report.write import write_reports
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TokenizerFacts, machine_facts, this_process
 from withstand.spec import Plan, Stage, redacted
@@ -35,6 +38,8 @@ class Journal:
         self.epoch_ns = _epoch_ns(folder.manifest)
         """What records count from. Once and for all: the wall clock may be set while we run."""
         self._loaded = Loader()
+        self._spent_before_ns = folder.manifest.spent_ns
+        self._measuring_since_ns: int | None = None
 
     @classmethod
     def create(cls, plan: Plan, stages: Sequence[Stage], argv: list[str]) -> Self:
@@ -60,7 +65,12 @@ class Journal:
         stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if _again(old, e) else e for e in old.stages]
         again = [StageEntry(name=e.name, stage=e.stage, place=e.place) for e in old.stages if _again(old, e)]
         manifest = msgspec.structs.replace(
-            old, state=RunState.RUNNING, error=None, writer=this_process(), stages=tuple(stages + again)
+            old,
+            state=RunState.RUNNING,
+            error=None,
+            writer=this_process(),
+            stages=tuple(stages + again),
+            spent_ns=spent_ns(folder),
         )
         folder.update(manifest)
         return cls(folder)
@@ -81,6 +91,24 @@ class Journal:
     def pending_stages(self) -> tuple[Stage, ...]:
         """The same, as stages."""
         return tuple(self.stage(i) for i in self.pending())
+
+    def known_stages(self) -> list[Stage]:
+        """All that there are, carried out or not."""
+        return [entry.stage for entry in self.manifest.stages]
+
+    def spent_ns(self) -> int:
+        """For how long stages have been measured so far, in this sitting and those before."""
+        since_ns = self._measuring_since_ns
+        return self._spent_before_ns + (clock.now_ns() - since_ns if since_ns is not None else 0)
+
+    def likely_drain_s(self, stage: Stage) -> float:
+        """How long the last answers of a stage may take, by what was seen."""
+        done = [
+            Lasted(entry.stage, (entry.ended_ns - entry.started_ns) / 1e9)
+            for entry in self.manifest.stages
+            if entry.ended_ns is not None and entry.started_ns is not None
+        ]
+        return likely_drain_s(stage, done)
 
     def measured(self) -> list[StageSummary]:
         """What is finished, without warm-ups, in the order of execution."""
@@ -113,6 +141,18 @@ class Journal:
     def tokenizer(self, tokenizer: Tokenizer) -> None:
         """Who counts the prompts' tokens."""
         self._update(tokenizer=TokenizerFacts(tokenizer.name, tokenizer.exact))
+
+    def measuring(self) -> None:
+        """From now on, time is what a budget is charged with."""
+        self._measuring_since_ns = clock.now_ns()
+
+    def leave_out(self, index: int, state: RunState, why: str) -> None:
+        """A stage is not run."""
+        self._entry(index, state=state, error=why)
+
+    def bound(self, index: int, stage: Stage) -> None:
+        """A stage has got an end that the plan did not have."""
+        self._entry(index, stage=stage)
 
     def begin(self, index: int) -> None:
         """A stage starts."""
@@ -162,7 +202,7 @@ class Journal:
         self._update(stages=tuple(stages))
 
     def _update(self, **changes: Any) -> None:
-        self.folder.update(msgspec.structs.replace(self.manifest, **changes))
+        self.folder.update(msgspec.structs.replace(self.manifest, spent_ns=self.spent_ns(), **changes))
 
     # What has come out.
 
@@ -204,6 +244,31 @@ class Journal:
     def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:
             self._update(state=RunState.DONE)
+
+
+def ensure_time_left(folder: RunFolder) -> None:
+    """Before a run is gone on with: once its stages are superseded, their numbers count no more.
+
+    Raises:
+        UsageError: there are stages to run, but the budget is spent.
+    """
+    manifest = folder.manifest
+    budget_s = manifest.plan.budget_s
+    is_left = any(e.state in _AGAIN or e.state is RunState.PLANNED for e in manifest.stages)
+    if is_left and budget_s is not None and spent_ns(folder) >= budget_s * 1e9:
+        raise UsageError(f"{folder.path} has spent its budget of {lasting(budget_s)}; run what is left anew.")
+
+
+def spent_ns(folder: RunFolder) -> int:
+    """What a run has spent; of a stage that was killed, as much as its records tell."""
+    killed = [i for i, e in enumerate(folder.manifest.stages) if e.state is RunState.RUNNING]
+    return folder.manifest.spent_ns + sum(_span_ns(list(folder.records(i))) for i in killed)
+
+
+def _span_ns(records: Sequence[Record]) -> int:
+    begins = [ns for r in records if (ns := r.started_ns or r.sent_ns) is not None]
+    ends = [r.end_ns for r in records if r.end_ns is not None]
+    return max(ends) - min(begins) if begins and ends else 0
 
 
 def _epoch_ns(manifest: Manifest) -> int:

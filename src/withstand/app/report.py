@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
+_NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG})
+
 
 class LoadedStage(msgspec.Struct, frozen=True):
     """One stage's numbers, and its charts if they were asked for."""
@@ -163,7 +165,7 @@ def _common(values: Sequence[str | None]) -> str | None:
 
 def why_partial(manifest: Manifest) -> str | None:
     """One sentence on why a run is not whole; None = it is."""
-    planned = [e for e in manifest.stages if e.state is not RunState.SUPERSEDED]
+    planned = [e for e in manifest.stages if e.state not in _NOT_MISSED]
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
     so_far = f"{sum(e.state is RunState.DONE for e in measured)} of {len(measured)} stages are complete"
@@ -175,6 +177,9 @@ def why_partial(manifest: Manifest) -> str | None:
         return f"Partial: the run was killed or crashed; {so_far}. `--resume` goes on with it."
     if manifest.state is RunState.INTERRUPTED:
         return f"Partial: the run was interrupted; {so_far}. `--resume` goes on with it."
+    left_out = [e.name for e in planned if e.state is RunState.LEFT_OUT]
+    if manifest.state is RunState.DONE and done + len(left_out) == len(planned):
+        return f"Partial: the budget left no time for {', '.join(left_out)}; {so_far}."
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."

@@ -9,20 +9,23 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
-from withstand.app.calibration.foresight import Foresight, foresee
+from withstand.app.beforehand import foreseen, say_how_long
+from withstand.app.budget import Budget, fitted
+from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
+from withstand.app.fitting import tokens_of, too_long
+from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
+from withstand.app.rates import decided
 from withstand.app.screen import Outcome, Screen, StageProgress
-from withstand.app.stages import all_stages, connections_foreseen, filled, preconnect_of, stripes_of
+from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
 from withstand.app.watching import check_watch, watching
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
-from withstand.load.fleets import Hosts, hosts_of, is_ray
+from withstand.load.fleets import Hosts, hosts_of
 from withstand.load.job import Report
-from withstand.load.limits import ensure_descriptors, ensure_ports
 from withstand.load.stage import StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
@@ -44,10 +47,12 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
+    plan = fitted(plan)
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.watch)
-    foresight = _foreseen(plan, stages, screen)
+    foresight = foreseen(plan, stages, screen)
+    say_how_long(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)
     try:
         return _carry_out(plan, journal, screen, more, foresight)
@@ -69,32 +74,14 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
         raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
     if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
+    ensure_time_left(run_folder)
     journal = Journal.reopen(run_folder)
-    if not journal.pending():
+    if not journal.pending() and not decided(plan, journal.known_stages(), journal.measured()):
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
-    foresight = _foreseen(plan, journal.pending_stages(), screen)
+    foresight = foreseen(plan, journal.pending_stages(), screen)
+    say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
     return _carry_out(plan, journal, screen, lambda _: (), foresight)
-
-
-def _foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
-    """This machine's limits against the load asked: what cannot be is refused, what may not be is told.
-
-    The nodes of a cluster look at their own.
-    """
-    if is_ray(plan.fleet):
-        return Foresight()
-    foresight = foresee(plan, stages, screen)
-    cores = allowed_cores()
-    shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
-    for stage in stages:
-        connections, workers = connections_foreseen(plan, stage), shares[stage.name]
-        ensure_descriptors(-(-connections // workers) if connections else None)
-        ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
-    heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
-    if advice := foresight.advice(heaviest, shares[heaviest.name], cores):
-        screen.message(advice)
-    return foresight
 
 
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
@@ -164,6 +151,7 @@ class _Measuring:
         self._screen = screen
         self._census = Census()
         self._tokenizers: dict[str, AloudTokenizer] = {}
+        self._budget = Budget(plan.budget_s, journal.spent_ns)
 
     def everything(self, more: More) -> None:
         """All stages that are planned, then those that are added in their light.
@@ -172,11 +160,46 @@ class _Measuring:
             WithstandError: no further stage makes sense.
             KeyboardInterrupt: the user stopped it.
         """
+        self._leave_out_too_long()
         self._check_datasets()
-        while pending := self._journal.pending():
-            self._stage(pending[0])
-            if not self._journal.pending():
-                self._journal.add_stages(filled(self._plan, more(self._journal.measured())))
+        self._journal.measuring()
+        while True:
+            while (index := self._next()) is not None:
+                self._stage(index)
+            if not self._add_stages(more):
+                return
+
+    def _next(self) -> int | None:
+        """The next stage that can end within the budget; those before it that cannot are left out."""
+        for index in self._journal.pending():
+            stage = self._journal.stage(index)
+            why = self._budget.why_not(stage, self._journal.likely_drain_s(stage))
+            if why is None:
+                return index
+            self._journal.leave_out(index, RunState.LEFT_OUT, why)
+            self._screen.message(f"Stage {stage.name} is left out: {why}.")
+        return None
+
+    def _add_stages(self, more: More) -> bool:
+        """Those that follow from what was seen; whether there are any."""
+        done = self._journal.measured()
+        added = decided(self._plan, self._journal.known_stages(), done) or more(done)
+        self._journal.add_stages(filled(self._plan, added))
+        return bool(added)
+
+    def _leave_out_too_long(self) -> None:
+        if not self._plan.leave_out_too_long or (context := self._endpoint.context()) is None:
+            return
+        for index in self._journal.pending():
+            stage = self._journal.stage(index)
+            if too_long(stage, context):
+                why = f"its {tokens_of(stage):,} tokens do not fit into the server's context of {context:,}"
+                self._journal.leave_out(index, RunState.TOO_LONG, why)
+                self._screen.message(f"Stage {stage.name} is left out: {why}.")
+        if all(stage.warmup for stage in self._journal.pending_stages()):
+            raise UsageError(
+                f"No stage fits into the server's context of {context:,} tokens; give a smaller input_len."
+            )
 
     def _check_datasets(self) -> None:
         """A dataset that cannot serve is said before anything is sent."""
@@ -187,7 +210,7 @@ class _Measuring:
             self._prepared()
 
     def _stage(self, index: int) -> None:
-        stage = self._journal.stage(index)
+        planned, stage = self._journal.stage(index), self._bounded(index)
         try:
             result = self._drive(index, stage)
         except (StorageError, TargetError, UsageError):
@@ -202,19 +225,29 @@ class _Measuring:
             raise StorageError(result.error)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
-        elif told := _ended_early(stage, result):
+        elif told := _cut_short(planned, stage, result) or _ended_early(stage, result):
             self._screen.message(told)
         if result.interrupted:
             raise KeyboardInterrupt
+
+    def _bounded(self, index: int) -> Stage:
+        """The stage; where a budget is what ends it, that is written down."""
+        planned = self._journal.stage(index)
+        stage = self._budget.bounded(planned, self._journal.likely_drain_s(planned))
+        if stage is not planned:
+            self._journal.bound(index, stage)
+        return stage
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
         with _work_folder(self._journal.folder.path / _WORK) as work:
             self._crew.look()
             result = self._load(index, stage, work)
-            self._journal.end(index, result, self._census)
             self._crew.look()
-            if not result.interrupted and not result.storage:
-                self._count_texts(index, stage, work)
+            try:
+                if not result.interrupted and not result.storage:
+                    self._count_texts(index, stage, work)
+            finally:  # a stage that is killed before is run again, and so not left without its counts
+                self._journal.end(index, result, self._census)
         return result
 
     def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
@@ -267,7 +300,10 @@ class _Measuring:
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         share = share_wanted(stage, self._tokenizer_of(stage))
         preconnect = preconnect_of(self._plan, stage)
-        job = msgspec.structs.replace(job, duration_ns=duration_ns, text_share=share, preconnect=preconnect)
+        drain_ns = self._budget.drain_ns(stage, self._plan.drain_s)
+        job = msgspec.structs.replace(
+            job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
+        )
         stripes = self._crew.stripes(self._plan, stage)
         return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
 
@@ -320,6 +356,14 @@ def _work_folder(path: Path) -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _cut_short(planned: Stage, stage: Stage, result: StageResult) -> str | None:
+    """A stage that only its number of requests should have ended was ended by the budget."""
+    finished = sum(health.finished for health in result.health)
+    if stage.duration_s == planned.duration_s or finished >= result.planned or result.interrupted:
+        return None
+    return f"Stage {stage.name} was ended by the budget after {finished:,} of {result.planned:,} requests."
 
 
 def _ended_early(stage: Stage, result: StageResult) -> str | None:

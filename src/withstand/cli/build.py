@@ -17,7 +17,7 @@ from withstand.spec import Plan, parse_plan, set_path
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
 
-_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "output_dir")}
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "budget_s", "output_dir")}
 _TARGET = {
     name: name
     for name in (
@@ -53,6 +53,8 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     _add_headers(tree["target"], options.get("header") or ())
     _put(tree.setdefault("watch", {}), {**options, "metrics_url": options.get("metrics_url") or None}, _WATCH)
     tree["stages"] = _stages(tree.get("stages") or [{}], options)
+    for rates in tree.get("rates", []):
+        _put(rates, options, {"duration": "duration_s"})
     for workload in _workloads(tree):
         _put(workload, options, _WORKLOAD)
         _put(workload.setdefault("options", {}), options, _LENGTHS)
@@ -79,7 +81,9 @@ def _add_headers(target: Tree, texts: Sequence[str]) -> None:
 def _workloads(tree: Tree) -> Iterator[Tree]:
     """The plan's, and those that stages have for themselves."""
     yield tree.setdefault("workload", {})
-    yield from (stage["workload"] for stage in tree["stages"] if stage.get("workload") is not None)
+    yield from tree.get("workloads", {}).values()
+    stages = [*tree["stages"], *tree.get("rates", [])]
+    yield from (stage["workload"] for stage in stages if stage.get("workload") is not None)
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -3,12 +3,15 @@
 None of them has a default here: what is not given is the plan file's, or else the plan's own default.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from withstand.app.prices import price_of
+from withstand.errors import UsageError
+from withstand.spec import SECONDS_MAX
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
@@ -149,6 +152,31 @@ def price_option(help_text: str) -> _Decorator:
 
     return click.option("--price-per-hour", metavar="X", help=help_text, callback=parsed)
 
+
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _budget(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    """``30s``, ``20m``, ``1.5h`` → seconds."""
+    if value is None:
+        return None
+    number, unit = value[:-1], _UNITS_S.get(value[-1:])
+    try:
+        seconds = float(number) * (unit or math.nan)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < SECONDS_MAX:
+        raise UsageError(f"--budget {value}: give a time with its unit, such as 30s, 20m or 1.5h.")
+    return seconds
+
+
+budget_option = click.option(
+    "--budget",
+    "budget_s",
+    metavar="TIME",
+    callback=_budget,
+    help="All stages within this time: 90s, 20m, 1.5h. Durations are scaled down; what does not fit is left out.",
+)
 
 output_options = _all_of(
     [

@@ -6,10 +6,20 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
-from withstand.cli.options import Verb, load_options, output_options, price_option, target_options, workload_options
+from withstand.cli.options import (
+    Verb,
+    budget_option,
+    load_options,
+    output_options,
+    price_option,
+    target_options,
+    workload_options,
+)
 from withstand.cli.outcome import show_outcome
+from withstand.cli.output import write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
@@ -23,6 +33,8 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @target_options
 @workload_options
 @load_options
+@click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
+@budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
@@ -34,21 +46,33 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @click.pass_context
 def verb(
     context: click.Context, /, plan: Path | None, folder: Path | None, quiet: bool, as_json: bool, **options: Any
-) -> int:
+) -> int | None:
     """Load an endpoint, measure it, report it.
 
     What is typed wins over the plan file. Several rates or concurrencies are measured one after the other, as stages.
     `withstand schema plan` lists every field that --set reaches.
     """
+    if options["named"] == LIST:
+        write_result(listing())
+        return None
     if folder:
         _refuse_others(context)
-    asked = build_plan(options, plan_from_file(plan) if plan else {})
+    asked = build_plan(options, _written(plan, options["named"]))
     with terminal_screen(quiet=quiet, as_json=as_json) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:
             outcome = run(asked, argv=without_secrets(context.obj), screen=screen)
     return show_outcome(outcome, as_json=as_json)
+
+
+def _written(path: Path | None, named: str | None) -> dict[str, Any]:
+    """The plan below the options: a file's, one that comes along, or none."""
+    if path and named:
+        raise UsageError(f"--plan {named} and the plan file {path} are two plans; give one of them.")
+    if named:
+        return ready_made(named)
+    return plan_from_file(path) if path else {}
 
 
 def _refuse_others(context: click.Context) -> None:

@@ -2,15 +2,24 @@
 
 import click
 
+from withstand.app.plans import all_texts
 from withstand.app.schema import SUBJECTS, json_schema
 from withstand.cli.output import write_result
+from withstand.errors import UsageError
+
+_PLANS = "plans"
 
 
 @click.command("schema")
-@click.argument("subjects", metavar="[plan|record]…", nargs=-1, type=click.Choice(SUBJECTS))
+@click.argument("subjects", metavar="[plan|record]…|plans", nargs=-1, type=click.Choice([*SUBJECTS, _PLANS]))
 def verb(subjects: tuple[str, ...]) -> None:
     """Print the JSON schema of plans and records.
 
-    With one word, of that alone.
+    With one word, of that alone. `plans` prints the plans that come along, as the files that they are.
     """
+    if _PLANS in subjects:
+        if len(subjects) > 1:
+            raise UsageError("schema plans prints files, not a schema; ask for it alone.")
+        write_result(all_texts())
+        return
     write_result(json_schema(subjects or SUBJECTS).decode())

@@ -116,6 +116,38 @@ def served_models(asker: Asker, address: Address) -> list[str]:
         return []
 
 
+def served_context(asker: Asker, address: Address, model: str | None) -> int | None:
+    """The most tokens that prompt and answer may have together; None = the endpoint does not say.
+
+    vLLM and SGLang list it as ``max_model_len``, gateways as ``context_length``, llama.cpp as ``meta.n_ctx``.
+
+    Raises:
+        TargetError: the endpoint is not there.
+    """
+    status, body = asker.ask("GET", address.url("/v1/models"))
+    try:
+        listed = msgspec.json.decode(body, type=_Models).data if status == http.client.OK else ()
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    told = next((m for m in listed if m.id == model), None)
+    return (told.max_model_len or told.context_length or told.meta.n_ctx) if told else None
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    n_ctx: int | None = None
+
+
+class _Model(msgspec.Struct):
+    id: str
+    max_model_len: int | None = None
+    context_length: int | None = None
+    meta: _Meta = _Meta()
+
+
+class _Models(msgspec.Struct):
+    data: tuple[_Model, ...] = ()
+
+
 def _short(body: bytes) -> str:
     return one_line(error_text(body), 200)
 

@@ -23,6 +23,10 @@ class RunState(StrEnum):
     FAILED = "failed"
     SUPERSEDED = "superseded"
     """A stage that was cut and has been run again; its records count nowhere."""
+    LEFT_OUT = "left_out"
+    """It did not fit into what was left of the budget."""
+    TOO_LONG = "too_long"
+    """The server takes no requests so long, and the plan says to leave such stages out."""
 
 
 class TokenizerFacts(msgspec.Struct, frozen=True):
@@ -78,6 +82,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The prompts'."""
     stages: tuple[StageEntry, ...] = ()
     error: str | None = None
+    spent_ns: int = 0
+    """How long stages have been measured so far, all sittings together: what a budget is charged with."""
 
     def in_order(self) -> list[tuple[int, StageEntry]]:
         """The stages as the plan has them, each with its index in the list."""

@@ -1,26 +1,38 @@
 """Text → Plan. One path for files, options and ``--set``, hence one form of error."""
 
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from withstand.errors import SpecError, UsageError
+from withstand.spec.matrix import Origin, expanded
 from withstand.spec.plan import Plan
+
+_STAGE_AT = re.compile(r"\$\.stages\[(\d+)\]([^`]*)")
 
 
 def parse_plan(raw: dict[str, Any]) -> Plan:
-    """The typed plan.
+    """The typed plan, with one stage for each combination of its lists.
 
     Raises:
         SpecError: with the path of the field, as ``Expected `float` > 0.0 - at `$.stages[0].arrivals.rate```.
     """
+    tree, origins = expanded(raw)
     try:
-        plan = msgspec.convert(raw, Plan)
+        plan = msgspec.convert(tree, Plan)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The plan is wrong: {e}. `withstand schema` prints what is allowed.") from None
-    return _with_names(plan)
+        told = _STAGE_AT.sub(lambda at: _asked_at(at, origins), str(e))
+        raise SpecError(f"The plan is wrong: {told}. `withstand schema` prints what is allowed.") from None
+    return _with_names(plan, origins)
+
+
+def _asked_at(at: re.Match[str], origins: Sequence[Origin]) -> str:
+    """The path in the file of what was found wrong in a stage that was made of it."""
+    return origins[int(at[1])].path(at[2]) if origins else at[0]
 
 
 def plan_from_file(path: Path) -> dict[str, Any]:
@@ -97,14 +109,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def _with_names(plan: Plan) -> Plan:
+def _with_names(plan: Plan, origins: Sequence[Origin]) -> Plan:
     """Every stage gets a name, and no two the same."""
     seen: set[str] = set()
     stages = []
     for i, stage in enumerate(plan.stages):
         name = stage.name or f"stage-{i + 1}"
         if name in seen:
-            raise SpecError(f"The plan is wrong: the name {name!r} is used twice - at `$.stages[{i}].name`.")
+            at = origins[i].path(".name") if origins else f"$.stages[{i}].name"
+            raise SpecError(f"The plan is wrong: the name {name!r} is used twice - at `{at}`.")
         seen.add(name)
         stages.append(msgspec.structs.replace(stage, name=name))
     return msgspec.structs.replace(plan, stages=tuple(stages))

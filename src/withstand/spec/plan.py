@@ -53,12 +53,34 @@ class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """0 = nothing is looked at."""
 
 
+class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Stages whose rates are decided when all others are done: shares of the most that a phase was seen to carry."""
+
+    shares: Annotated[tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...], msgspec.Meta(min_length=1)]
+    """1 = just as many requests a second as the best stage of the phase ``of`` answered."""
+    duration_s: Seconds
+    of: str = "concurrency"
+    phase: str = "sustained"
+    """The heading of these stages; each entry has one of its own."""
+    burstiness: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 1.0
+    """1 = Poisson arrivals; below 1 burstier, above 1 steadier."""
+    workload: Workload | None = None
+    """None = that of the best stage."""
+
+
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ``withstand run`` does."""
 
     target: Target = Target()
     workload: Workload = Workload()
+    workloads: dict[str, Workload] = {}
+    """Several, each laid over ``workload``: the stages are measured with each of them."""
     stages: Annotated[tuple[Stage, ...], msgspec.Meta(min_length=1)] = (Stage(),)
+    rates: tuple[Rates, ...] = ()
+    budget_s: Seconds | None = None
+    """The run keeps within it: durations are scaled down, and no stage begins that cannot end in time."""
+    leave_out_too_long: bool = False
+    """Leave out stages whose prompt and answer are longer than what the server says that it takes."""
     seed: int = 0
     num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""

@@ -27,6 +27,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """At most so many answers at once, the others wait in order of arrival; None = no limit."""
     models: tuple[str, ...] | None = None
     """Others are answered with 404; None = every name is good."""
+    max_model_len: int | None = None
+    """Listed with each model, as vLLM does, but held against no request; None = not told."""
     api_key: str | None = None
     """Asked for as ``Authorization: Bearer …``; else 401."""
     keep_bodies: bool = False

@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
     port: int
     slots: int | None
     models: tuple[str, ...] | None
+    max_model_len: int | None
     api_key: str | None
     keep_bodies: bool
     seed: int

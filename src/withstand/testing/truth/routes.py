@@ -64,7 +64,8 @@ def answer(request: HttpRequest, config: Config) -> Refusal:
 def models(config: Config) -> bytes:
     """The list of models."""
     names = config.models or (MODEL,)
-    data = [{"id": name, "object": "model", "created": CREATED_S, "owned_by": "withstand"} for name in names]
+    told = {} if config.max_model_len is None else {"max_model_len": config.max_model_len}
+    data = [{"id": name, "object": "model", "created": CREATED_S, "owned_by": "withstand"} | told for name in names]
     return msgspec.json.encode({"object": "list", "data": data})
 
 

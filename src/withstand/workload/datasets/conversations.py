@@ -26,7 +26,7 @@ from withstand.workload.wording import Wording
 
 EXPECTED = 'lines of {"conversation_id": …, "role": …, "content": …}, or ShareGPT\'s JSON'
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
-_OUTPUT_LEN = 128
+OUTPUT_LEN = 128
 """Of made-up conversations, where no other is set."""
 
 
@@ -216,7 +216,7 @@ class _MadeUp:
         return Turn(
             messages=(*system, Message(role="user", content=text)),
             prompt_tokens=length + (options.system_len if system else 0),
-            output_tokens=drawn(draw, options.output_len or _OUTPUT_LEN, options.range_ratio),
+            output_tokens=drawn(draw, options.output_len or OUTPUT_LEN, options.range_ratio),
             ignore_eos=self._maker.ignores_eos(),
             think_ns=self._maker.think_ns(0.0),
         )

@@ -1,0 +1,39 @@
+"""What is checked and said of a plan before anything is sent: this machine's limits, workers, time, price."""
+
+from collections.abc import Sequence
+
+from withstand.app.calibration.foresight import Foresight, foresee
+from withstand.app.estimate import estimated, in_words
+from withstand.app.screen import Screen
+from withstand.app.stages import connections_foreseen, stripes_of
+from withstand.load.fleets import is_ray
+from withstand.load.limits import ensure_descriptors, ensure_ports
+from withstand.runs import allowed_cores
+from withstand.spec import Plan, Stage
+
+
+def foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
+    """This machine's limits against the load asked: what cannot be is refused, what may not be is told.
+
+    The nodes of a cluster look at their own.
+    """
+    if is_ray(plan.fleet):
+        return Foresight()
+    foresight = foresee(plan, stages, screen)
+    cores = allowed_cores()
+    shares = {s.name: stripes_of(plan, s, cores, needed=foresight.workers(s)).workers for s in stages}
+    for stage in stages:
+        connections, workers = connections_foreseen(plan, stage), shares[stage.name]
+        ensure_descriptors(-(-connections // workers) if connections else None)
+        ensure_ports(connections, over_tcp=not (plan.target.base_url or "").startswith(("unix:", "http+unix:")))
+    heaviest = max(stages, key=lambda stage: foresight.workers(stage) or 0)
+    if advice := foresight.advice(heaviest, shares[heaviest.name], cores):
+        screen.message(advice)
+    return foresight
+
+
+def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Sequence[Stage] = ()) -> None:
+    """How many stages, how long, at what price; nothing of a single one without an end. ``known``: the run's so far."""
+    estimate = estimated(plan, stages, known)
+    if sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
+        screen.message(f"Planned: {in_words(estimate, plan.price_per_hour)}")
