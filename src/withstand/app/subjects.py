@@ -18,7 +18,7 @@ from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
-from withstand.files import distinct_names, is_there
+from withstand.files import distinct_names, is_there, numbered, spelled
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.fold import Besides, StageFold, fold_of
@@ -68,7 +68,13 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 def _parsed(argument: str) -> _Asked:
-    """A path that exists is taken as it stands."""
+    """A path that exists is taken as it stands.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not argument:
+        raise UsageError("A side is an empty path, which names nothing; the folder that you are in is `.`.")
     if is_there(Path(argument)):
         return _Asked(argument, (Path(argument),))
     labelled = _LABEL.match(argument)
@@ -111,11 +117,12 @@ def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
 def _runs_at(path: Path) -> list[_Found]:
     found: list[_Found] = []
     for one in measured_at(path):
-        if one.imported is None:
-            found += _own(RunFolder.open(one.path))
+        opened = one.read()
+        if isinstance(opened, RunFolder):
+            found += _own(opened)
         else:
-            runs = one.imported.runs
-            found += [_foreign(run, name, one.path) for name, run in zip(names_of(runs), runs, strict=True)]
+            runs = opened.runs
+            found += [_foreign(run, name, spelled(one.path)) for name, run in zip(names_of(runs), runs, strict=True)]
     return found
 
 
@@ -128,13 +135,13 @@ def _own(folder: RunFolder) -> Iterator[_Found]:
             summary = stage_summary(folds[index], context_of(manifest, index))
             if summary.attempted:
                 run = _own_run(folder, index, folds.pop(index), summary)
-                yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
+                yield _Found(run=run, tool=_TOOL, engine=None, path=spelled(folder.path))
 
 
 def _own_run(folder: RunFolder, index: int, fold: StageFold, summary: StageSummary) -> ComparedRun:
     manifest = folder.manifest
     return ComparedRun(
-        source=str(folder.path),
+        source=spelled(folder.path),
         setting=_own_setting(manifest, manifest.stages[index], summary),
         summary=summary,
         estimates=told_estimates(summary) | estimates_of(fold, summary),
@@ -166,7 +173,7 @@ def _each(total: int | None, summary: StageSummary) -> float | None:
     return round(total / summary.completed, 1) if total and summary.completed else None
 
 
-def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
+def _foreign(run: ImportedRun, name: str, path: str) -> _Found:
     summary = stage_of(run, name)
     asked = run.conditions
     estimates = told_estimates(summary) | foreign_estimates(run)
@@ -198,7 +205,7 @@ def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
         notes=run.notes,
         imported=msgspec.structs.replace(run, facts=None),
     )
-    return _Found(run=compared, tool=run.source.tool, engine=asked.engine, path=str(path))
+    return _Found(run=compared, tool=run.source.tool, engine=asked.engine, path=path)
 
 
 def _value(found: _Found, field: str) -> str | None:
@@ -247,9 +254,8 @@ def _side(label: str, found: Sequence[_Found]) -> ComparedSide:
 
 def _numbered(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
     """Labels that are alike get a number."""
-    labels = [side.label for side in sides]
-    numbered = [label if labels.count(label) == 1 else f"{label} #{i}" for i, label in enumerate(labels, start=1)]
-    return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, numbered, strict=True)]
+    labels = numbered([side.label for side in sides])
+    return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, labels, strict=True)]
 
 
 def _why_one(arguments: Sequence[str], sides: Sequence[ComparedSide]) -> str:

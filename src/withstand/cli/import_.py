@@ -5,17 +5,15 @@ from pathlib import Path
 import click
 
 from withstand.app.import_ import import_files
-from withstand.cli.options import Verb
+from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import say, write_result
 from withstand.interop.values import plain
 from withstand.report.imported import imported_text
 
 
 @click.command("import", cls=Verb)
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--output-dir", type=click.Path(path_type=Path), metavar="DIR", required=True, help="A new folder for the runs."
-)
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=TYPED_PATH)
+@click.option("--output-dir", type=TYPED_PATH, metavar="DIR", required=True, help="A new folder for the runs.")
 def verb(files: tuple[Path, ...], output_dir: Path) -> None:
     """Read other tools' result files into a folder of their own.
 
