@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from withstand.app.measured import Measured, measured_at
-from withstand.app.report import Loader
+from withstand.app.report import Loader, damage_told
 from withstand.audit.across import Work, cross_doubts, work_of_imports, work_of_stages
 from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
@@ -69,9 +69,11 @@ def _read(one: Measured, name: str) -> _Read:
 
 
 def _own(folder: RunFolder, name: str) -> _Read:
-    summary = Loader(charts=False).load(folder).summary
+    loaded = Loader(charts=False).load(folder)
+    summary = loaded.summary
     form = f"withstand, {counted(len(summary.stages), 'stage')}, with facts"
-    told = (summary.partial,) if summary.partial else ()
+    damage = (damage_told(loaded.damaged_lines),) if loaded.damaged_lines else ()
+    told = (*([summary.partial] if summary.partial else []), *damage)
     audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told)
     dataset = folder.manifest.plan.workload.dataset
     return _Read(audit, work_of_stages(name, summary.stages, model=summary.model_id, dataset=dataset))

@@ -3,11 +3,12 @@
 from urllib.parse import urlsplit
 
 from withstand.metrics.context import StageContext
-from withstand.runs import Manifest, RunState
+from withstand.runs import RunFolder, RunState
 
 
-def context_of(manifest: Manifest, index: int) -> StageContext:
-    """Of the stage at a place of the list."""
+def context_of(folder: RunFolder, index: int) -> StageContext:
+    """Of the stage at a place of the list, when the records have been read."""
+    manifest = folder.manifest
     entry = manifest.stages[index]
     tokenizer = entry.texts_by or manifest.tokenizer
     warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
@@ -22,6 +23,7 @@ def context_of(manifest: Manifest, index: int) -> StageContext:
         identical_prompts=entry.identical_prompts,
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
         beside_server=_is_loopback(manifest.target),
+        damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
     )
 

@@ -17,6 +17,7 @@ from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
+from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunFolder, RunState, still_runs
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class Loaded(msgspec.Struct, frozen=True):
     """Why runs that are there are not shown: they are damaged."""
 
 
+def damage_told(damaged_lines: int) -> str:
+    """One sentence on lines that are no records."""
+    return f"{counted(damaged_lines, 'line')} of the records, damaged or cut off."
+
+
 class Loader:
     """Loads a run; a stage that is finished is computed once.
 
@@ -70,7 +76,7 @@ class Loader:
         new = [i for i in indexes if i not in loaded]
         if new:
             with gathered(folder, new, folder.manifest.plan.goodput, Besides(charts=self._charts)) as folds:
-                loaded |= {i: self._loaded(folds.pop(i), folder.manifest, i) for i in new}
+                loaded |= {i: self._loaded(folds.pop(i), folder, i) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -94,8 +100,8 @@ class Loader:
             damaged_lines=folder.damaged_lines,
         )
 
-    def _loaded(self, fold: StageFold, manifest: Manifest, index: int) -> LoadedStage:
-        context, plan = context_of(manifest, index), manifest.plan
+    def _loaded(self, fold: StageFold, folder: RunFolder, index: int) -> LoadedStage:
+        context, plan = context_of(folder, index), folder.manifest.plan
         price_per_hour = plan.price_per_hour if self._price_per_hour is None else self._price_per_hour
         summary = priced(stage_summary(fold, context), price_per_hour, plan.goodput.share)
         return LoadedStage(summary, fold_series(fold, context) if self._charts else None)

@@ -132,7 +132,7 @@ def _own(folder: RunFolder) -> Iterator[_Found]:
     measured = [i for i, e in manifest.in_order() if not e.stage.warmup and e.state in _COMPARED]
     with gathered(folder, measured, manifest.plan.goodput, _COURSES) as folds:
         for index in measured:
-            summary = stage_summary(folds[index], context_of(manifest, index))
+            summary = stage_summary(folds[index], context_of(folder, index))
             if summary.attempted:
                 run = _own_run(folder, index, folds.pop(index), summary)
                 yield _Found(run=run, tool=_TOOL, engine=None, path=spelled(folder.path))

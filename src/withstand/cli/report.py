@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from withstand.app.report import Loaded, load_runs
+from withstand.app.report import Loaded, damage_told, load_runs
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import TYPED_PATH, Verb, price_option
 from withstand.cli.output import rendered, say
@@ -68,7 +68,7 @@ def verb(
     if loaded.summary.partial:
         say(loaded.summary.partial)
     if loaded.damaged_lines:
-        say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
+        say(f"Left out: {damage_told(loaded.damaged_lines)}")
     for unread in loaded.unread:
         say(f"withstand: {unread}")
     deliver(_text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens), output)
