@@ -8,7 +8,7 @@ import click
 from withstand.app.report import Loaded, damage_told, load_runs
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import TYPED_PATH, Verb, price_option
-from withstand.cli.output import rendered, say
+from withstand.cli.output import columns, rendered, say
 from withstand.cli.screen import stage_block
 from withstand.errors import UsageError
 from withstand.report.classic import Style
@@ -83,7 +83,7 @@ def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
     if loaded.imported:
         summary, title = loaded.summary, loaded.about.title
         shown = rendered(lambda console: print_report(summary, console, title=title)) if summary.stages else ""
-        return f"{shown}\n{imported_text(loaded.imported)}"
+        return f"{shown}\n{imported_text(loaded.imported, columns())}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
     return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, ledger=tokens))])
