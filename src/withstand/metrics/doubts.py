@@ -161,7 +161,8 @@ RULES: Mapping[DoubtKind, str] = {
         "Imported: mean TTFT + mean TPOT x (mean output tokens - 1) is over 1.3 times the mean E2EL, or under 1 / 1.3."
     ),
     DoubtKind.QUEUE_OF_A_BURST: (
-        "Imported: the median TTFT of ten requests or more is over a quarter of the whole run's duration."
+        "Imported, at no finite rate: the median TTFT of ten requests or more is over a quarter of the whole run's "
+        "duration."
     ),
     DoubtKind.FLAT_THROUGHPUT: (
         "Imported: over three loads or more the output stays within 10 %, while concurrency and TTFT at least double."
