@@ -119,6 +119,7 @@ def test_records_that_are_gone_are_missed(judge: Judge, paced: Callable[..., lis
 
 def test_damaged_lines_are_no_doubt_where_none_is_missing(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     assert not judge(paced(), health=(healthy(finished=400),), damaged_lines=9)
+    assert DoubtKind.RECORDS_MISSING not in judge([], health=(healthy(finished=0),))
     found = only(judge(paced(), damaged_lines=9), DoubtKind.RECORDS_MISSING)
     assert "9 lines of the run's records cannot be read" in found.sentence
 

@@ -72,23 +72,25 @@ def error_text(case: Case) -> Doubt | None:
 
 def records_missing(case: Case) -> Doubt | None:
     """The folder does not tell any more of all that was measured."""
-    if case.context.health:
-        lost, ended = _lost(case), sum(h.finished for h in case.context.health)
-        sentence = (
-            f"{lost:,} of {counted(ended, 'request')} that ended ({percent(lost, ended)}) have no record that can be "
-            "read: lines are damaged, or gone from the folder. The numbers are those of the others."
-        )
-    else:
-        lost = case.context.damaged_lines
-        ended = case.summary.attempted + lost
-        sentence = (
-            f"{counted(lost, 'line')} of the run's records cannot be read: damaged, or cut off with all that stood "
-            "behind. How many requests they told of is not known."
-        )
+    health, damaged = case.context.health, case.context.damaged_lines
+    lost = _lost(case) if health else damaged
     if not lost:
         return None
-    remedy = "Take the folder from where it is whole, or run the stage again."
-    return Doubt(DoubtKind.RECORDS_MISSING, sentence, remedy, blocking=lost >= _FAILED_SHARE_MAX * ended)
+    ended = sum(h.finished for h in health) if health else case.summary.attempted + damaged
+    by_account = (
+        f"{lost:,} of {counted(ended, 'request')} that ended ({percent(lost, ended)}) have no record that can be read: "
+        "lines are damaged, or gone from the folder. The numbers are those of the others."
+    )
+    by_lines = (
+        f"{counted(lost, 'line')} of the run's records cannot be read: damaged, or cut off with all that stood behind. "
+        "How many requests they told of is not known."
+    )
+    return Doubt(
+        DoubtKind.RECORDS_MISSING,
+        by_account if health else by_lines,
+        "Take the folder from where it is whole, or run the stage again.",
+        blocking=lost >= _FAILED_SHARE_MAX * ended,
+    )
 
 
 def _lost(case: Case) -> int:
