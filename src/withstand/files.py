@@ -4,8 +4,9 @@ import contextlib
 import errno
 import os
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 from withstand.errors import StorageError, UsageError
@@ -90,17 +91,43 @@ def distinct_names(paths: Sequence[Path]) -> list[str]:
     names = {path: path.name for path in real}
     for length in range(2, max((len(path.parts) for path in real), default=0)):
         counts = Counter(names.values())
-        names = {path: "/".join(path.parts[-length:]) if counts[name] > 1 else name for path, name in names.items()}
-    times, seen = Counter(real), Counter[Path]()
-    numbered = []
-    for path in real:
-        seen[path] += 1
-        numbered.append(names[path] if times[path] == 1 else f"{names[path]} #{seen[path]}")
-    return numbered
+        names = {path: str(Path(*path.parts[-length:])) if counts[name] > 1 else name for path, name in names.items()}
+    return numbered([spelled(names[path]) for path in real])
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Those that are there more than once with a number behind them, which makes them like no other."""
+    times, taken = Counter(names), set(names)
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    told = []
+    for name in names:
+        if times[name] > 1:
+            told.append(next(new for n in numbers[name] if (new := f"{name} #{n}") not in taken))
+        else:
+            told.append(name)
+    return told
+
+
+def spelled(path: Path | str) -> str:
+    """A name may hold bytes that are no text; nobody could write them down again."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def folders_below(path: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """As ``os.walk`` from above, by name and without what is hidden; folders taken from the list are passed over."""
-    for root, folders, files in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    """As ``os.walk`` from above, by name and without what is hidden; folders taken from the list are passed over.
+
+    Links are followed, but not to where a folder has been met already, nor to one that holds all of them.
+    """
+    top = Path(os.path.realpath(path))
+    seen = {top}
+    for root, folders, files in os.walk(path, followlinks=True):
+        names = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in names if _is_new(Path(os.path.realpath(Path(root, name))), top, seen)]
         yield Path(root), folders, sorted(name for name in files if not name.startswith("."))
+
+
+def _is_new(real: Path, top: Path, seen: set[Path]) -> bool:
+    if real in seen or top.is_relative_to(real):
+        return False
+    seen.add(real)
+    return True

@@ -1,6 +1,7 @@
 """``withstand audit``: any file in, what may be concluded out, and an exit code to build on."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,15 @@ def test_a_run_of_ours_stands(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert " STANDS " in text
     assert "rate-4" in text
+
+
+def test_a_run_that_has_lost_records_does_not_stand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = shutil.copytree(SAMPLE, tmp_path / "cut")
+    os.truncate(cut / "records.jsonl.gz", 1500)
+    code, text = audited(capsys, cut)
+    assert code == 1
+    assert "have no record that can be read" in text
+    assert "Left out: 1 line of the records, damaged or cut off." in text
 
 
 def test_a_good_file_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

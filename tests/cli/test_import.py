@@ -92,3 +92,25 @@ def test_runs_without_a_count_are_shown_in_text_only(tmp_path: Path, capsys: pyt
     told = capsys.readouterr()
     assert "Without a count of requests" in told.out
     assert "shown in text only" in told.err
+
+
+def test_a_file_that_is_no_result_does_not_keep_the_others_out(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text("{}", "utf-8")
+    assert exit_code_of(["import", str(other), str(results), "--output-dir", str(tmp_path / "kept")]) == 3
+    assert f"Left out, {other}: {other} is no run folder, and holds no result" in capsys.readouterr().err
+    assert exit_code_of(["report", str(tmp_path / "kept")]) == 0
+    assert exit_code_of(["import", str(other), str(other), "--output-dir", str(tmp_path / "none")]) == 2
+    assert not (tmp_path / "none").exists()
+
+
+def test_no_line_is_longer_than_the_terminal(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert exit_code_of(["report", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "Read as defined by their tools, which is not quite ours:" in lines
+    assert max(map(len, lines)) <= 60

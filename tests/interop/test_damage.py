@@ -65,7 +65,7 @@ def all_of_it(text: str) -> tuple[ImportedRun, ...]:
     summary = summary_of(runs)
     assert summary_json(summary)
     assert len(series_of(runs)) == len(summary.stages)
-    assert not any(ord(c) < 32 and c != "\n" for c in imported_text(runs))
+    assert not any(ord(c) < 32 and c != "\n" for c in imported_text(runs, width=80))
     return runs
 
 

@@ -85,10 +85,12 @@ def test_ttft_and_tpot_make_up_the_whole(e2el: float, wrong: bool) -> None:
     assert not wrong or "190.7 + 162.6 x (258.8 - 1) ms = 42.10 s" in doubts[DoubtKind.PARTS_AGAINST_WHOLE].sentence
 
 
-@pytest.mark.parametrize(("ttft", "burst"), [(129_064.0, True), (500.0, False)])
-def test_who_waits_half_the_run_stands_in_a_queue(ttft: float, burst: bool) -> None:
+@pytest.mark.parametrize(
+    ("ttft", "rate", "burst"), [(129_064.0, None, True), (500.0, None, False), (129_064.0, 10.0, False)]
+)
+def test_who_waits_half_the_run_stands_in_a_queue(ttft: float, rate: float | None, burst: bool) -> None:
     stats = {"ttft": Stats(percentiles={"p50": ttft})}
-    doubts = found(run({"completed": 2048.0, "duration_s": 272.9}, stats))
+    doubts = found(run({"completed": 2048.0, "duration_s": 272.9}, stats, request_rate=rate))
     assert (DoubtKind.QUEUE_OF_A_BURST in doubts) == burst
 
 

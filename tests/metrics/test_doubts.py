@@ -43,8 +43,8 @@ def healthy(**facts: Any) -> Health:
     return Health(
         **{
             "worker": 0,
-            "sent": 400,
-            "finished": 400,
+            "sent": 100,
+            "finished": 100,
             "wall_ns": 10**10,
             "cpu_ns": 10**9,
             "forced_switches": 20,
@@ -103,6 +103,30 @@ def test_fewer_than_asked(paced: Callable[..., list[Record]], context: Context) 
     (found,) = summarize_stage(paced(), context(410)).doubts
     assert found.kind is DoubtKind.FEWER_THAN_ASKED
     assert "410 prompts were asked for and 400 were taken up: 10 are missing" in found.sentence
+
+
+def test_many_fewer_than_asked_block(paced: Callable[..., list[Record]], context: Context) -> None:
+    (found,) = (d for d in summarize_stage(paced(), context(445)).doubts if d.kind is DoubtKind.FEWER_THAN_ASKED)
+    assert found.blocking
+
+
+def test_records_that_are_gone_are_missed(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    found = only(judge(paced(), health=(healthy(finished=401),)), DoubtKind.RECORDS_MISSING)
+    assert "1 of 401 requests that ended (0.2 %) have no record that can be read" in found.sentence
+    assert not found.blocking
+    assert judge(paced(), health=(healthy(finished=300), healthy(finished=145)))[DoubtKind.RECORDS_MISSING].blocking
+
+
+def test_damaged_lines_are_no_doubt_where_none_is_missing(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert not judge(paced(), health=(healthy(finished=400),), damaged_lines=9)
+    assert DoubtKind.RECORDS_MISSING not in judge([], health=(healthy(finished=0),))
+    found = only(judge(paced(), damaged_lines=9), DoubtKind.RECORDS_MISSING)
+    assert "9 lines of the run's records cannot be read" in found.sentence
+
+
+def test_what_is_missing_is_said_once(paced: Callable[..., list[Record]], context: Context) -> None:
+    doubts = summarize_stage(paced()[:300], context(400, health=(healthy(finished=400),))).doubts
+    assert DoubtKind.FEWER_THAN_ASKED not in {doubt.kind for doubt in doubts}
 
 
 def test_later_turns_do_not_stand_in_for_missing_prompts(answer: Answer, context: Context) -> None:

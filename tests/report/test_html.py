@@ -52,7 +52,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(page: str) -> None:
 
 def test_the_page_says_what_was_measured_and_whether_it_stands(page: str, sample: Any) -> None:
     assert "<h1>SmolLM2-135M-Instruct</h1>" in page
-    assert "The numbers stand, with 3 doubts to read beside them." in page
+    assert "Nothing forbids these numbers; 3 doubts to read beside them." in page
     assert (
         page.index('id="doubts"') < page.index('id="figures"') < page.index('id="stages"') < page.index('id="charts"')
     )

@@ -155,10 +155,18 @@ def test_folders_that_must_not_be_used(tmp_path: Path) -> None:
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"schema": "x"}', b'{"schema": 1}'])
+@pytest.mark.parametrize("data", [b"", b"{", b'{"schema": 1}', b"[" * 100_000])
 def test_a_damaged_manifest_is_said(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "run.json").write_bytes(data)
     with pytest.raises(StorageError, match=r"run\.json is damaged"):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{}", b'{"schema": "x"}'])
+def test_a_manifest_of_another_tool_is_no_damage(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(data)
+    assert not RunFolder.is_one(tmp_path)
+    with pytest.raises(UsageError, match="of another tool"):
         RunFolder.open(tmp_path)
 
 

@@ -3,19 +3,19 @@
 A path that cannot be read is a part of the answer, not the end of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from withstand.app.measured import Measured, measured_at
-from withstand.app.report import Loader
+from withstand.app.report import Loader, damage_told
 from withstand.audit.across import Work, cross_doubts, work_of_imports, work_of_stages
 from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
 from withstand.audit.subjects import of_imports, of_stage
 from withstand.errors import WithstandError
-from withstand.files import distinct_names
+from withstand.files import distinct_names, spelled
 from withstand.interop.checks import joint_doubts
 from withstand.interop.shape import Imported
 from withstand.interop.summary import names_of
@@ -34,10 +34,15 @@ class _Read(msgspec.Struct, frozen=True):
 
 def audit_paths(paths: Sequence[Path]) -> Audit:
     """Judge each path, then all together."""
-    read = list(_read_all(paths))
+    everything = [one for path in paths for one in _found(path)]
+    found = [one for one in everything if not one.is_nothing]
+    names = distinct_names([one.path for one in found])
+    read = [_read(one, name) for one, name in zip(found, names, strict=True)]
     files = [one.audit for one in read]
     said = [doubt for file in files for doubt in file.doubts]
-    return judge_all(files, cross_doubts([one.work for one in read if one.work], said))
+    audit = judge_all(files, cross_doubts([one.work for one in read if one.work], said))
+    beside = tuple(what for one in everything if one.is_nothing for what in one.left_out)
+    return msgspec.structs.replace(audit, left_out=beside)
 
 
 def exit_code(audit: Audit) -> int:
@@ -48,33 +53,27 @@ def exit_code(audit: Audit) -> int:
     return NOT_KNOWN if unread or audit.standing is Standing.UNKNOWN else GOOD
 
 
-def _read_all(paths: Sequence[Path]) -> Iterator[_Read]:
-    found = [one for path in paths for one in _found(path)]
-    names = distinct_names([path for path, _ in found])
-    yield from (_read(what, name) for (_, what), name in zip(found, names, strict=True))
-
-
-def _found(path: Path) -> list[tuple[Path, Measured | WithstandError]]:
+def _found(path: Path) -> list[Measured]:
     try:
-        return [(one.path, one) for one in measured_at(path)]
+        return measured_at(path)
     except WithstandError as e:
-        return [(path, e)]
+        return [Measured(path, unread=e)]
 
 
-def _read(what: Measured | WithstandError, name: str) -> _Read:
+def _read(one: Measured, name: str) -> _Read:
     try:
-        if isinstance(what, WithstandError):
-            raise what
-        return _foreign(what.imported, name) if what.imported else _own(what.path, name)
+        opened = one.read()
+        return _own(opened, name) if isinstance(opened, RunFolder) else _foreign(opened, name)
     except WithstandError as e:
-        return _Read(unreadable(name, str(e)), None)
+        return _Read(unreadable(name, spelled(str(e))), None)
 
 
-def _own(path: Path, name: str) -> _Read:
-    folder = RunFolder.open(path)
-    summary = Loader(charts=False).load(folder).summary
+def _own(folder: RunFolder, name: str) -> _Read:
+    loaded = Loader(charts=False).load(folder)
+    summary = loaded.summary
     form = f"withstand, {counted(len(summary.stages), 'stage')}, with facts"
-    told = (summary.partial,) if summary.partial else ()
+    damage = (damage_told(loaded.damaged_lines),) if loaded.damaged_lines else ()
+    told = (*([summary.partial] if summary.partial else []), *damage)
     audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told)
     dataset = folder.manifest.plan.workload.dataset
     return _Read(audit, work_of_stages(name, summary.stages, model=summary.model_id, dataset=dataset))
@@ -83,8 +82,7 @@ def _own(path: Path, name: str) -> _Read:
 def _foreign(imported: Imported, name: str) -> _Read:
     runs = imported.runs
     subjects = of_imports(runs, names_of(runs))
-    left_out = tuple(f"{refused.position}: {refused.reason}" for refused in imported.refused)
-    audit = judge_file(name, _form(imported), subjects, joint_doubts(runs), left_out)
+    audit = judge_file(name, _form(imported), subjects, joint_doubts(runs), imported.left_out(name))
     return _Read(audit, work_of_imports(name, runs))
 
 

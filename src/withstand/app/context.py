@@ -6,13 +6,14 @@ from urllib.parse import urlsplit
 from withstand.metrics.context import StageContext
 from withstand.metrics.server import Watched
 from withstand.record import Sample
-from withstand.runs import Manifest, RunState, StageEntry
+from withstand.runs import RunFolder, RunState, StageEntry
 
 _AROUND_NS = 10_000_000_000
 
 
-def context_of(manifest: Manifest, index: int, samples: Sequence[Sample] = ()) -> StageContext:
-    """Of the stage at a place of the list. ``samples`` are the run's."""
+def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) -> StageContext:
+    """Of the stage at a place of the list, when the records have been read. ``samples`` are the run's."""
+    manifest = folder.manifest
     entry = manifest.stages[index]
     tokenizer = entry.texts_by or manifest.tokenizer
     warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
@@ -27,6 +28,7 @@ def context_of(manifest: Manifest, index: int, samples: Sequence[Sample] = ()) -
         identical_prompts=entry.identical_prompts,
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
         beside_server=_is_loopback(manifest.target),
+        damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
         watched=_watched(entry, samples),
     )

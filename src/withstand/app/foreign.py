@@ -9,9 +9,9 @@ import msgspec
 
 from withstand import __version__
 from withstand.app.report import Loaded
+from withstand.files import spelled
 from withstand.interop.shape import Imported, ImportedRun
 from withstand.interop.summary import can_be_stage, series_of, summary_of
-from withstand.interop.values import plain
 from withstand.metrics.cost import priced
 from withstand.report.about import About
 from withstand.spec import Slo
@@ -26,15 +26,15 @@ def load_foreign(imported: Imported, path: Path, price_per_hour: float | None, *
     Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
     """
     runs = imported.runs
-    refused = [f"Left out, {plain(r.position or path.name)}: {plain(r.reason)}" for r in imported.refused]
+    notices = [f"Left out, {what}" for what in imported.left_out(spelled(path.name))]
     uncounted = sum(not can_be_stage(run) for run in runs)
     if uncounted:
-        refused.append(
+        notices.append(
             f"{uncounted} of {len(runs)} runs do not tell how many requests they are of: shown in text only."
         )
     engines = {run.conditions.engine for run in runs}
     about = About(
-        title=path.name,
+        title=spelled(path.name),
         created_utc=_COMPACT.sub(r"\1-\2-\3 \4:\5:\6", runs[0].conditions.date or "") or None,
         version=__version__,
         plan=_alike(runs),
@@ -44,7 +44,7 @@ def load_foreign(imported: Imported, path: Path, price_per_hour: float | None, *
     summary = summary_of(runs)
     stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
     summary = msgspec.structs.replace(summary, stages=stages)
-    return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(refused))
+    return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(notices))
 
 
 def _alike(runs: Sequence[ImportedRun]) -> dict[str, Any]:

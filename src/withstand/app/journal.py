@@ -14,7 +14,7 @@ from withstand.app.census import Census
 from withstand.app.estimate import lasting
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
-from withstand.app.verdict import MISSED, NOT_MEASURED, exit_code, missed_slo
+from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
@@ -227,19 +227,23 @@ class Journal:
 
     def finish(self, screen: Screen) -> Outcome:
         """Close the folder, write the last report. What cannot be written is told; the numbers are shown anyway."""
-        whole = True
+        unkept: str | None = None
         for log in (ENGINE_LOG, FLEET_LOG):
             _drop_empty(self.folder.path / log)
         for step in (self._mark_done, self.folder.close, self.report):
             try:
                 step()
             except StorageError as e:
-                whole = False
+                unkept = unkept or str(e)
                 screen.message(str(e))
         summary = self._loaded.load(self.folder).summary
-        code = exit_code(summary, self.manifest) if whole else NOT_MEASURED
-        missed = missed_slo(summary, self.manifest) if code == MISSED else None
-        return Outcome(exit_code=code, folder=self.folder.path, summary=summary, missed=missed)
+        return Outcome(
+            exit_code=NOT_MEASURED if unkept else exit_code(summary, self.manifest),
+            folder=self.folder.path,
+            summary=summary,
+            missed=missed_slo(summary, self.manifest),
+            unmeasured=unkept or not_measured(summary),
+        )
 
     def _mark_done(self) -> None:
         if self.manifest.state is RunState.RUNNING:

@@ -8,6 +8,7 @@ import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
+from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
@@ -17,6 +18,7 @@ from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
+from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunFolder, RunState, still_runs
 from withstand.spec import Plan
 
@@ -48,6 +50,13 @@ class Loaded(msgspec.Struct, frozen=True):
     """What of it came from other tools' files, with all that has no place in a summary."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
+    unread: tuple[str, ...] = ()
+    """Why runs that are there are not shown: they are damaged."""
+
+
+def damage_told(damaged_lines: int) -> str:
+    """One sentence on lines that are no records."""
+    return f"{counted(damaged_lines, 'line')} of the records, damaged or cut off."
 
 
 class Loader:
@@ -73,7 +82,7 @@ class Loader:
             plan = folder.manifest.plan
             with gathered(folder, new, plan.goodput, Besides(charts=self._charts)) as folds:
                 samples = folder.samples()
-                loaded |= {i: self._loaded(folds.pop(i), context_of(folder.manifest, i, samples), plan) for i in new}
+                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -115,27 +124,39 @@ def load_run(path: Path) -> Loaded:
 def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, charts: bool = True) -> Loaded:
     """One run or result file, or the stages of several side by side, each named after its folder or file.
 
-    Without a price of an hour, runs of ours have that of their plans.
+    Without a price of an hour, runs of ours have that of their plans. A damaged one does not hide the others.
 
     Raises:
-        WithstandError: a path is neither, or is damaged.
+        WithstandError: a path is neither, or all are damaged.
     """
     from withstand.app.measured import measured_at  # noqa: PLC0415  a run has no use for everybody's formats
 
+    runs: list[tuple[Path, Loaded]] = []
+    damaged: list[StorageError] = []
     found = [one for path in paths for one in measured_at(path)]
-    runs = [_loaded(one, price_per_hour, charts=charts) for one in found]
-    return runs[0] if len(runs) == 1 else _side_by_side(runs, distinct_names([one.path for one in found]))
+    for one in found:
+        try:
+            runs += [] if one.is_nothing else [(one.path, _loaded(one, price_per_hour, charts=charts))]
+        except StorageError as e:
+            damaged.append(e)
+    if not runs:
+        raise damaged[0]
+    whole = _side_by_side(runs) if len(runs) > 1 else runs[0][1]
+    beside = [f"Left out, {what}" for one in found if one.is_nothing for what in one.left_out]
+    return msgspec.structs.replace(whole, notices=(*whole.notices, *beside), unread=tuple(map(str, damaged)))
 
 
 def _loaded(one: "Measured", price_per_hour: float | None, *, charts: bool) -> Loaded:
-    if one.imported is None:
-        return Loader(price_per_hour, charts=charts).load(RunFolder.open(one.path))
+    opened = one.read()
+    if isinstance(opened, RunFolder):
+        return Loader(price_per_hour, charts=charts).load(opened)
     from withstand.app.foreign import load_foreign  # noqa: PLC0415
 
-    return load_foreign(one.imported, one.path, price_per_hour, charts=charts)
+    return load_foreign(opened, one.path, price_per_hour, charts=charts)
 
 
-def _side_by_side(runs: Sequence[Loaded], names: Sequence[str]) -> Loaded:
+def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
+    names, runs = distinct_names([path for path, _ in loaded]), [run for _, run in loaded]
     pairs = list(zip(names, runs, strict=True))
     summary = summarize(
         [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.summary.stages],

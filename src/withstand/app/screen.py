@@ -49,4 +49,6 @@ class Outcome(msgspec.Struct, frozen=True):
     folder: Path
     summary: Summary
     missed: str | None = None
-    """Which stages missed the SLO, where that is why the exit code is 1."""
+    """Which stages missed the SLO."""
+    unmeasured: str | None = None
+    """Why the exit code is 3."""

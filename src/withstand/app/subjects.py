@@ -7,7 +7,6 @@ or several paths with commas between them (repeats too). A path that holds sever
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -20,7 +19,7 @@ from withstand.compare.run import ComparedRun, ComparedSide
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
-from withstand.files import distinct_names, is_there
+from withstand.files import distinct_names, is_there, numbered, spelled
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.fold import Besides, StageFold, fold_of
@@ -84,7 +83,13 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 def _parsed(argument: str) -> _Asked:
-    """A path that exists is taken as it stands."""
+    """A path that exists is taken as it stands.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    if not argument:
+        raise UsageError("A side is an empty path, which names nothing; the folder that you are in is `.`.")
     if is_there(Path(argument)):
         return _Asked(argument, (Path(argument),))
     labelled = _LABEL.match(argument)
@@ -103,7 +108,7 @@ def _named(asked: Sequence[_Asked]) -> Iterator[_Asked]:
 
 def _sides_of_one(asked: _Asked, by: str | None, *, single: bool) -> list[ComparedSide]:
     there = {os.path.realpath(one.path): one for path in asked.paths for one in measured_at(path)}
-    runs = {str(one.path): list(_runs_of(one)) for one in there.values()}
+    runs = {spelled(one.path): list(_runs_of(one)) for one in there.values()}
     found = [f for of_path in runs.values() for f in of_path]
     if not found:
         raise UsageError(f"{asked.text} holds nothing that was measured.")
@@ -130,11 +135,12 @@ def _dividing(found: Sequence[_Found], *, single: bool) -> str | None:
 
 
 def _runs_of(one: Measured) -> Iterator[_Found]:
-    if one.imported is None:
-        yield from _own(RunFolder.open(one.path))
+    opened = one.read()
+    if isinstance(opened, RunFolder):
+        yield from _own(opened)
     else:
-        runs = one.imported.runs
-        yield from (_foreign(run, name, one.path) for name, run in zip(names_of(runs), runs, strict=True))
+        runs, path = opened.runs, spelled(one.path)
+        yield from (_foreign(run, name, path) for name, run in zip(names_of(runs), runs, strict=True))
 
 
 def _own(folder: RunFolder) -> Iterator[_Found]:
@@ -144,16 +150,16 @@ def _own(folder: RunFolder) -> Iterator[_Found]:
     samples = folder.samples()
     with gathered(folder, measured, manifest.plan.goodput, _COURSES) as folds:
         for index in measured:
-            summary = stage_summary(folds[index], context_of(manifest, index, samples))
+            summary = stage_summary(folds[index], context_of(folder, index, samples))
             if summary.attempted:
                 run = _own_run(folder, index, folds.pop(index), summary)
-                yield _Found(run=run, tool=_TOOL, engine=None, path=str(folder.path))
+                yield _Found(run=run, tool=_TOOL, engine=None, path=spelled(folder.path))
 
 
 def _own_run(folder: RunFolder, index: int, fold: StageFold, summary: StageSummary) -> ComparedRun:
     manifest = folder.manifest
     return ComparedRun(
-        source=str(folder.path),
+        source=spelled(folder.path),
         setting=_own_setting(manifest, manifest.stages[index], summary),
         summary=summary,
         estimates=told_estimates(summary) | estimates_of(fold, summary),
@@ -185,7 +191,7 @@ def _each(total: int | None, summary: StageSummary) -> float | None:
     return round(total / summary.completed, 1) if total and summary.completed else None
 
 
-def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
+def _foreign(run: ImportedRun, name: str, path: str) -> _Found:
     summary = stage_of(run, name)
     asked = run.conditions
     estimates = told_estimates(summary) | foreign_estimates(run)
@@ -217,7 +223,7 @@ def _foreign(run: ImportedRun, name: str, path: Path) -> _Found:
         notes=run.notes,
         imported=msgspec.structs.replace(run, facts=None),
     )
-    return _Found(run=compared, tool=run.source.tool, engine=asked.engine, path=str(path))
+    return _Found(run=compared, tool=run.source.tool, engine=asked.engine, path=path)
 
 
 def _value(found: _Found, field: str) -> str | None:
@@ -268,14 +274,8 @@ def _side(label: str, found: Sequence[_Found], empty: tuple[str, ...]) -> Compar
 
 def _numbered(sides: Sequence[ComparedSide]) -> list[ComparedSide]:
     """Labels that are alike get a number, which makes none of them like another."""
-    labels = [side.label for side in sides]
-    taken = set(labels)
-    numbered = []
-    for label in labels:
-        free = (name for i in count(1) if (name := f"{label} #{i}") not in taken)
-        numbered.append(label if labels.count(label) == 1 else next(free))
-        taken.add(numbered[-1])
-    return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, numbered, strict=True)]
+    labels = numbered([side.label for side in sides])
+    return [msgspec.structs.replace(side, label=label) for side, label in zip(sides, labels, strict=True)]
 
 
 def _why_one(arguments: Sequence[str], sides: Sequence[ComparedSide]) -> str:

@@ -2,6 +2,7 @@
 
 from withstand.metrics.rates import good_share, has_limits
 from withstand.metrics.summary import Summary
+from withstand.report.standing import heard, standing
 from withstand.runs import Manifest
 
 GOOD, MISSED, NOT_MEASURED = 0, 1, 3
@@ -9,17 +10,25 @@ GOOD, MISSED, NOT_MEASURED = 0, 1, 3
 
 def exit_code(summary: Summary, manifest: Manifest) -> int:
     """Of the whole run."""
-    doubts = [*summary.doubts, *(d for s in summary.stages for d in s.doubts)]
-    if not summary.complete or not summary.stages or any(d.blocking for d in doubts):
+    if not_measured(summary):
         return NOT_MEASURED
+    return MISSED if missed_slo(summary, manifest) else GOOD
+
+
+def not_measured(summary: Summary) -> str | None:
+    """One sentence on why the headline cannot stand; None = it can."""
+    if not summary.complete:
+        return summary.partial or standing(summary).sentence
+    forbid = [doubt.kind.spoken for doubt in heard(summary) if doubt.blocking]
+    if forbid:
+        return f"{standing(summary).sentence.rstrip('.')} ({', '.join(forbid)})."
+    return None if summary.stages else standing(summary).sentence
+
+
+def missed_slo(summary: Summary, manifest: Manifest) -> str | None:
+    """One sentence on the stages that missed it; None = none did."""
     slo = manifest.plan.goodput
-    if has_limits(slo) and any(good_share(s) < slo.share for s in summary.stages):
-        return MISSED
-    return GOOD
-
-
-def missed_slo(summary: Summary, manifest: Manifest) -> str:
-    """One sentence on the stages that missed it."""
-    share = manifest.plan.goodput.share
-    missed = [f"{s.name} ({good_share(s):.1%})" for s in summary.stages if good_share(s) < share]
-    return f"The SLO was missed: fewer than {share:.0%} of the requests were good at {', '.join(missed)}."
+    missed = [f"{s.name} ({good_share(s):.1%})" for s in summary.stages if good_share(s) < slo.share]
+    if not has_limits(slo) or not missed:
+        return None
+    return f"The SLO was missed: fewer than {slo.share:.0%} of the requests were good at {', '.join(missed)}."

@@ -1,7 +1,8 @@
 """The judgement: claims from doubts, a run from its leading claims, a file from its runs, all from the files.
 
 A run leads with a latency (TTFT, else E2EL) and a throughput (tokens, else requests). It falls with a blocking doubt,
-with a tok/s that is none, or when both leads fall; it stands in part when one of them does, or cannot be known.
+with a tok/s that is none, or when all that is known of its leads falls; it stands in part when one lead stands and the
+other does not, or cannot be known.
 """
 
 from collections.abc import Iterable, Sequence

@@ -113,3 +113,5 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileAudit, ...]
     doubts: tuple[Doubt, ...] = ()
     """Those that only several files show together."""
+    left_out: tuple[str, ...] = ()
+    """Of files that lie beside runs of ours and only look like results."""

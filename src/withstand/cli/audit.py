@@ -9,7 +9,7 @@ import msgspec
 from withstand.app.audit import audit_paths, exit_code
 from withstand.audit.shape import Audit
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import Verb
+from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered
 from withstand.report.audit_markdown import audit_markdown
 from withstand.report.audit_text import print_audit
@@ -23,9 +23,9 @@ _SUFFIXES = {".json": "json", ".md": "markdown"}
 
 
 @click.command("audit", cls=Verb)
-@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=TYPED_PATH)
 @click.option("--format", "form", type=click.Choice([*_FORMATS]), help="By default what FILE ends in, else text.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
+@click.option("--output", type=TYPED_PATH, metavar="FILE", help="Write there instead of stdout.")
 def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> int:
     """Say what may be concluded from results, and what may not.
 

@@ -11,7 +11,7 @@ from withstand.app.compare import compare_paths
 from withstand.app.prices import prices_of
 from withstand.app.subjects import others_than
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import Verb
+from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.decision import decide
@@ -72,7 +72,7 @@ def _aim(context: click.Context, option: click.Parameter, value: str | None) -> 
     help="What an hour costs: adds who is cheapest. By default what `run` was told.",
 )
 @click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
+@click.option("--output", type=TYPED_PATH, metavar="FILE", help="Write there instead of stdout.")
 def verb(
     sides: tuple[str, ...],
     baseline: str | None,
@@ -93,7 +93,7 @@ def verb(
         force=asked["force"],
     )
     form = form or form_of(output, _SUFFIXES)
-    comparison = compare_paths(_against(baseline, sides) if baseline else sides, asked["by"], options)
+    comparison = compare_paths(sides if baseline is None else _against(baseline, sides), asked["by"], options)
     if fail_if_slower is not None:
         comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from withstand.app.demo import demo
-from withstand.cli.options import Verb, output_options
+from withstand.cli.options import TYPED_PATH, Verb, output_options
 from withstand.cli.outcome import show_outcome
 from withstand.cli.screen import terminal_screen
 
@@ -20,7 +20,7 @@ _MINUTES = 2.5
     show_default=True,
     help="How long the phases may take together, once the model is there.",
 )
-@click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run's folder.")
+@click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The run's folder.")
 @output_options
 def verb(minutes: float, output_dir: Path | None, quiet: bool, as_json: bool) -> int:
     """Measure a small real model on this machine, in three minutes.

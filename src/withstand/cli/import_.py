@@ -5,25 +5,27 @@ from pathlib import Path
 import click
 
 from withstand.app.import_ import import_files
-from withstand.cli.options import Verb
-from withstand.cli.output import say, write_result
+from withstand.cli.options import TYPED_PATH, Verb
+from withstand.cli.output import columns, say, write_result
 from withstand.interop.values import plain
 from withstand.report.imported import imported_text
 
+_GOOD, _NOT_READ = 0, 3
+
 
 @click.command("import", cls=Verb)
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--output-dir", type=click.Path(path_type=Path), metavar="DIR", required=True, help="A new folder for the runs."
-)
-def verb(files: tuple[Path, ...], output_dir: Path) -> None:
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=TYPED_PATH)
+@click.option("--output-dir", type=TYPED_PATH, metavar="DIR", required=True, help="A new folder for the runs.")
+def verb(files: tuple[Path, ...], output_dir: Path) -> int:
     """Read other tools' result files into a folder of their own.
 
     FILE is a result file or folder of vLLM, SGLang, GuideLLM, AIPerf, genai-perf, genai-bench, llmperf,
     inference-perf, llm-d, InferenceMAX or evalscope, or a log with a printed result. Its format is found by content.
+    Exit code 3: a FILE holds no result; the others are kept.
     """
-    imported = import_files(files, output_dir)
-    for refused in imported.refused:
+    kept = import_files(files, output_dir)
+    for refused in (*kept.imported.refused, *kept.no_results):
         say(f"Left out, {plain(refused.position)}: {plain(refused.reason)}")
-    write_result(imported_text(imported.runs))
+    write_result(imported_text(kept.imported.runs, columns()))
     say(f"Written: {output_dir}; show it by: withstand report {output_dir}")
+    return _NOT_READ if kept.no_results else _GOOD

@@ -5,6 +5,7 @@ None of them has a default here: what is not given is the plan file's, or else t
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -17,6 +18,18 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
 
 _COUNT = click.IntRange(min=1)
+
+
+class _TypedPath(click.Path):
+    """An empty one is a variable that nobody has set; click would take it for the folder that we are in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("an empty path names nothing; the folder that you are in is `.`.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+TYPED_PATH = _TypedPath(path_type=Path)
 _OTHERS = "Options"
 
 

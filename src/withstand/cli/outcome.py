@@ -8,14 +8,13 @@ from withstand.report.write import REPORT_NAME
 
 
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
-    """Print it; the exit code is the outcome's."""
+    """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0."""
     if as_json:
         write_result(summary_json(outcome.summary).decode())
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
-    if outcome.missed:
-        say(f"withstand: {outcome.missed}")
-    if outcome.summary.partial:
-        say(f"withstand: {outcome.summary.partial}")
+    for why in (outcome.missed, outcome.unmeasured):
+        if why:
+            say(f"withstand: {why}")
     return outcome.exit_code

@@ -33,6 +33,13 @@ def rendered(draw: Callable[["Console"], None]) -> str:
     return text.getvalue()
 
 
+def columns() -> int:
+    """How wide stdout is."""
+    from rich.console import Console  # noqa: PLC0415  as above
+
+    return Console(file=sys.stdout).width
+
+
 def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text if text.endswith("\n") else f"{text}\n")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from withstand.app.report import Loaded, load_runs
+from withstand.app.report import Loaded, damage_told, load_runs
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import Verb, price_option
-from withstand.cli.output import rendered, say
+from withstand.cli.options import TYPED_PATH, Verb, price_option
+from withstand.cli.output import columns, rendered, say
 from withstand.cli.screen import stage_block
 from withstand.errors import UsageError
 from withstand.report.classic import Style
@@ -24,18 +24,19 @@ _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
     "csv": lambda loaded: csv_text(loaded.summary),
     "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
 }
+_GOOD, _NOT_READ = 0, 3
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
 
 
 @click.command("report", cls=Verb)
-@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=TYPED_PATH)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "markdown", *_FORMATS]),
     help="By default what FILE ends in, else text.",
 )
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of stdout.")
+@click.option("--output", type=TYPED_PATH, metavar="FILE", help="Write there instead of stdout.")
 @click.option(
     "--style",
     type=click.Choice(["vllm", "sglang"]),
@@ -52,10 +53,11 @@ def verb(
     price_per_hour: float | None,
     *,
     tokens: bool,
-) -> None:
+) -> int:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
+    Exit code 3: one of them is damaged; the others are shown.
     """
     form = form or form_of(output, _SUFFIXES)
     if tokens and form in _FORMATS:
@@ -66,8 +68,11 @@ def verb(
     if loaded.summary.partial:
         say(loaded.summary.partial)
     if loaded.damaged_lines:
-        say(f"Lines of the records that are cut or damaged, and left out: {loaded.damaged_lines}.")
+        say(f"Left out: {damage_told(loaded.damaged_lines)}")
+    for unread in loaded.unread:
+        say(f"withstand: {unread}")
     deliver(_text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens), output)
+    return _NOT_READ if loaded.unread else _GOOD
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
@@ -78,7 +83,7 @@ def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
     if loaded.imported:
         summary, title = loaded.summary, loaded.about.title
         shown = rendered(lambda console: print_report(summary, console, title=title)) if summary.stages else ""
-        return f"{shown}\n{imported_text(loaded.imported)}"
+        return f"{shown}\n{imported_text(loaded.imported, columns())}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
     return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, ledger=tokens))])

@@ -10,6 +10,7 @@ from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
+    TYPED_PATH,
     Verb,
     budget_option,
     load_options,
@@ -29,7 +30,7 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 
 
 @click.command("run", cls=Verb)
-@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=click.Path(path_type=Path))
+@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=TYPED_PATH)
 @target_options
 @workload_options
 @load_options
@@ -38,9 +39,7 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
-@click.option(
-    "--resume", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Go on with a run that was cut."
-)
+@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a run that was cut.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
 @output_options
 @click.pass_context

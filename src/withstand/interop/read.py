@@ -4,16 +4,15 @@ A folder is searched whole: a sweep, or all that one tool wrote of one run. A ru
 counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
 """
 
-import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from withstand.errors import FormatError
-from withstand.files import folders_below, is_there
+from withstand.files import folders_below, is_there, spelled
 from withstand.interop import aiperf, genai_bench, values
 from withstand.interop.derive import complete
 from withstand.interop.documents import whole
@@ -39,8 +38,11 @@ def read_path(path: Path, without: Collection[Path] = ()) -> Imported:
         FormatError: it cannot be read, or holds no result; the text says why.
     """
     if is_there(path) and path.is_dir():
-        return _folder(path, without)
-    return read_text(_text(path), _written(Path(path.name)), str(path))
+        found = read_folder(path, without)
+        if not found.runs:
+            raise FormatError(_why_nothing(str(path), "folder", found.refused))
+        return found
+    return read_text(_text(path), spelled(path.name), str(path))
 
 
 def read_text(text: str, name: str, shown: str | None = None) -> Imported:
@@ -55,7 +57,7 @@ def read_text(text: str, name: str, shown: str | None = None) -> Imported:
     return Imported(runs=tuple(without_twins([complete(run) for run in runs])), refused=tuple(refused))
 
 
-def _why_nothing(shown: str, text: str, refused: list[Refused]) -> str:
+def _why_nothing(shown: str, text: str, refused: Sequence[Refused]) -> str:
     if refused:
         first = refused[0]
         where = f" ({first.position})" if first.position else ""
@@ -107,16 +109,21 @@ def _unpacked(path: Path, data: bytes) -> bytes:
     return bytes(unpacked)
 
 
-def _folder(path: Path, without: Collection[Path]) -> Imported:
+def read_folder(path: Path, without: Collection[Path] = ()) -> Imported:
+    """All results of a folder but for some folders in it, which may be none, and what only looked like one.
+
+    Raises:
+        FormatError: it cannot be read, or holds too many files.
+    """
     runs: list[ImportedRun] = []
     refused: list[Refused] = []
     descriptions: dict[str, Mapping[str, Any]] = {}
     for file in _files(path, without):
-        name = _written(file.relative_to(path))
+        name = spelled(file.relative_to(path))
         try:
             text = _text(file)
         except FormatError as e:
-            refused.append(Refused(name, str(e)))
+            refused.append(Refused(name, spelled(str(e))))
             continue
         found, no = find_runs(text, Place(name))
         runs += [complete(run) for run in found]
@@ -126,8 +133,6 @@ def _folder(path: Path, without: Collection[Path]) -> Imported:
         else:
             refused += [Refused(f"{name} {r.position}".strip(), r.reason) for r in no]
     runs = _without_warm_ups(runs, refused, descriptions)
-    if not runs:
-        raise FormatError(_why_nothing(str(path), "folder", refused))
     return Imported(runs=tuple(_described(without_twins(runs), descriptions)), refused=tuple(refused))
 
 
@@ -143,11 +148,6 @@ def _without_warm_ups(
     warm = {str(Path(name).parent / file) for name, about in descriptions.items() for file in aiperf.warm_ups(about)}
     refused += [Refused(name, "of the warm-up, which counts for nothing.") for name in sorted(warm)]
     return [run for run in runs if run.source.file not in warm]
-
-
-def _written(path: Path) -> str:
-    """A name may hold bytes that are no text; nobody could write them down again."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _files(path: Path, without: Collection[Path]) -> list[Path]:

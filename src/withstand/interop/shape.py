@@ -6,6 +6,7 @@ of the catalogue, or of ``terms`` where the file's definition is another one.
 
 import msgspec
 
+from withstand.interop.values import plain
 from withstand.record import Record
 
 
@@ -103,3 +104,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[ImportedRun, ...]
     refused: tuple[Refused, ...] = ()
+
+    def left_out(self, name: str) -> tuple[str, ...]:
+        """Where something was refused, and why; what is a whole file is called by the name given."""
+        return tuple(f"{plain(refused.position or name)}: {plain(refused.reason)}" for refused in self.refused)

@@ -287,17 +287,17 @@ runs to see how much.
 _CLIENT_ERROR = """\
 ## The client's own error
 
-`client error: TTFT p50 ≤ 0.02, p99 ≤ 0.02 ms; ITL p50 ≤ 1.92, p99 ≤ 0.02 ms; sends 0.41 ms late (p99)`
+`client error: TTFT p50 ≤ 0.02, p99 ≤ 0.02 ms; ITL p50 ≤ 1.92, p99 ≤ 1.92 ms; sends 0.41 ms late (p99)`
 
 Each `≤` is a bound on the number that stands in the table: the p50 shown is wrong through the client by so much at
-most, and so is the p99. They are two statements. The bound of a p50 can be the larger one, where many events lay in
-their sockets while the client looked away. Of several stages each number is the worst. Without streaming it is E2EL
-that has the bounds. `sends … late` is measured: 99 % of the requests were taken up within that time after they could
-have been. `waited for a core` is the share of its time for which the worker that fared worst could have run and had
-none; it stands there from 1 % on. A bound that is large and raises no doubt is followed by
-`within what 15 answers leave open`: a percentile of so few answers is less certain than that by chance alone.
-Where a fact is missing there is no bound. `summary.json` has all bounds, also of the means, TPOT and E2EL
-(`self_check.error_ms`).
+most, and so is the p99. Where many events lay in their sockets while the client looked away, the p99 may be known
+better than the p50; here its bound is shown as no smaller, and `summary.json` has its own. Of several stages each
+number is the worst. Without streaming it is E2EL that has the bounds. `sends … late` is measured: 99 % of the
+requests were taken up within that time after they could have been. `waited for a core` is the share of its time for
+which the worker that fared worst could have run and had none; it stands there from 1 % on. A bound that is large and
+raises no doubt is followed by `within what 15 answers leave open`: a percentile of so few answers is less certain
+than that by chance alone. Where a fact is missing there is no bound. `summary.json` has all bounds, also of the
+means, TPOT and E2EL (`self_check.error_ms`).
 """
 
 _DOUBTS_HEAD = """\

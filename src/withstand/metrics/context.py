@@ -27,5 +27,7 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """The server is reached over the loopback: it shares these cores."""
     watched: Watched | None = None
     """What was seen of the server's side."""
+    damaged_lines: int = 0
+    """Of the run's records; nobody knows of which stage each was."""
     fixed_lengths: bool = False
     """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""

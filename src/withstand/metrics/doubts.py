@@ -16,6 +16,7 @@ class DoubtKind(StrEnum):
     REQUESTS_FAILED = "requests_failed"
     RATE_LIMITED = "rate_limited"
     ERROR_TEXT = "error_text"
+    RECORDS_MISSING = "records_missing"
     FEWER_THAN_ASKED = "fewer_than_asked"
     STOPPED_EARLY = "stopped_early"
     RATE_NOT_ACHIEVED = "rate_not_achieved"
@@ -82,7 +83,13 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.ERROR_TEXT: (
         "At least three good answers, and 5 % of them, open with the words of an error, most of them with the same."
     ),
-    DoubtKind.FEWER_THAN_ASKED: "Fewer prompts were taken up than asked, without a time limit or a stop.",
+    DoubtKind.RECORDS_MISSING: (
+        "Fewer records can be read than the workers had requests end; or lines are damaged, and nobody knows what the "
+        "workers had. Blocking from a tenth on."
+    ),
+    DoubtKind.FEWER_THAN_ASKED: (
+        "Fewer prompts were taken up than asked, without a time limit or a stop. Blocking from a tenth on."
+    ),
     DoubtKind.STOPPED_EARLY: "The stage was interrupted or cut by a fault.",
     DoubtKind.RATE_NOT_ACHIEVED: (
         "At a constant offered rate: requests ended at less than 97 % of it (middle 80 % of both), "
@@ -168,7 +175,8 @@ RULES: Mapping[DoubtKind, str] = {
         "Imported: mean TTFT + mean TPOT x (mean output tokens - 1) is over 1.3 times the mean E2EL, or under 1 / 1.3."
     ),
     DoubtKind.QUEUE_OF_A_BURST: (
-        "Imported: the median TTFT of ten requests or more is over a quarter of the whole run's duration."
+        "Imported, at no finite rate: the median TTFT of ten requests or more is over a quarter of the whole run's "
+        "duration."
     ),
     DoubtKind.FLAT_THROUGHPUT: (
         "Imported: over three loads or more the output stays within 10 %, while concurrency and TTFT at least double."

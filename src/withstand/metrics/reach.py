@@ -136,6 +136,9 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.REQUESTS_FAILED: _LOST,
     DoubtKind.RATE_LIMITED: (Line(falls=_SUCCESS, blocked=_EVERYTHING, unknown=_RATES),),
     DoubtKind.ERROR_TEXT: (Line(falls=_EVERYTHING),),
+    DoubtKind.RECORDS_MISSING: (
+        Line(blocked=_EVERYTHING, unknown=_RATES | _SUCCESS | _P95 | _P99, beside=_EVERYTHING),
+    ),
     DoubtKind.FEWER_THAN_ASKED: _LOST,
     DoubtKind.STOPPED_EARLY: (Line(unknown=_RATES, beside=_EVERYTHING),),
     DoubtKind.RATE_NOT_ACHIEVED: (

@@ -1,6 +1,6 @@
 """An audit for pull requests and wikis."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from withstand.audit.shape import Audit, FileAudit
 from withstand.audit.words import CLAIM_TITLES
@@ -26,6 +26,7 @@ def audit_markdown(audit: Audit) -> str:
     between = doubts_between(audit)
     if between:
         parts += [f"### Between the {len(audit.files)} files", "\n".join(map(doubt_line, between))]
+    parts += _left_out(audit.left_out)
     return "\n\n".join(parts) + "\n"
 
 
@@ -40,8 +41,12 @@ def _file(file: FileAudit) -> Iterator[str]:
     if file.cases:
         yield "\n".join(_table(file))
         yield f"<sub>{LEGEND}</sub>"
-    if file.left_out:
-        yield "\n".join(f"- Left out: {escaped(left)}" for left in file.left_out)
+    yield from _left_out(file.left_out)
+
+
+def _left_out(told: Sequence[str]) -> Iterator[str]:
+    if told:
+        yield "\n".join(f"- Left out: {escaped(left)}" for left in told)
 
 
 def _table(file: FileAudit) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """An audit on a terminal: one headline a file, its doubts with their arithmetic, then what can be quoted."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -45,6 +47,9 @@ def print_audit(audit: Audit, console: Console) -> None:
         console.print(Text(f"Between the {len(audit.files)} files", style="bold"))
         for doubt in between:
             print_doubt(doubt, console)
+    if audit.left_out:
+        console.print()
+        _print_left_out(audit.left_out, console)
 
 
 def _print_file(file: FileAudit, console: Console) -> None:
@@ -61,7 +66,11 @@ def _print_file(file: FileAudit, console: Console) -> None:
         console.print()
         print_tables(_tables(file, console.width), console)
         console.print(Text(LEGEND, style="dim"))
-    for left in file.left_out:
+    _print_left_out(file.left_out, console)
+
+
+def _print_left_out(left_out: Sequence[str], console: Console) -> None:
+    for left in left_out:
         console.print(Text(f"Left out: {shown(left)}", style="dim"))
 
 

@@ -36,9 +36,9 @@ def _times(stages: tuple[StageSummary, ...]) -> str | None:
 
 
 def _bounds(stages: tuple[StageSummary, ...], name: str) -> str | None:
-    """``ITL p50 ≤ 1.92, p99 ≤ 0.02 ms``: each statistic has its own bound, and the smaller one hides nothing."""
-    worst = ((key, _worst(stages, _off(name, key))) for key in LIMITS)
-    known = [f"{key} {at_most(ms)}" for key, ms in worst if ms is not None]
+    """``ITL p50 ≤ 1.92, p99 ≤ 1.92 ms``: a p99 may be known better than its median, which reads like a mistake."""
+    worst = [(key, ms) for key in LIMITS if (ms := _worst(stages, _off(name, key))) is not None]
+    known = [f"{key} {at_most(max(ms for _, ms in worst[: i + 1]))}" for i, (key, _) in enumerate(worst)]
     return f"{TIMES[name]} {', '.join(known)} ms" if known else None
 
 

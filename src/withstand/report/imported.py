@@ -3,6 +3,7 @@
 Plain text. Everything in it came from strangers' files: control characters are taken out.
 """
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -14,11 +15,12 @@ from withstand.interop.values import plain
 from withstand.report.numbers import counted, number
 
 _SHOWN_MAX = 12
+_HANGING = 2
 _IN_A_STAGE = frozenset({"attempted", "completed", "failed", "total_input_tokens", "total_output_tokens", "incomplete"})
 
 
-def imported_text(runs: Sequence[ImportedRun]) -> str:
-    """All of it, with a newline at its end."""
+def imported_text(runs: Sequence[ImportedRun], width: int) -> str:
+    """All of it, no line longer than ``width``, with a newline at its end."""
     names = names_of(runs)
     named = list(zip(names, runs, strict=True))
     parts = [
@@ -29,7 +31,14 @@ def imported_text(runs: Sequence[ImportedRun]) -> str:
         _section("Left out", _left_out(named)),
         _section("Remarks", _remarks(named)),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    lines = "\n\n".join(part for part in parts if part).split("\n")
+    return "".join(f"{_wrapped(line, width)}\n" for line in lines)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """What goes on stands further in than its beginning."""
+    margin = " " * (len(line) - len(line.lstrip()) + _HANGING)
+    return textwrap.fill(line, width, subsequent_indent=margin, break_on_hyphens=False) if len(line) > width else line
 
 
 def _origins(runs: Sequence[ImportedRun]) -> str:

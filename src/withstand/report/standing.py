@@ -137,5 +137,5 @@ def _judged(summary: Summary) -> tuple[Level, str]:
         what = "a doubt forbids" if blocking == 1 else f"{blocking} doubts forbid"
         return Level.FALLEN, f"The numbers do not stand: {what} the headline."
     if doubts:
-        return Level.DOUBTED, f"The numbers stand, with {counted(len(doubts), 'doubt')} to read beside them."
+        return Level.DOUBTED, f"Nothing forbids these numbers; {counted(len(doubts), 'doubt')} to read beside them."
     return Level.STANDS, "The numbers stand: no doubt was raised."

@@ -1,7 +1,7 @@
 """The run folder: manifest and records on disk, written so that nothing finished is ever lost."""
 
 from withstand.runs.environment import allowed_cores, machine_facts, still_runs, this_process
-from withstand.runs.folder import RunFolder, free_bytes, run_folders
+from withstand.runs.folder import RunFolder, free_bytes
 from withstand.runs.imported import is_import, keep_import, open_import
 from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
@@ -23,7 +23,6 @@ __all__ = [
     "keep_import",
     "machine_facts",
     "open_import",
-    "run_folders",
     "still_runs",
     "this_process",
 ]

@@ -14,7 +14,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import discard, folders_below, is_there, make_durable, storage_error, write_atomically
+from withstand.files import discard, is_there, make_durable, storage_error, write_atomically
 from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
@@ -63,9 +63,9 @@ class RunFolder:
 
     @staticmethod
     def is_one(path: Path) -> bool:
-        """Whether a folder holds a run, whole or damaged."""
+        """Whether a folder holds a run, whole or damaged; other tools have a file of this name too."""
         manifest = path / _MANIFEST
-        return is_there(manifest) and manifest.is_file()
+        return is_there(manifest) and manifest.is_file() and not _is_anothers(manifest)
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -143,7 +143,7 @@ class RunFolder:
             for line in lines_of(path, share):
                 try:
                     yield decode_record(line)
-                except msgspec.MsgspecError:
+                except (msgspec.MsgspecError, RecursionError):
                     self.damaged_lines += line.endswith(b"\n")
         except DamagedError:
             self.damaged_lines += share.index == 0  # all readers come upon it
@@ -188,16 +188,6 @@ def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:
     return len(seen) > before
 
 
-def run_folders(path: Path) -> list[Path]:
-    """Every run folder at or below a folder, by name."""
-    found = []
-    for folder, below, files in folders_below(path):
-        if _MANIFEST in files:
-            found.append(folder)
-            below.clear()
-    return found
-
-
 def _default_path() -> Path:
     """``runs/20261128-030405``, with a number behind it where that is taken."""
     base = Path("runs") / clock.local_stamp()
@@ -207,12 +197,28 @@ def _default_path() -> Path:
 
 def _decode_manifest(path: Path, data: bytes) -> Manifest:
     try:
-        schema = msgspec.json.decode(data)["schema"]
+        schema = _schema(msgspec.json.decode(data))
+        if schema is None:
+            raise UsageError(f"{path} is no run folder: its {_MANIFEST} is of another tool.")
         if schema > SCHEMA:
             raise StorageError(f"{path} was written by a later withstand (schema {schema}); update this one.")
         return msgspec.json.decode(data, type=Manifest)
-    except (msgspec.MsgspecError, KeyError, TypeError) as e:
-        raise StorageError(f"{path / _MANIFEST} is damaged: {e}.") from None
+    except (msgspec.MsgspecError, RecursionError) as e:
+        raise StorageError(f"{path / _MANIFEST} is damaged: {e}. Take {path} away, or name the others alone.") from None
+
+
+def _is_anothers(manifest: Path) -> bool:
+    """Ours tells its schema; what cannot be read at all may have been one of ours."""
+    try:
+        return _schema(msgspec.json.decode(manifest.read_bytes())) is None
+    except (msgspec.MsgspecError, RecursionError, OSError):
+        return False
+
+
+def _schema(value: object) -> int | None:
+    """The number that every manifest of ours tells; None = it is none."""
+    schema = value.get("schema") if isinstance(value, dict) else None
+    return schema if isinstance(schema, int) else None
 
 
 def free_bytes(path: Path) -> int:

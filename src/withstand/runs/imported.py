@@ -5,6 +5,7 @@ The file is complete in itself: origin, conditions, numbers, everything left out
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 from typing import Annotated
 
@@ -96,7 +97,7 @@ def open_import(path: Path) -> Imported:
         if file.schema > SCHEMA:
             raise StorageError(f"{path} was written by withstand {file.version}; use that version or a newer one.")
         runs = tuple(_opened(kept, path) for kept in file.runs)
-    except (msgspec.MsgspecError, OSError, EOFError, ValueError) as e:
+    except (msgspec.MsgspecError, OSError, EOFError, ValueError, RecursionError, zlib.error) as e:
         raise StorageError(f"{path} is damaged ({' '.join(str(e).split())}); import the files again.") from None
     return Imported(runs=runs, refused=file.refused)
 

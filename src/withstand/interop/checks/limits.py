@@ -92,7 +92,9 @@ def parts_against_whole(run: ImportedRun) -> Doubt | None:
 
 
 def queue_of_a_burst(run: ImportedRun) -> Doubt | None:
-    """Who waits for a good part of the whole run waits for the others, not for the engine."""
+    """Who waits for a good part of the whole run waits for the others, not for the engine; at a rate, nobody knows."""
+    if run.conditions.request_rate is not None:
+        return None
     ttft, lasted_s, n = stat(run, "ttft", "p50"), run.numbers.get("duration_s"), run.numbers.get("completed")
     if ttft is None or not lasted_s or not n or n < _BURST_MIN or ttft < _BURST_SHARE * lasted_s * MS_PER_S:
         return None

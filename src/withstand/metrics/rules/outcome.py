@@ -7,6 +7,7 @@ from withstand.record import Status
 
 _STOPPED = (Status.CANCELLED, Status.NOT_SENT)
 _FAILED_SHARE_MAX = 0.1
+"""Of the requests: with so many unknown no p90 is known."""
 _ERROR_HEADS_MIN = 3
 _ERROR_HEADS_SHARE = 0.05
 
@@ -69,19 +70,49 @@ def error_text(case: Case) -> Doubt | None:
     )
 
 
+def records_missing(case: Case) -> Doubt | None:
+    """The folder does not tell any more of all that was measured."""
+    health, damaged = case.context.health, case.context.damaged_lines
+    lost = _lost(case) if health else damaged
+    if not lost:
+        return None
+    ended = sum(h.finished for h in health) if health else case.summary.attempted + damaged
+    by_account = (
+        f"{lost:,} of {counted(ended, 'request')} that ended ({percent(lost, ended)}) have no record that can be read: "
+        "lines are damaged, or gone from the folder. The numbers are those of the others."
+    )
+    by_lines = (
+        f"{counted(lost, 'line')} of the run's records cannot be read: damaged, or cut off with all that stood behind. "
+        "How many requests they told of is not known."
+    )
+    return Doubt(
+        DoubtKind.RECORDS_MISSING,
+        by_account if health else by_lines,
+        "Take the folder from where it is whole, or run the stage again.",
+        blocking=lost >= _FAILED_SHARE_MAX * ended,
+    )
+
+
+def _lost(case: Case) -> int:
+    """By the workers' own account."""
+    read = case.summary.attempted - case.summary.statuses.get(Status.NOT_SENT, 0)
+    return max(0, sum(h.finished for h in case.context.health) - read)
+
+
 def fewer_than_asked(case: Case) -> Doubt | None:
     """Prompts that nobody took up, although nothing told us to stop."""
-    stage, taken = case.context.stage, case.evidence.first_turns
+    stage, taken = case.context.stage, case.evidence.first_turns + _lost(case)
     if stage.num_prompts is None or stage.duration_s is not None or case.context.stopped_early:
         return None
-    if taken >= stage.num_prompts:
+    missing = stage.num_prompts - taken
+    if missing <= 0:
         return None
     return Doubt(
         DoubtKind.FEWER_THAN_ASKED,
         f"{stage.num_prompts:,} prompts were asked for and {taken:,} were taken up: "
-        f"{stage.num_prompts - taken:,} are missing without a record.",
+        f"{missing:,} are missing without a record.",
         "Run the stage again; if it stays so, look for a worker that ended early.",
-        blocking=not taken,
+        blocking=missing >= _FAILED_SHARE_MAX * stage.num_prompts,
     )
 
 
@@ -100,4 +131,4 @@ def stopped_early(case: Case) -> Doubt | None:
     )
 
 
-RULES = (requests_failed, rate_limited, error_text, fewer_than_asked, stopped_early)
+RULES = (requests_failed, rate_limited, error_text, records_missing, fewer_than_asked, stopped_early)

@@ -1,0 +1,52 @@
+"""What a run's numbers mean for the exit code, and the sentence on each reason why it is not 0."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from withstand.app.report import load_run
+from withstand.app.screen import Outcome
+from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED, exit_code, missed_slo, not_measured
+from withstand.cli.outcome import show_outcome
+from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.summary import Summary
+from withstand.runs import Manifest, RunFolder
+from withstand.spec import Slo
+
+SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
+BOUND = Doubt(DoubtKind.CLIENT_BOUND, "It may be.", "Look.", blocking=True)
+
+
+def summary(*doubts: Doubt, **facts: object) -> Summary:
+    return msgspec.structs.replace(load_run(SAMPLE).summary, doubts=doubts, **facts)
+
+
+def manifest(ttft_ms: float | None = None) -> Manifest:
+    manifest = RunFolder.open(SAMPLE).manifest
+    return msgspec.structs.replace(manifest, plan=msgspec.structs.replace(manifest.plan, goodput=Slo(ttft=ttft_ms)))
+
+
+def test_a_run_that_stands_is_good() -> None:
+    assert exit_code(summary(), manifest()) == GOOD
+    assert exit_code(summary(), manifest(1e6)) == GOOD
+    assert not_measured(summary()) is missed_slo(summary(), manifest(1e6)) is None
+
+
+def test_a_missed_slo_is_told_also_where_the_headline_cannot_stand() -> None:
+    stages = tuple(msgspec.structs.replace(stage, request_goodput=0.0) for stage in summary().stages)
+    assert exit_code(summary(stages=stages), manifest(1.0)) == MISSED
+    assert exit_code(summary(BOUND, stages=stages), manifest(1.0)) == NOT_MEASURED
+    assert str(missed_slo(summary(BOUND, stages=stages), manifest(1.0))).startswith("The SLO was missed")
+
+
+def test_what_forbids_the_headline_is_named() -> None:
+    assert not_measured(summary(BOUND)) == "The numbers do not stand: a doubt forbids the headline (client bound)."
+    assert not_measured(summary(stages=())) == "Nothing was measured."
+    assert not_measured(summary(complete=False, partial="Partial: cut.")) == "Partial: cut."
+
+
+def test_each_reason_is_a_sentence_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome(NOT_MEASURED, Path("there"), summary(BOUND), missed="Missed.", unmeasured="Not measured.")
+    assert show_outcome(outcome, as_json=True) == NOT_MEASURED
+    assert capsys.readouterr().err.splitlines() == ["withstand: Missed.", "withstand: Not measured."]
