@@ -68,13 +68,14 @@ class Owner(Protocol):
         """It can serve again."""
 
     def retry(self, exchange: Exchange) -> None:
-        """The server had closed a reused connection: send this over a fresh one."""
+        """A reused connection was closed, or held what nobody had asked for: send this over a fresh one."""
 
 
 class Connection:
     """One socket of its owner's."""
 
     __slots__ = (
+        "_asked_ns",
         "_outgoing",
         "_owner",
         "_pooled",
@@ -105,7 +106,7 @@ class Connection:
         self.descriptor = -1
         self.exchange: Exchange | None = None
         self.state = State.CONNECTING
-        self.began_ns = self.moved_ns = 0
+        self.began_ns = self.moved_ns = self._asked_ns = 0
 
     # Dialling.
 
@@ -188,6 +189,7 @@ class Connection:
             self._owner.free(self)
             return
         self.state = State.BUSY
+        self._asked_ns = clock.now_ns()
         self._owner.loop.hurry(self.descriptor)
         if self._tls:
             self._tls.encrypt(self.exchange.payload)
@@ -298,6 +300,9 @@ class Connection:
             owner.loop.nap_ns = 0
             owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
+        if stamp_ns < self._asked_ns and exchange.first_byte_ns is None:
+            self._answered_unasked(exchange, read_ns)
+            return
         try:
             events = exchange.feed(data, stamp_ns)
         except HttpError as e:
@@ -349,12 +354,25 @@ class Connection:
             self._close()
         elif exchange.first_byte_ns is not None:
             self.abandon(Status.TRUNCATED, f"{what} in the middle of the answer", clock.now_ns())
-        elif self._pooled and not exchange.retries:
-            self.exchange = None
-            self._close()
-            self._owner.retry(exchange)
+        elif self._may_ask_again(exchange):
+            self._ask_again(exchange)
         else:
             self.abandon(Status.RESET, f"{what} before the answer began", clock.now_ns())
+
+    def _answered_unasked(self, exchange: Exchange, now_ns: int) -> None:
+        """Bytes that were here before the request are an answer to nobody: a reused connection still held them."""
+        if self._may_ask_again(exchange):
+            self._ask_again(exchange)
+        else:
+            self.abandon(Status.BAD_ANSWER, "The server answered before it was asked", now_ns)
+
+    def _may_ask_again(self, exchange: Exchange) -> bool:
+        return self._pooled and not exchange.retries
+
+    def _ask_again(self, exchange: Exchange) -> None:
+        self.exchange = None
+        self._close()
+        self._owner.retry(exchange)
 
     def abandon(self, status: Status, error: str, now_ns: int) -> None:
         """Close, and end the exchange with what is known of it."""

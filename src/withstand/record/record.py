@@ -94,7 +94,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     retry_after_s: float | None = None
     retries: int = 0
-    """Times it was sent again because a reused connection had been closed without a byte."""
+    """Times it was sent again because a reused connection was closed without a byte, or held bytes from before it."""
     reused: bool | None = None
     """Whether it went over a connection that had served before."""
     streamed: bool = True
