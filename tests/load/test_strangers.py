@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import Drive, asked
@@ -60,6 +60,7 @@ def test_a_secret_in_a_finish_reason_is_masked(drive: Drive) -> None:
     assert "sk-verysecret1" not in repr(record)
 
 
+@settings(deadline=None)  # the first contexts take long on a busy machine
 @given(lengths=st.lists(st.integers(0, 400), max_size=5), data=st.data())
 def test_whether_ciphertext_ends_with_a_record_is_known_however_it_is_cut(
     lengths: list[int], data: st.DataObject
@@ -101,10 +102,9 @@ def talkative(behind: bytes) -> Iterator[str]:
         server.shutdown()
 
 
-def test_bytes_that_were_there_before_the_request_are_not_its_answer(drive: Drive) -> None:
+def test_what_an_answer_that_fills_a_read_left_behind_is_not_the_next_answer(drive: Drive) -> None:
     assert len(spoken(b"asked", READ_BYTES)) == READ_BYTES
     with talkative(spoken(b"unasked")) as url:
         records = drive(url, asked(4), cap=1).records
     assert [(r.status, r.text_head) for r in records] == [(Status.OK, "asked")] * 4
-    assert any(r.retries for r in records)
     assert all(r.sent_ns is not None and r.chunk_ns[0] > r.sent_ns for r in records)

@@ -76,6 +76,8 @@ class Connection:
 
     __slots__ = (
         "_asked_ns",
+        "_full",
+        "_left_over",
         "_outgoing",
         "_owner",
         "_pooled",
@@ -100,7 +102,7 @@ class Connection:
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
-        self._pooled = False
+        self._pooled = self._full = self._left_over = False
         self.served = 0
         self._short_way: ShortWay | None = None
         self.descriptor = -1
@@ -248,6 +250,7 @@ class Connection:
 
     def _take_long_way(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
         self.moved_ns = read_ns
+        self._left_over, self._full = self._full, len(data) == READ_BYTES
         if not data:
             self._ended_by_server()
         elif self._tls is None:
@@ -321,19 +324,27 @@ class Connection:
             if self._tls is None:
                 self._short_way = exchange.short_way
 
-    @staticmethod
-    def _mark_unsure(exchange: Exchange, events: int, *, ended: bool) -> None:
-        """Of several pieces that were read late and together, the stamp is that of the last."""
+    def _mark_unsure(self, exchange: Exchange, events: int, *, ended: bool) -> None:
+        """Of several pieces that were read late and together, the stamp is that of the last.
+
+        None came before the socket was last empty; what a full read has left over may have been there then.
+        """
         reply, end = exchange.reply, len(exchange.reply.chunk_ns)
-        reply.unsure.extend(range(end - events, end - (ended and not reply.trailed)))
+        found = range(end - events, end - (ended and not reply.trailed))
+        since_ns = self.began_ns if self._left_over else self._owner.loop.since_ns
+        reply.unsure.extend(found)
+        reply.unsure_since_ns.extend([since_ns] * len(found))
 
     # Ending.
 
     def _finish(self, exchange: Exchange, now_ns: int) -> None:
-        """The answer is whole: back to the pool first, so that the next request can take this connection."""
+        """The answer is whole: back to the pool first, so that the next request can take this connection.
+
+        Behind a full read there may be more, and the next answer would begin with it.
+        """
         self.exchange = self._short_way = None
         self.served += 1
-        if exchange.answer.keep_alive and not self._outgoing:
+        if exchange.answer.keep_alive and not self._outgoing and not self._full:
             self.state = State.IDLE
             self._owner.free(self)
         else:
