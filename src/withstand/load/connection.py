@@ -304,7 +304,7 @@ class Connection:
             owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
         if stamp_ns < self._asked_ns and exchange.first_byte_ns is None:
-            self._answered_unasked(exchange, read_ns)
+            self._unanswered(exchange, Status.BAD_ANSWER, "The server answered before it was asked")
             return
         try:
             events = exchange.feed(data, stamp_ns)
@@ -365,25 +365,17 @@ class Connection:
             self._close()
         elif exchange.first_byte_ns is not None:
             self.abandon(Status.TRUNCATED, f"{what} in the middle of the answer", clock.now_ns())
-        elif self._may_ask_again(exchange):
-            self._ask_again(exchange)
         else:
-            self.abandon(Status.RESET, f"{what} before the answer began", clock.now_ns())
+            self._unanswered(exchange, Status.RESET, f"{what} before the answer began")
 
-    def _answered_unasked(self, exchange: Exchange, now_ns: int) -> None:
-        """Bytes that were here before the request are an answer to nobody: a reused connection still held them."""
-        if self._may_ask_again(exchange):
-            self._ask_again(exchange)
+    def _unanswered(self, exchange: Exchange, status: Status, error: str) -> None:
+        """Nothing of its answer was here: where the connection was a reused one it may be asked once more."""
+        if self._pooled and not exchange.retries:
+            self.exchange = None
+            self._close()
+            self._owner.retry(exchange)
         else:
-            self.abandon(Status.BAD_ANSWER, "The server answered before it was asked", now_ns)
-
-    def _may_ask_again(self, exchange: Exchange) -> bool:
-        return self._pooled and not exchange.retries
-
-    def _ask_again(self, exchange: Exchange) -> None:
-        self.exchange = None
-        self._close()
-        self._owner.retry(exchange)
+            self.abandon(status, error, clock.now_ns())
 
     def abandon(self, status: Status, error: str, now_ns: int) -> None:
         """Close, and end the exchange with what is known of it."""
