@@ -83,6 +83,8 @@ def test_our_own_error_takes_only_what_it_may_have_moved() -> None:
     of = circumstances_of(stage)
     kept = ("e2el.mean", "e2el.p50", "e2el.p90", "e2el.p99", "itl.mean", "itl.p50")
     assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in kept} == {Effect.BESIDE}
+    assert found(DoubtKind.SHARED_READS, "itl.p50", of) is Effect.BESIDE
+    assert found(DoubtKind.SHARED_READS, "itl.p99", of) is Effect.UNKNOWN
     moved = ("itl.p90", "itl.p99", "ttft.p50", "tpot.mean", "response.p50")
     assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in moved} == {Effect.FALLS}
 
