@@ -37,6 +37,16 @@ def test_without_a_doubt_everything_stands() -> None:
     assert of(Standing.STANDS, case) == set(Claim)
 
 
+def test_our_own_error_leaves_the_statistic_that_it_cannot_have_moved() -> None:
+    bound = subject(
+        doubt(DoubtKind.CLIENT_BOUND, blocking=True), unmoved=frozenset({"ttft.p50", "ttft.p99", "itl.mean"})
+    )
+    quoted = {claim: Value(10.0, "p50", "ms") for claim in (Claim.TTFT, Claim.TPOT, Claim.ITL, Claim.E2EL)}
+    case = judge(msgspec.structs.replace(bound, values=bound.values | quoted))
+    assert case.standing is Standing.FALLS
+    assert of(Standing.FALLS, case) == {Claim.TPOT, Claim.ITL, Claim.E2EL}
+
+
 def test_missing_requests_take_every_number_of_the_survivors_and_leave_the_share_that_succeeded() -> None:
     case = judge(subject(doubt(DoubtKind.FEWER_THAN_ASKED, blocking=True)))
     assert case.standing is Standing.FALLS

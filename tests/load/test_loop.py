@@ -3,6 +3,8 @@
 import contextlib
 import itertools
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -47,6 +49,19 @@ def test_what_came_while_we_were_busy_may_have_waited(pair: tuple[socket.socket,
     assert late == [False, True]
 
 
+def test_what_came_while_we_sent_between_two_looks_may_have_waited(pair: tuple[socket.socket, socket.socket]) -> None:
+    """To work and to wait both take time; only who waits sees at once what comes."""
+    here, there = pair
+    loop = Loop(nap_ns=0)
+    late: list[bool] = []
+    loop.add(here.fileno(), READ, lambda _: late.append(loop.may_have_waited(clock.now_ns(), clock.now_ns())))
+    there.send(b"x")
+    clock.sleep_s(4 * LOOK_NS / 1e9)
+    loop.turn(1.0, _FAR_NS)
+    loop.close()
+    assert late == [True]
+
+
 def test_what_wakes_us_from_a_wait_has_not_waited(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +91,50 @@ def test_a_wait_for_a_core_is_that_of_the_turn_in_which_we_slept(
         loop.turn(1.0, _FAR_NS)
     loop.close()
     assert False in waited
+
+
+SPEAKER = """
+import socket, sys, time
+with socket.socket(fileno=int(sys.argv[1])) as there:
+    for pause in range(200):
+        there.send(b"x")
+        print(time.monotonic_ns())
+        time.sleep(pause % 5 * 1e-4)
+"""
+
+
+def test_what_is_found_came_after_the_instant_that_is_told(pair: tuple[socket.socket, socket.socket]) -> None:
+    """Whether it woke us, came while we were busy, or both; on whatever machine."""
+    here, there = pair
+    loop = Loop(nap_ns=0)
+    since_ns: list[int] = []
+
+    def found(_events: int) -> None:
+        since_ns.extend([loop.since_ns] * len(here.recv(100)))
+        clock.sleep_s(len(since_ns) % 3 * LOOK_NS / 1e9)
+
+    loop.add(here.fileno(), READ, found)
+    command = [sys.executable, "-c", SPEAKER, str(there.fileno())]
+    with subprocess.Popen(command, pass_fds=[there.fileno()], stdout=subprocess.PIPE) as speaker:
+        while len(since_ns) < 200:
+            loop.turn(1.0, _FAR_NS)
+        sent_ns = list(map(int, speaker.communicate()[0].split()))
+    loop.close()
+    assert all(since <= sent for since, sent in zip(since_ns, sent_ns, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("grown_ns", "known"), [(3 * LOOK_NS, True), (10**9, False), (None, False)], ids=["short", "long", "untold"]
+)
+def test_after_a_sleep_nothing_is_older_than_the_wait_for_a_core(
+    monkeypatch: pytest.MonkeyPatch, grown_ns: int | None, known: bool
+) -> None:
+    monkeypatch.setattr(CoreWait, "grown_ns", lambda _: grown_ns)
+    loop = Loop(nap_ns=0)
+    before_ns = loop.left_ns
+    loop.turn(0.02, _FAR_NS)
+    loop.close()
+    assert loop.since_ns == (loop.looked_ns - 4 * LOOK_NS if known else before_ns)
 
 
 def _naps(

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driving import Drive, asked
+from withstand.load.connection import READ_BYTES
 from withstand.load.tls import TlsPipe, make_context
 from withstand.record import Status
 from withstand.wire.openai_common import error_text
@@ -59,6 +60,7 @@ def test_a_secret_in_a_finish_reason_is_masked(drive: Drive) -> None:
     assert "sk-verysecret1" not in repr(record)
 
 
+@settings(deadline=None)  # the first contexts take long on a busy machine
 @given(lengths=st.lists(st.integers(0, 400), max_size=5), data=st.data())
 def test_whether_ciphertext_ends_with_a_record_is_known_however_it_is_cut(
     lengths: list[int], data: st.DataObject
@@ -72,3 +74,37 @@ def test_whether_ciphertext_ends_with_a_record_is_known_however_it_is_cut(
         pipe.follow(stream[before:cut])
         assert pipe.whole == (cut in ends)
         before = cut
+
+
+def spoken(text: bytes, length: int = 0) -> bytes:
+    """A whole answer of one token, in so many bytes at least."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %05d\r\n\r\n"
+    event = b'data: {"choices":[{"delta":{"content":"%b"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n' % text
+    comment = b": %b\n\n" % (b"." * max(0, length - len(head % 0) - len(event) - 4))
+    return head % (len(comment) + len(event)) + comment + event
+
+
+@contextlib.contextmanager
+def talkative(behind: bytes) -> Iterator[str]:
+    """The URL of a server whose answers fill a read of ours and have something else behind them."""
+
+    class Talker(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.settimeout(5.0)
+            with contextlib.suppress(OSError):
+                while self.request.recv(65536):
+                    self.request.sendall(spoken(b"asked", READ_BYTES) + behind)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Talker) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_what_an_answer_that_fills_a_read_left_behind_is_not_the_next_answer(drive: Drive) -> None:
+    assert len(spoken(b"asked", READ_BYTES)) == READ_BYTES
+    with talkative(spoken(b"unasked")) as url:
+        records = drive(url, asked(4), cap=1).records
+    assert [(r.status, r.text_head) for r in records] == [(Status.OK, "asked")] * 4
+    assert all(r.sent_ns is not None and r.chunk_ns[0] > r.sent_ns for r in records)

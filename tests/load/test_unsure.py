@@ -8,7 +8,7 @@ import pytest
 
 from withstand import clock, plugins
 from withstand.load.address import locate, parse_address
-from withstand.load.connection import Route
+from withstand.load.connection import READ_BYTES, Route
 from withstand.load.exchange import Exchange
 from withstand.load.loop import Loop
 from withstand.load.pacing import Due
@@ -42,25 +42,30 @@ def stamping() -> Iterator[None]:
 
 @pytest.fixture
 def stream(stamping: None) -> Iterator[SimpleNamespace]:
-    """A request that was sent; ``say(bytes)`` answers, and the loop looks when ``look()`` is called."""
+    """A request that was sent; ``say(bytes)`` answers, ``look()`` makes the loop look, ``send()`` asks again."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = parse_address(f"http://127.0.0.1:{server.getsockname()[1]}")
         route = Route(address=address, located=locate(address, 2.0), context=None, timeouts=Timeouts())
         server.accept()[0].close()
         loop = Loop(nap_ns=0)
         transport = Transport(route, loop, SelfCheck(0))
-        request = Request(id=0, session=0, messages=(Message(role="user", content="hi"),))
         dialect = plugins.load("wire", "openai-chat", "test")
-        exchange = Exchange(Due(request, 0, 0), dialect=dialect, stream=True, ended=lambda _: None)
-        exchange.payload = b"POST / HTTP/1.1\r\n\r\n"
-        transport.send(exchange)
+
+        def send() -> Exchange:
+            request = Request(id=0, session=0, messages=(Message(role="user", content="hi"),))
+            exchange = Exchange(Due(request, 0, 0), dialect=dialect, stream=True, ended=lambda _: None)
+            exchange.payload = b"POST / HTTP/1.1\r\n\r\n"
+            transport.send(exchange)
+            return exchange
+
+        exchange = send()
         loop.turn(1.0, _FAR_NS)
         there, _ = server.accept()
         with there:
             there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             there.recv(100)
             yield SimpleNamespace(
-                say=there.sendall, look=lambda: loop.turn(1.0, _FAR_NS), loop=loop, reply=exchange.reply
+                say=there.sendall, look=lambda: loop.turn(1.0, _FAR_NS), loop=loop, reply=exchange.reply, send=send
             )
         transport.cancel_all()
         transport.stamps.close()
@@ -79,11 +84,38 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
     ],
 )
 def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events: int, unsure: list[int]) -> None:
+    began_ns = clock.now_ns()
     stream.say(HEAD + chunk(ROLE))
     stream.look()
+    said_ns = clock.now_ns()
     for piece in pieces:
         stream.say(piece)
     clock.sleep_s(20 * LOOK_NS / 1e9)
     stream.look()
     assert len(stream.reply.chunk_ns) == events
     assert stream.reply.unsure == unsure
+    assert len(stream.reply.unsure_since_ns) == len(unsure)
+    assert all(began_ns < since_ns <= said_ns for since_ns in stream.reply.unsure_since_ns)
+
+
+def test_what_a_full_read_left_over_may_have_come_before_the_next_look(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    said_ns = clock.now_ns()
+    stream.say(chunk(b": %b\n\n" % (b"." * READ_BYTES)) + chunk(TOKEN) + chunk(TOKEN) + chunk(TOKEN))
+    stream.look()
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    stream.look()
+    assert stream.reply.unsure == [0, 1]
+    assert max(stream.reply.unsure_since_ns) <= said_ns
+
+
+def test_bytes_that_came_before_a_request_are_not_its_answer(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(TOKEN) + chunk(DONE) + b"0\r\n\r\n")
+    stream.look()
+    stream.say(HEAD + chunk(TOKEN) + chunk(DONE) + b"0\r\n\r\n")
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    exchange = stream.send()
+    stream.look()
+    assert exchange.reply.chunk_ns == []
+    assert (exchange.retries, exchange.reused) == (1, False)

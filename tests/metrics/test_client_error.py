@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from withstand.metrics.context import StageContext
+from withstand.metrics.doubts import DoubtKind
 from withstand.metrics.latency import unsure_events
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.sample import Sample
@@ -32,6 +33,8 @@ class World(msgspec.Struct, frozen=True):
     stall_ms: float
     stall_share: float
     clock: Clock
+    looks_told: bool = True
+    """Whether the records say when each socket was last empty; older ones do not."""
 
 
 worlds = st.builds(
@@ -42,6 +45,7 @@ worlds = st.builds(
     stall_ms=st.sampled_from((0.5, 8.0, 60.0)),
     stall_share=st.sampled_from((0.0, 0.01, 0.2)),
     clock=st.sampled_from(Clock),
+    looks_told=st.booleans(),
 )
 
 
@@ -59,6 +63,7 @@ class Stream:
             now_ns += 0 if together else rng.expovariate(1 / (world.itl_ms * MS))
         self.stamps_ns: list[int] = []
         self.unsure: list[int] = []
+        self.unsure_since_ns: list[int] = []
 
     @property
     def next_ns(self) -> int | None:
@@ -73,6 +78,7 @@ class Stream:
         self.stamps_ns += [stamp_ns] * len(new)
         if read_ns - stamp_ns > LOOK_NS or stamp_ns - looked_ns > LOOK_NS:
             self.unsure += range(before, before + len(new) - 1)
+            self.unsure_since_ns += [looked_ns] * (len(new) - 1)
 
 
 def simulate(world: World) -> tuple[list[Stream], list[int]]:
@@ -99,7 +105,7 @@ def spread(values: list[int]) -> Spread:
     return Spread(len(ordered), at[0], at[1], ordered[-1])
 
 
-def record_of(i: int, stream: Stream, clock: Clock) -> Record:
+def record_of(i: int, stream: Stream, world: World) -> Record:
     assert len(stream.stamps_ns) == len(stream.came_ns)
     return Record(
         id=i,
@@ -108,9 +114,10 @@ def record_of(i: int, stream: Stream, clock: Clock) -> Record:
         sent_ns=stream.sent_ns,
         chunk_ns=stream.stamps_ns,
         unsure=stream.unsure,
+        unsure_since_ns=stream.unsure_since_ns if world.looks_told else [],
         output_tokens=len(stream.stamps_ns),
         tokens_from=TokensFrom.SERVER,
-        clock=clock,
+        clock=world.clock,
     )
 
 
@@ -145,7 +152,7 @@ def truths(streams: list[Stream]) -> Iterator[tuple[str, list[float]]]:
 @settings(max_examples=150, deadline=None)
 def test_no_shown_number_is_further_from_the_truth_than_its_bound(world: World) -> None:
     streams, blind = simulate(world)
-    records = [record_of(i, stream, world.clock) for i, stream in enumerate(streams)]
+    records = [record_of(i, stream, world) for i, stream in enumerate(streams)]
     summary = summary_of(records, health_of(blind if world.clock is Clock.USER else []))
     assert summary.client_error is not None
     for name, values in truths(streams):
@@ -167,7 +174,7 @@ def test_tpot_is_no_further_from_the_truth_than_its_bound(world: World) -> None:
     """Where every answer that has a TPOT was seen to have one."""
     streams, blind = simulate(world)
     seen = [s for s in streams if len(s.stamps_ns) > 1 and s.stamps_ns[-1] > s.stamps_ns[0]]
-    records = [record_of(i, stream, world.clock) for i, stream in enumerate(seen)]
+    records = [record_of(i, stream, world) for i, stream in enumerate(seen)]
     summary = summary_of(records, health_of(blind if world.clock is Clock.USER else []))
     if not seen or summary.client_error is None:
         return
@@ -192,7 +199,7 @@ STALLING = World(seed=7, streams=40, itl_ms=2.0, stall_ms=8.0, stall_share=0.01,
 def test_the_simulated_client_does_look_away() -> None:
     """Else the tests above would hold for nothing."""
     streams, _ = simulate(STALLING)
-    summary = summary_of([record_of(i, stream, Clock.KERNEL) for i, stream in enumerate(streams)], health_of([]))
+    summary = summary_of([record_of(i, stream, STALLING) for i, stream in enumerate(streams)], health_of([]))
     assert summary.unsure_gaps > 10
     assert any(stream.stamps_ns != stream.came_ns for stream in streams)
     assert summary.client_error is not None
@@ -201,7 +208,7 @@ def test_the_simulated_client_does_look_away() -> None:
 
 def test_a_client_that_left_no_account_has_no_bound_but_what_the_records_tell() -> None:
     streams, _ = simulate(STALLING)
-    records = [record_of(i, stream, Clock.KERNEL) for i, stream in enumerate(streams)]
+    records = [record_of(i, stream, STALLING) for i, stream in enumerate(streams)]
     for health in (health_of([], forced_switches=None), health_of([], lost=True)):
         error = summary_of(records, health).client_error
         assert error is not None
@@ -232,6 +239,27 @@ def test_a_last_token_that_lay_beside_the_end_of_the_answer_may_have_come_earlie
     assert error.client_error.e2el.p50 == pytest.approx(25.01)
     assert error.client_error.tpot.p50 == pytest.approx(12.5)
     assert error.client_error.itl.p99 == pytest.approx(0.99 * 5)
+
+
+def paced(i: int, **looks: Any) -> Record:
+    """Its last token shares a read with the end of the answer, which we took late."""
+    stamps_ns = [(50 + i % 7 + 10 * k) * MS for k in range(18)]
+    facts = {"sent_ns": 0, "output_tokens": 18, "tokens_from": TokensFrom.SERVER, "clock": Clock.KERNEL}
+    return Record(id=i, stage=0, status=Status.OK, chunk_ns=stamps_ns, unsure=[17], **facts, **looks)
+
+
+def test_an_event_did_not_come_while_its_socket_was_empty() -> None:
+    """Else a late look at the end of most answers would leave a whole gap open, and block a run that is right."""
+    look_ns = 200_000
+    told = summary_of([paced(i, unsure_since_ns=[(220 + i % 7) * MS - look_ns]) for i in range(400)], health_of([]))
+    untold = summary_of([paced(i) for i in range(400)], health_of([]))
+    assert told.client_error is not None
+    assert untold.client_error is not None
+    assert told.client_error.e2el.p50 == pytest.approx((look_ns + SEND_NS) / MS)
+    assert told.client_error.tpot.p50 == pytest.approx(look_ns / MS / 17)
+    assert untold.client_error.e2el.p50 > 9
+    blocked = [any(d.kind is DoubtKind.CLIENT_BOUND for d in of.doubts) for of in (told, untold)]
+    assert blocked == [False, True]
 
 
 @pytest.mark.parametrize(("forced", "off_ms"), [(0, 0.01), (3_000, 0.01), (10**6, 80.01)])

@@ -83,8 +83,24 @@ def test_our_own_error_takes_only_what_it_may_have_moved() -> None:
     of = circumstances_of(stage)
     kept = ("e2el.mean", "e2el.p50", "e2el.p90", "e2el.p99", "itl.mean", "itl.p50")
     assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in kept} == {Effect.BESIDE}
+    assert found(DoubtKind.SHARED_READS, "itl.p50", of) is Effect.BESIDE
+    assert found(DoubtKind.SHARED_READS, "itl.p99", of) is Effect.UNKNOWN
     moved = ("itl.p90", "itl.p99", "ttft.p50", "tpot.mean", "response.p50")
     assert {found(DoubtKind.CLIENT_BOUND, number, of, blocking=True) for number in moved} == {Effect.FALLS}
+
+
+def test_our_own_error_does_not_take_what_so_few_answers_leave_open_anyway() -> None:
+    """Such a number is not in the doubt's own sentence."""
+    stage = msgspec.structs.replace(
+        STAGE,
+        completed=50,
+        ttft=Distribution(n=50, mean=100.0, percentiles={"p50": 100.0, "p99": 120.0}),
+        e2el=Distribution(n=50, mean=900.0, percentiles={"p50": 900.0, "p99": 990.0}),
+        client_error=ClientError(ttft=Off(mean=2.0, p50=2.0, p99=7.0), e2el=Off(mean=200.0, p50=200.0, p99=2.0)),
+    )
+    of = circumstances_of(stage)
+    effects = {n: found(DoubtKind.CLIENT_BOUND, n, of, blocking=True) for n in ("ttft.p50", "ttft.p99", "e2el.p50")}
+    assert effects == {"ttft.p50": Effect.BESIDE, "ttft.p99": Effect.BESIDE, "e2el.p50": Effect.FALLS}
 
 
 def test_the_page_has_the_table() -> None:

@@ -7,7 +7,7 @@ other does not, or cannot be known.
 
 from collections.abc import Iterable, Sequence
 
-from withstand.audit.shape import TIMES, Audit, Case, Claim, FileAudit, Finding, Standing, Subject
+from withstand.audit.shape import TIMES, Audit, Case, Claim, FileAudit, Finding, Standing, Subject, Value
 from withstand.audit.words import CLAIM_TITLES, listed
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.quantiles import samples_needed
@@ -35,7 +35,8 @@ def judge(subject: Subject) -> Case:
 
 def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding:
     value = subject.values[claim]
-    effects = [(effect(doubt, claim.number, subject.circumstances), doubt.kind.value) for doubt in doubts]
+    number = _number(claim, value)
+    effects = [(effect(doubt, number, subject.circumstances), doubt.kind.value) for doubt in doubts]
     against = tuple(kind for found, kind in effects if found is Effect.FALLS)
     if against:
         return Finding(claim, value, Standing.FALLS, against)
@@ -43,6 +44,12 @@ def _finding(subject: Subject, claim: Claim, doubts: Sequence[Doubt]) -> Finding
     if unsure or _of_too_few(subject, claim):
         return Finding(claim, value, Standing.UNKNOWN, unsure)
     return Finding(claim, value, Standing.STANDS)
+
+
+def _number(claim: Claim, value: Value) -> str:
+    """What the claim quotes: where that is left open, the statistic that was told."""
+    told = value.which if claim in TIMES and claim is not Claim.TTFT_P99 else ""
+    return f"{claim.number}.{told}" if told else claim.number
 
 
 def _of_too_few(subject: Subject, claim: Claim) -> bool:

@@ -68,13 +68,16 @@ class Owner(Protocol):
         """It can serve again."""
 
     def retry(self, exchange: Exchange) -> None:
-        """The server had closed a reused connection: send this over a fresh one."""
+        """A reused connection was closed, or held what nobody had asked for: send this over a fresh one."""
 
 
 class Connection:
     """One socket of its owner's."""
 
     __slots__ = (
+        "_asked_ns",
+        "_full",
+        "_left_over",
         "_outgoing",
         "_owner",
         "_pooled",
@@ -99,13 +102,13 @@ class Connection:
         self._tls: TlsPipe | None = None
         self._outgoing = memoryview(b"")
         self._writing = False
-        self._pooled = False
+        self._pooled = self._full = self._left_over = False
         self.served = 0
         self._short_way: ShortWay | None = None
         self.descriptor = -1
         self.exchange: Exchange | None = None
         self.state = State.CONNECTING
-        self.began_ns = self.moved_ns = 0
+        self.began_ns = self.moved_ns = self._asked_ns = 0
 
     # Dialling.
 
@@ -188,6 +191,7 @@ class Connection:
             self._owner.free(self)
             return
         self.state = State.BUSY
+        self._asked_ns = clock.now_ns()
         self._owner.loop.hurry(self.descriptor)
         if self._tls:
             self._tls.encrypt(self.exchange.payload)
@@ -246,6 +250,7 @@ class Connection:
 
     def _take_long_way(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
         self.moved_ns = read_ns
+        self._left_over, self._full = self._full, len(data) == READ_BYTES
         if not data:
             self._ended_by_server()
         elif self._tls is None:
@@ -298,6 +303,9 @@ class Connection:
             owner.loop.nap_ns = 0
             owner.check.blind.add(read_ns - owner.loop.looked_ns)
             stamp_ns = read_ns
+        if stamp_ns < self._asked_ns and exchange.first_byte_ns is None:
+            self._unanswered(exchange, Status.BAD_ANSWER, "The server answered before it was asked")
+            return
         try:
             events = exchange.feed(data, stamp_ns)
         except HttpError as e:
@@ -316,19 +324,27 @@ class Connection:
             if self._tls is None:
                 self._short_way = exchange.short_way
 
-    @staticmethod
-    def _mark_unsure(exchange: Exchange, events: int, *, ended: bool) -> None:
-        """Of several pieces that were read late and together, the stamp is that of the last."""
+    def _mark_unsure(self, exchange: Exchange, events: int, *, ended: bool) -> None:
+        """Of several pieces that were read late and together, the stamp is that of the last.
+
+        None came before the socket was last empty; what a full read has left over may have been there then.
+        """
         reply, end = exchange.reply, len(exchange.reply.chunk_ns)
-        reply.unsure.extend(range(end - events, end - (ended and not reply.trailed)))
+        found = range(end - events, end - (ended and not reply.trailed))
+        since_ns = self.began_ns if self._left_over else self._owner.loop.since_ns
+        reply.unsure.extend(found)
+        reply.unsure_since_ns.extend([since_ns] * len(found))
 
     # Ending.
 
     def _finish(self, exchange: Exchange, now_ns: int) -> None:
-        """The answer is whole: back to the pool first, so that the next request can take this connection."""
+        """The answer is whole: back to the pool first, so that the next request can take this connection.
+
+        Behind a full read there may be more, and the next answer would begin with it.
+        """
         self.exchange = self._short_way = None
         self.served += 1
-        if exchange.answer.keep_alive and not self._outgoing:
+        if exchange.answer.keep_alive and not self._outgoing and not self._full:
             self.state = State.IDLE
             self._owner.free(self)
         else:
@@ -349,12 +365,17 @@ class Connection:
             self._close()
         elif exchange.first_byte_ns is not None:
             self.abandon(Status.TRUNCATED, f"{what} in the middle of the answer", clock.now_ns())
-        elif self._pooled and not exchange.retries:
+        else:
+            self._unanswered(exchange, Status.RESET, f"{what} before the answer began")
+
+    def _unanswered(self, exchange: Exchange, status: Status, error: str) -> None:
+        """Nothing of its answer was here: where the connection was a reused one it may be asked once more."""
+        if self._pooled and not exchange.retries:
             self.exchange = None
             self._close()
             self._owner.retry(exchange)
         else:
-            self.abandon(Status.RESET, f"{what} before the answer began", clock.now_ns())
+            self.abandon(status, error, clock.now_ns())
 
     def abandon(self, status: Status, error: str, now_ns: int) -> None:
         """Close, and end the exchange with what is known of it."""

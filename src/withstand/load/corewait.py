@@ -8,7 +8,7 @@ _BYTES = 96
 
 
 class CoreWait:
-    """Two readings of the account, the present one and the one before; they are parsed only when somebody asks."""
+    """Two readings of the account, the present one and the one before."""
 
     __slots__ = ("_before", "_descriptor", "_now")
 
@@ -24,12 +24,12 @@ class CoreWait:
         self._before = self._now
         self._now = self._read()
 
-    def _read(self) -> bytes:
-        return os.pread(self._descriptor, _BYTES, 0) if self._descriptor >= 0 else b""
+    def _read(self) -> int | None:
+        return _wait_ns(os.pread(self._descriptor, _BYTES, 0)) if self._descriptor >= 0 else None
 
-    def grown_ns(self) -> int:
-        """By how much the wait grew between the last two samples; 0 where nobody keeps account."""
-        return (_wait_ns(self._now) or 0) - (_wait_ns(self._before) or 0)
+    def grown_ns(self) -> int | None:
+        """By how much the wait grew between the last two samples; None where nobody keeps account."""
+        return None if self._now is None or self._before is None else self._now - self._before
 
     def close(self) -> None:
         """Give the descriptor back."""

@@ -211,6 +211,7 @@ class Exchange:
             first_byte_ns=_plus(self.first_byte_ns, -epoch_ns),
             chunk_ns=[t - epoch_ns for t in reply.chunk_ns],
             unsure=reply.unsure,
+            unsure_since_ns=[t - epoch_ns for t in reply.unsure_since_ns],
             chunk_tokens=reply.chunk_tokens,
             end_ns=_plus(self.end_ns, -epoch_ns),
             prompt_tokens=reply.prompt_tokens if reply.prompt_tokens is not None else request.prompt_tokens,

@@ -45,6 +45,8 @@ class Loop:
         self._began_ns = self.left_ns = clock.now_ns()
         self.looked_ns = self._began_ns
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
+        self.since_ns = self._empty_ns = self._began_ns
+        """What is found now cannot have come before this instant, however long that took."""
 
     def add(self, descriptor: int, events: int, handler: Handler) -> None:
         """Call ``handler(events)`` when the descriptor is ready, before those that may wait."""
@@ -86,16 +88,17 @@ class Loop:
         nap_ns = min(self.nap_ns, self._next_nap_ns, wake_ns - self.left_ns - _NAP_SPARE_NS)
         if nap_ns > self._busy_ns and not self._waited:
             clock.sleep_s(nap_ns / 1e9)
-            self.left_ns = clock.now_ns()
+        asked_ns = clock.now_ns()
         ready = self._ready(timeout_s)
         began_ns = clock.now_ns()
         self._next_nap_ns = max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS)
-        self._waited = began_ns - self.left_ns > LOOK_NS
-        if self._waited:
-            self._core_wait.sample()
+        self._waited = began_ns - asked_ns > LOOK_NS
+        woken_ns = self._woken_ns(asked_ns, began_ns) if self._waited else None
         self.looked_ns = began_ns if self._waited else self._began_ns
+        self.since_ns = woken_ns or self._empty_ns
         if len(ready) < AT_ONCE:
             self._began_ns = began_ns
+            self._empty_ns = woken_ns or asked_ns
         handlers = self._handlers
         for descriptor, events in ready:
             handler = handlers.get(descriptor)
@@ -106,6 +109,13 @@ class Loop:
         self.left_ns = clock.now_ns()
         self._busy_ns = self.left_ns - began_ns
         return self._busy_ns
+
+    def _woken_ns(self, asked_ns: int, began_ns: int) -> int | None:
+        """Until this instant we slept, so nothing had come; None = we may not have slept, but lacked a core."""
+        self._core_wait.sample()
+        grown_ns = self._core_wait.grown_ns()
+        woken_ns = None if grown_ns is None else began_ns - grown_ns - LOOK_NS
+        return woken_ns if woken_ns is not None and woken_ns > asked_ns else None
 
     def _ready(self, timeout_s: float) -> list[tuple[int, int]]:
         ready = self._poller.wait(timeout_s)
@@ -122,7 +132,7 @@ class Loop:
         """
         if read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS:
             return True
-        return self._waited and self._core_wait.grown_ns() > LOOK_NS
+        return self._waited and (self._core_wait.grown_ns() or 0) > LOOK_NS
 
     def close(self) -> None:
         """Give the poller's descriptor back."""

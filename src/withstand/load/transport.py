@@ -103,7 +103,7 @@ class Transport:
         self._idle.append(connection)
 
     def retry(self, exchange: Exchange) -> None:
-        """The reused connection had been closed by the server: send again, over a fresh one."""
+        """A reused connection was closed, or held what nobody had asked for: send again, over a fresh one."""
         exchange.retries += 1
         exchange.reused = False
         exchange.restart()

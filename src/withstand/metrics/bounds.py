@@ -58,10 +58,10 @@ def _bound(stage: StageSummary, name: str, key: str) -> Bound | None:
 def unmoved(stage: StageSummary) -> Iterator[str]:
     """The numbers, such as ``e2el.mean``, of which it is known that our own error cannot change a digit that matters.
 
-    A percentile between two that have a limit is where they are.
+    Such a percentile is none that ``client_bound`` names. One between two that have a limit is where they are.
     """
     for name in TIMES:
-        held = {bound.key for bound in bounds_of(stage, name) if not bound.over(LIMITS[bound.key])}
+        held = {bound.key for bound in bounds_of(stage, name) if not bound.matters(LIMITS[bound.key])}
         shown: Distribution = getattr(stage, name)
         mean = _bound(stage, name, "mean")
         if mean and mean.shown_ms and not mean.over(LIMITS["p50"]):

@@ -1,7 +1,8 @@
 """Between which ends the times of a stage can lie, where our own reading left them open: folded over its records.
 
 An event is ``unsure`` when it may have lain in its socket while we looked away: then it came at some time between the
-event before it and its stamp. Everything else is exact here; what may be off a little for all is ``fuzz``'s concern.
+event before it, or the last instant at which the socket was known to be empty, and its stamp. Everything else is exact
+here; what may be off a little for all is ``fuzz``'s concern.
 """
 
 from array import array
@@ -97,12 +98,17 @@ def _at_least(share: float, events: int) -> float:
 
 
 def earliest_ns(record: Record, unsure: list[int]) -> list[int]:
-    """When each event can have come at the earliest: an unsure one not before the event, or bytes, before it."""
+    """When each event can have come at the earliest: an unsure one not before the event, or bytes, before it.
+
+    Nor before the instant at which it is known not to have been there.
+    """
     if not unsure:
         return record.chunk_ns
     earliest = list(record.chunk_ns)
+    since_ns = dict(zip(record.unsure, record.unsure_since_ns, strict=False))
     for i in unsure:
-        earliest[i] = earliest[i - 1] if i else _before_first_ns(record)
+        before_ns = earliest[i - 1] if i else _before_first_ns(record)
+        earliest[i] = min(earliest[i], max(before_ns, since_ns.get(i, before_ns)))
     return earliest
 
 

@@ -122,12 +122,11 @@ _LOST = (
 )
 """Who got no answer may stand in the tail: of all requests, no percentile above the share of the others is known."""
 _QUEUES = Line(falls=_QUEUE)
+_MOVED = "of what it may have moved"
 
 TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.WORKER_LOST: (Line(falls=_EVERYTHING),),
-    DoubtKind.CLIENT_BOUND: (
-        Line(when="of what it may have moved", falls=_TIMES | _GOOD, beside=_RATES, spares=lambda of: of.unmoved),
-    ),
+    DoubtKind.CLIENT_BOUND: (Line(when=_MOVED, falls=_TIMES | _GOOD, beside=_RATES, spares=lambda of: of.unmoved),),
     DoubtKind.SENDS_LATE: (
         Line(when="less load than asked", holds=lambda of: of.less_load, blocked=_TIMES | _RATES, unknown=_RATES),
         Line(when="single sends late", blocked=_SCHEDULED, unknown=_SCHEDULED),
@@ -152,7 +151,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
         Line(when="TPOT below 1 ms: whole answers", holds=_instant, falls=_FIRST | _DECODE),
         Line(when="in bursts", falls=_GAPS, beside=_FIRST | _DECODE),
     ),
-    DoubtKind.SHARED_READS: (Line(unknown=_GAPS),),
+    DoubtKind.SHARED_READS: (Line(when=_MOVED, unknown=_GAPS, spares=lambda of: of.unmoved),),
     DoubtKind.SEVERAL_TOKENS_AN_EVENT: (Line(beside=_DECODE),),
     DoubtKind.CLAIMED_NOT_COUNTED: (Line(blocked=_PER_TOKEN, unknown=_PER_TOKEN),),
     DoubtKind.TOKENS_ESTIMATED: (Line(unknown=_PER_TOKEN),),

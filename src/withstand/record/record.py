@@ -76,6 +76,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unsure: list[int] = []
     """Indexes into ``chunk_ns`` of events that came in one read with a later one while we looked late: their stamp is
     the latest that they can have come at."""
+    unsure_since_ns: list[int] = []
+    """One for each of them: an instant at which it had certainly not come. Older records have none."""
     chunk_tokens: list[int] | None = None
     end_ns: int | None = None
     prompt_tokens: int | None = None
@@ -94,7 +96,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     retry_after_s: float | None = None
     retries: int = 0
-    """Times it was sent again because a reused connection had been closed without a byte."""
+    """Times it was sent again because a reused connection was closed without a byte, or held bytes from before it."""
     reused: bool | None = None
     """Whether it went over a connection that had served before."""
     streamed: bool = True

@@ -40,12 +40,14 @@ class Reply:
         "text",
         "trailed",
         "unsure",
+        "unsure_since_ns",
     )
 
     def __init__(self, *, keep_text: bool = False) -> None:
         self.chunk_ns: list[int] = []
         self.unsure: list[int] = []
         """Events that may have come before their stamp: see ``Record.unsure``. Filled by whoever reads."""
+        self.unsure_since_ns: list[int] = []
         self.trailed = False
         """Whether something without output has come behind the last output. Kept where a piece holds several events."""
         self.head = ""
