@@ -13,6 +13,7 @@ from withstand.app.census import Census
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import MISSED, NOT_MEASURED, exit_code, missed_slo
+from withstand.app.watched import Watched
 from withstand.errors import StorageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
@@ -118,7 +119,7 @@ class Journal:
         """A stage starts."""
         self._entry(index, state=RunState.RUNNING)
 
-    def end(self, index: int, result: StageResult, census: Census) -> None:
+    def end(self, index: int, result: StageResult, census: Census, watched: Watched | None = None) -> None:
         """A stage has ended, by itself or not."""
         cut = result.interrupted and sum(h.finished for h in result.health) < result.planned
         state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
@@ -132,6 +133,8 @@ class Journal:
             fixed_lengths=census.fixed_lengths,
             health=result.health,
             error=result.error,
+            ended_by=watched.ending.because if watched and watched.ending else None,
+            look=watched.found() if watched else None,
         )
 
     def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:

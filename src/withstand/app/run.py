@@ -14,15 +14,19 @@ from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
+from withstand.app.limit import Hunter
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_foreseen, filled, preconnect_of, stripes_of
+from withstand.app.tail import RecordTail
+from withstand.app.watched import Watched
+from withstand.control.stop import rule_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of, is_ray
 from withstand.load.job import Report
 from withstand.load.limits import ensure_descriptors, ensure_ports
-from withstand.load.stage import StageDriver, StageResult, Stripes
+from withstand.load.stage import Order, StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
 from withstand.request import Request
@@ -104,7 +108,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
                 crew = _Crew(hosts=hosts, foresight=foresight)
-                _Measuring(plan, endpoint, journal, screen, crew).everything(more)
+                _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, more))
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -114,6 +118,11 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
             raise
         screen.message(str(e))
     return journal.finish(screen)
+
+
+def _more(plan: Plan, journal: Journal, more: More) -> More:
+    """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
+    return Hunter(plan.find_limit, lambda: journal.manifest).more if plan.find_limit else more
 
 
 @contextlib.contextmanager
@@ -203,14 +212,20 @@ class _Measuring:
             raise KeyboardInterrupt
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
+        watched = self._watched(index, stage)
         with _work_folder(self._journal.folder.path / _WORK) as work:
-            result = self._load(index, stage, work)
-            self._journal.end(index, result, self._census)
+            result = self._load(index, stage, work, watched)
+            self._journal.end(index, result, self._census, watched)
             if not result.interrupted and not result.storage:
                 self._count_texts(index, stage, work)
         return result
 
-    def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
+    def _watched(self, index: int, stage: Stage) -> Watched | None:
+        """None where only its limit ends it."""
+        rule = rule_of(stage.until)
+        return Watched(rule, RecordTail(self._journal.folder.path, index)) if rule else None
+
+    def _load(self, index: int, stage: Stage, work: Path, watched: Watched | None) -> StageResult:
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
         driver = self._driver(index, stage, work)
@@ -219,7 +234,7 @@ class _Measuring:
             return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
-                lambda report, ns: self._progress(stage, report, ns),
+                lambda report, ns: self._progress(stage, report, ns, watched),
             )
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
@@ -274,7 +289,7 @@ class _Measuring:
         places = [i for i, _ in self._journal.manifest.in_order()]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
-    def _progress(self, stage: Stage, report: Report, since_start_ns: int) -> None:
+    def _progress(self, stage: Stage, report: Report, since_start_ns: int, watched: Watched | None) -> Order | None:
         self._screen.stage_progress(
             StageProgress(
                 elapsed_s=since_start_ns / 1e9,
@@ -288,6 +303,7 @@ class _Measuring:
                 silent_s=report.silent_ns / 1e9,
             )
         )
+        return watched.order(report, since_start_ns) if watched else None
 
     def _tell(self, index: int, stage: Stage) -> None:
         """A warm-up is checked, a measured stage is shown; the report on disk is up to date after each."""

@@ -56,6 +56,8 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
         _put(workload.setdefault("options", {}), options, _LENGTHS)
     for text in options.get("goodput") or ():
         tree.setdefault("goodput", {}).update([_limit(text)])
+    if options.get("find_limit"):
+        tree.setdefault("find_limit", {}).update(options["find_limit"])
     for assignment in options.get("set_path") or ():
         set_path(tree, assignment)
     return parse_plan(tree)

@@ -3,7 +3,9 @@
 from withstand.spec.arrivals import Arrivals, Constant, Gamma, Inf, Poisson, Ramp, Step, StepPart, Trace, rate_rps_of
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
 from withstand.spec.plan import Plan, Slo, Stage, is_redacted, redacted, secret_texts
+from withstand.spec.promise import Promise, promise_of
 from withstand.spec.target import Target, Timeouts
+from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
 
 __all__ = [
@@ -11,8 +13,10 @@ __all__ = [
     "Constant",
     "Gamma",
     "Inf",
+    "LimitSearch",
     "Plan",
     "Poisson",
+    "Promise",
     "Ramp",
     "Slo",
     "Stage",
@@ -21,10 +25,12 @@ __all__ = [
     "Target",
     "Timeouts",
     "Trace",
+    "Until",
     "Workload",
     "is_redacted",
     "parse_plan",
     "plan_from_file",
+    "promise_of",
     "rate_rps_of",
     "redacted",
     "secret_texts",
