@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from withstand import clock
-from withstand.app.screen import Outcome
+from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED
 from withstand.control.hunt import SEARCH, Tried, found, next_stage
 from withstand.control.limit import Limit
 from withstand.control.probe import Look
+from withstand.control.stop import told
 from withstand.errors import UsageError
 from withstand.metrics.summary import StageSummary
 from withstand.runs import Manifest, RunState
@@ -37,13 +38,17 @@ def searching(plan: Plan) -> Plan:
 class Hunter:
     """Asked by a run when no stage is left."""
 
-    def __init__(self, wanted: LimitSearch, manifest: Callable[[], Manifest]) -> None:
+    def __init__(self, wanted: LimitSearch, manifest: Callable[[], Manifest], screen: Screen) -> None:
         self._wanted = wanted
         self._manifest = manifest
+        self._screen = screen
 
     def more(self, measured: Sequence[StageSummary]) -> Sequence[Stage]:
         """The next load, after a rest; none when the limit is known, or the budget is used up."""
-        stage = next_stage(self._wanted, tried_in(self._manifest(), measured))
+        tried = tried_in(self._manifest(), measured)
+        if tried and tried[-1].look:
+            self._screen.message(f"{tried[-1].stage.name}: {told(tried[-1].look)}")
+        stage = next_stage(self._wanted, tried)
         if stage is None or (limited := self._within_budget(stage)) is None:
             return []
         if stage.phase == SEARCH:

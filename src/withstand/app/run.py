@@ -108,7 +108,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
                 crew = _Crew(hosts=hosts, foresight=foresight)
-                _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, more))
+                _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -120,9 +120,9 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
     return journal.finish(screen)
 
 
-def _more(plan: Plan, journal: Journal, more: More) -> More:
+def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
     """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
-    return Hunter(plan.find_limit, lambda: journal.manifest).more if plan.find_limit else more
+    return Hunter(plan.find_limit, lambda: journal.manifest, screen).more if plan.find_limit else more
 
 
 @contextlib.contextmanager

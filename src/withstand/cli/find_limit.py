@@ -51,7 +51,7 @@ def verb(
     rate with an interval, and which promise broke first.
     """
     from_file = plan_from_file(plan) if plan else {}
-    with terminal_screen(quiet=quiet, as_json=as_json) as screen:
+    with terminal_screen(quiet=quiet, blocks=False) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:

@@ -11,11 +11,10 @@ from withstand.report.write import REPORT_NAME
 
 
 def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
-    """All that was tried, and at the end the limit."""
+    """The limit, and all that was tried on the way to it."""
     if as_json:
         write_result(limit_json(limit).decode())
     else:
-        write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(rendered(lambda console: print_limit(limit, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
     if outcome.summary.partial:

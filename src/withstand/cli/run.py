@@ -43,7 +43,7 @@ def verb(
     if folder:
         _refuse_others(context)
     asked = build_plan(options, plan_from_file(plan) if plan else {})
-    with terminal_screen(quiet=quiet, as_json=as_json) as screen:
+    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:

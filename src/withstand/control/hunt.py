@@ -90,6 +90,7 @@ def _search(wanted: LimitSearch, alone: Tried, crowds: Sequence[Tried]) -> Searc
     by_default = _BEGIN_SHARE * most if wanted.axis == "rate" else 1.0
     return Search(
         axis=Axis(wanted.axis),
+        promises=wanted.promises,
         start=wanted.start or by_default or 1.0,
         precision=wanted.precision,
         least=_LEAST_SHARE * (alone.request_throughput or 1.0) if wanted.axis == "rate" else 1.0,

@@ -10,9 +10,10 @@ from enum import StrEnum
 
 import msgspec
 
-from withstand.control.probe import Probed, Standing
+from withstand.control.probe import Look, Probed, Standing
+from withstand.spec import Promise
 
-_FACTOR = 2.0
+_FAR, _NEAR = 2.0, 1.25
 
 
 class Axis(StrEnum):
@@ -33,6 +34,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of it."""
 
     axis: Axis = Axis.RATE
+    promises: tuple[Promise, ...]
     start: float
     """The first load."""
     precision: float = 0.05
@@ -44,15 +46,22 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
         """The load to try next; None = it is over."""
         if not probed:
             return self._rounded(self.start)
-        bracket = bracket_of(probed)
-        if bracket.high is None:
-            return self._outward(max(p.load for p in probed), _FACTOR)
-        if bracket.low is None:
-            lowest = min(probed, key=lambda p: p.load)
-            if lowest.breaks:
-                return self._outward(lowest.load, 1 / _FACTOR)
-            return self._between(lowest.load, bracket.high, probed)  # a lower load would tell even less in its time
-        return self._between(bracket.low, bracket.high, probed)
+        low, high = msgspec.structs.astuple(bracket_of(probed))
+        if high is None:
+            top = max(probed, key=lambda p: p.load)
+            return self._outward(top.load, _NEAR if self._leans(top, kept=False) else _FAR)
+        if low is None:
+            bottom = min(probed, key=lambda p: p.load)
+            return self._outward(bottom.load, 1 / (_NEAR if self._leans(bottom, kept=True) else _FAR))
+        return self._between(low, high, probed)
+
+    def _leans(self, one: Probed, *, kept: bool) -> bool:
+        """An open load that looks as if it kept its promises, or broke them: the end is not far."""
+        return one.look.standing is Standing.OPEN and self._seems_kept(one.look) is kept
+
+    def _seems_kept(self, look: Look) -> bool:
+        pairs = zip(look.shares, self.promises, strict=False)
+        return all(share is None or share.value <= 1 - promise.share for share, promise in pairs)
 
     def _outward(self, load: float, factor: float) -> float | None:
         outer = self._rounded(min(max(load * factor, self.least), self.most))
