@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from statistics import median
 
 import msgspec
 
@@ -27,7 +28,8 @@ _FIRST_LOOK = 30
 _BINS_MAX = 1024
 _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
-_RISING_MIN = 200
+_PARTS = 10
+_WALK = 4.0
 """Fewer independent requests than these have not seen the load's slow waves."""
 
 
@@ -119,12 +121,20 @@ class Probe:
         for promise, share in zip(self._promises, shares, strict=True):
             if share and requests >= _FIRST_LOOK and share.above(1 - promise.share) <= CHANCE:
                 return told(Standing.BREAKS, promise)
-        if series.grows() or _rises(self._in_flight):
+        if self._grows():
             return told(Standing.GROWS)
         kept = all(s and s.below(1 - p.share) <= CHANCE for p, s in zip(self._promises, shares, strict=True))
         if kept and requests >= _INDEPENDENT_MIN * memory and series.steady:
             return told(Standing.HOLDS)
         return told(Standing.OPEN)
+
+    def _grows(self) -> bool:
+        """Whether more are on their way than chance makes of a queue that just keeps up: a random walk's root."""
+        if len(self._in_flight) < _FIRST_LOOK or not _rises(self._in_flight):
+            return False
+        part = len(self._in_flight) // _PARTS
+        early, late = (median(n for _, n in some) for some in (self._in_flight[:part], self._in_flight[-part:]))
+        return late - early > _WALK * math.sqrt(len(self._series) + late)
 
 
 class _Series:
@@ -181,15 +191,9 @@ class _Series:
         """Whether the times have settled."""
         return len(set(self._took_ns)) < 2 or steady_from(_logs(self._took_ns)) is not None
 
-    def grows(self) -> bool:
-        """Whether they rise without an end in sight: over the whole, and over its later half."""
-        points = list(zip(self._asked_ns, self._first_ns, strict=True))
-        return _rises(points)
-
 
 def _rises(points: Sequence[tuple[int, int]]) -> bool:
-    if len(points) < _RISING_MIN:
-        return False
+    """Over the whole, and over its later half."""
     found = [growth(part) for part in (points, points[len(points) // 2 :])]
     return all(one is not None and one.sure for one in found)
 
