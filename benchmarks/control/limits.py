@@ -20,6 +20,9 @@ from withstand.control.search import Axis, Search
 from withstand.spec import Promise, promise_of
 from withstand.testing.queues import NS, Queue, batched, exponential, fixed, in_order_of_ends
 
+_HEADINGS = (
+    "server", "promised", "true req/s", "interval holds", "error, median", "nine of ten", "time", "sweep", "ratio",
+)  # fmt: skip
 _PROBE_S = 600.0
 _PROBES_MAX = 25
 _LONG = 300_000
@@ -113,7 +116,7 @@ def _lines(server: Server, trials: int) -> Iterator[str]:
     ratio = f"{ours_s / sweep_s:.2f}" if sweep_s else f"none of up to {_SWEEP_S[-1]:g} s a rate was as good"
     yield (
         f"| {server.name} | {server.promise} | {true_rps:.2f} | {held} of {trials} | {median(wrong):.1%} | "
-        f"{_most(wrong):.1%} | {ours_s:,.0f} s | {f'{sweep_s:,.0f} s' if sweep_s else '–'} | {ratio} |"
+        f"{_most(wrong):.1%} | {ours_s:,.0f} s | {f'{sweep_s:,.0f} s' if sweep_s else '-'} | {ratio} |"
     )
 
 
@@ -141,10 +144,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     trials = parser.parse_args().trials
-    print(
-        "| server | promised | true req/s | interval holds | error, median | error, nine of ten | time | sweep | ratio |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(f"| {' | '.join(_HEADINGS)} |")
+    print(f"|{' --- |' * len(_HEADINGS)}")
     for server in SERVERS:
         for line in _lines(server, trials):
             print(line, flush=True)

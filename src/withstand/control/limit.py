@@ -11,6 +11,8 @@ from withstand.control.search import Axis, bracket_of
 from withstand.metrics.summary import Interval
 from withstand.spec import Promise
 
+_LOG_MOST = 700.0
+"""What ``exp`` can still take."""
 _NEAR_SHARE = 0.5
 _NEAR_FACTOR = 1.25
 """What breaks more, or lies farther from the bracket, is on another part of the course."""
@@ -77,7 +79,7 @@ def _crossing(probed: Sequence[Probed], which: int, allowed: float) -> float | N
     x0, y0 = (math.fsum(point[i] * point[2] for point in points) / total for i in (0, 1))
     spread = math.fsum(w * (x - x0) ** 2 for x, _, w in points)
     slope = math.fsum(w * (x - x0) * (y - y0) for x, y, w in points) / spread if spread else 0.0
-    return math.exp(x0 + (math.log(allowed) - y0) / slope) if slope > 0 else None
+    return math.exp(min(x0 + (math.log(allowed) - y0) / slope, _LOG_MOST)) if slope > 0 else None
 
 
 def _share(look: Look, which: int) -> tuple[float, float] | None:
