@@ -81,6 +81,12 @@ def test_below_an_open_load_the_next_is_near_if_it_seemed_kept(broken: float, ne
     assert load == (3.2 if nears else 2.0)
 
 
+def test_no_lower_load_is_tried_where_too_few_requests_came_to_tell_anything() -> None:
+    search = Search(promises=(PROMISE,), start=4.0)
+    load = search.next([one(4.0, Standing.OPEN, 0.0, 20.0), one(8.0, Standing.BREAKS, 100)])
+    assert load == 5.66
+
+
 def test_a_probe_that_its_neighbours_contradict_is_open_again() -> None:
     """It broke by bad luck after few requests, and a higher load held with many."""
     tried = [one(7.0, Standing.BREAKS, 6, 20), one(7.3, Standing.OPEN, 6, 400), one(9.0, Standing.BREAKS, 100)]

@@ -13,8 +13,8 @@ from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
+from withstand.app.hunter import Hunter
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal
-from withstand.app.limit import Hunter
 from withstand.app.preflight import check_warmup
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, connections_foreseen, filled, preconnect_of, stripes_of

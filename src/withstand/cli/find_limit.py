@@ -6,7 +6,8 @@ from typing import Any
 import click
 import msgspec
 
-from withstand.app.limit import limit_in, searching
+from withstand.app.hunter import searching
+from withstand.app.limit import limit_in
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
 from withstand.cli.durations import seconds

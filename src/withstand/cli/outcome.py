@@ -1,6 +1,6 @@
 """What is printed when a use case has ended: the table of its stages and the report's path, or ``summary.json``."""
 
-from withstand.app.limit import limit_code
+from withstand.app.hunter import limit_code
 from withstand.app.screen import Outcome
 from withstand.cli.output import rendered, say, write_result
 from withstand.control.limit import Limit

@@ -25,6 +25,8 @@ from withstand.spec import Promise
 
 CHANCE = 0.0025
 _FIRST_LOOK = 30
+_FEWEST = 10
+"""Of fewer, not even that all are broken says much of a load."""
 _BINS_MAX = 1024
 _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
@@ -119,7 +121,7 @@ class Probe:
             return Look(standing=standing, promise=promise, shares=shares, requests=requests)
 
         for promise, share in zip(self._promises, shares, strict=True):
-            if share and requests >= _FIRST_LOOK and share.above(1 - promise.share) <= CHANCE:
+            if share and requests >= _FEWEST and share.above(1 - promise.share) <= CHANCE:
                 return told(Standing.BREAKS, promise)
         if self._grows():
             return told(Standing.GROWS)

@@ -10,7 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
-from withstand.control.probe import Look, Probed, Standing
+from withstand.control.probe import CHANCE, Look, Probed, Standing
+from withstand.control.share import Share
 from withstand.spec import Promise
 
 _FAR, _NEAR = 2.0, 1.25
@@ -52,12 +53,21 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
             return self._outward(top.load, _NEAR if self._leans(top, kept=False) else _FAR)
         if low is None:
             bottom = min(probed, key=lambda p: p.load)
-            return self._outward(bottom.load, 1 / (_NEAR if self._leans(bottom, kept=True) else _FAR))
+            if not self._leans(bottom, kept=True):
+                return self._outward(bottom.load, 1 / _FAR)
+            if self._could_not_tell(bottom.look):
+                return self._between(bottom.load, high, probed)
+            return self._outward(bottom.load, 1 / _NEAR)
         return self._between(low, high, probed)
 
     def _leans(self, one: Probed, *, kept: bool) -> bool:
         """An open load that looks as if it kept its promises, or broke them: the end is not far."""
         return one.look.standing is Standing.OPEN and self._seems_kept(one.look) is kept
+
+    def _could_not_tell(self, look: Look) -> bool:
+        """So few came in its time that nothing would have shown: a lower load would tell even less."""
+        pairs = zip(look.shares, self.promises, strict=False)
+        return any(share is None or Share(0, share.of).below(1 - promise.share) > CHANCE for share, promise in pairs)
 
     def _seems_kept(self, look: Look) -> bool:
         pairs = zip(look.shares, self.promises, strict=False)
