@@ -1,13 +1,15 @@
 """The largest load that keeps its promises, from the loads that were tried: a number, an interval, and why not more."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from withstand.control.probe import Look, Probed
-from withstand.control.repair import repaired
+from withstand.control.repair import pooled, repaired
 from withstand.control.search import Axis, bracket_of
+from withstand.control.share import Share
 from withstand.metrics.summary import Interval
 from withstand.spec import Promise
 
@@ -56,24 +58,39 @@ def _guess(
     """The lowest load at which the course of what broke a promise reaches what may; within the bracket."""
     if low is None or high is None:
         return None
-    near = [one for one in probed if low / _NEAR_FACTOR <= one.load <= high * _NEAR_FACTOR]
-    crossings = [_crossing(near, i, 1 - promise.share) for i, promise in enumerate(promises)]
+    crossings = [_crossing(probed, i, 1 - promise.share) for i, promise in enumerate(promises)]
     known = [load for load in crossings if load is not None]
     return min(max(min(known), low), high) if known else math.sqrt(low * high)
 
 
 def _crossing(probed: Sequence[Probed], which: int, allowed: float) -> float | None:
+    """First between two loads, then by all that lie about there."""
+    about = _between(pooled(probed, which), allowed)
+    if about is None:
+        return None
+    near = [one for one in probed if about / _NEAR_FACTOR <= one.load <= about * _NEAR_FACTOR]
+    return _on_a_line(near, which, allowed) or about
+
+
+def _between(course: Mapping[float, Share], allowed: float) -> float | None:
+    """Where the course, which never falls, passes what may break: between its neighbours, by logarithms."""
+    points = [(load, _smoothed(share)) for load, share in sorted(course.items())]
+    for (below, kept), (above, broke) in pairwise(points):
+        if kept <= allowed < broke:
+            part = math.log(allowed / kept) / math.log(broke / kept)
+            return below * (above / below) ** part
+    return None
+
+
+def _on_a_line(probed: Sequence[Probed], which: int, allowed: float) -> float | None:
     """Where a straight line through the logarithms of loads and shares reaches what may break.
 
     Near the limit the course of what a queue breaks is nearly one. A point counts by how many broke it, whose inverse
     is the variance of the logarithm.
     """
-    points = [
-        (math.log(one.load), math.log(value), weight)
-        for one in probed
-        if (share := _share(one.look, which)) and (value := share[0]) < _NEAR_SHARE and (weight := share[1])
-    ]
-    if len(points) < 2:
+    told = [(one.load, share) for one in probed if (share := _share(one.look, which)) and share.value < _NEAR_SHARE]
+    points = [(math.log(load), math.log(_smoothed(share)), share.broken + 0.5) for load, share in told]
+    if len(points) < 3:
         return None
     total = math.fsum(w for _, _, w in points)
     x0, y0 = (math.fsum(point[i] * point[2] for point in points) / total for i in (0, 1))
@@ -82,7 +99,10 @@ def _crossing(probed: Sequence[Probed], which: int, allowed: float) -> float | N
     return math.exp(min(x0 + (math.log(allowed) - y0) / slope, _LOG_MOST)) if slope > 0 else None
 
 
-def _share(look: Look, which: int) -> tuple[float, float] | None:
-    """(The share, how many broke it): half a count is added, lest nothing broken be a certainty."""
-    share = look.shares[which] if which < len(look.shares) else None
-    return ((share.broken + 0.5) / (share.of + 1), share.broken + 0.5) if share else None
+def _share(look: Look, which: int) -> Share | None:
+    return look.shares[which] if which < len(look.shares) else None
+
+
+def _smoothed(share: Share) -> float:
+    """Half a count is added, lest nothing broken be a certainty."""
+    return (share.broken + 0.5) / (share.of + 1)

@@ -14,15 +14,15 @@ from withstand.spec import Promise
 
 def repaired(probed: Sequence[Probed], promises: Sequence[Promise]) -> list[Probed]:
     """In their order; what its pool does not bear out is open."""
-    pools = [_pools(probed, which) for which in range(len(promises))]
+    pools = [pooled(probed, which) for which in range(len(promises))]
     return [_judged(one, [pool.get(one.load) for pool in pools], promises) for one in probed]
 
 
-def _judged(one: Probed, pooled: Sequence[Share | None], promises: Sequence[Promise]) -> Probed:
+def _judged(one: Probed, shares: Sequence[Share | None], promises: Sequence[Promise]) -> Probed:
     if one.look.standing is Standing.HOLDS:
-        borne_out = all(s and s.below(1 - p.share) <= CHANCE for s, p in zip(pooled, promises, strict=True))
+        borne_out = all(s and s.below(1 - p.share) <= CHANCE for s, p in zip(shares, promises, strict=True))
     elif one.look.standing is Standing.BREAKS:
-        borne_out = any(s and s.above(1 - p.share) <= CHANCE for s, p in zip(pooled, promises, strict=True))
+        borne_out = any(s and s.above(1 - p.share) <= CHANCE for s, p in zip(shares, promises, strict=True))
     else:
         return one
     if borne_out:
@@ -30,8 +30,8 @@ def _judged(one: Probed, pooled: Sequence[Share | None], promises: Sequence[Prom
     return Probed(one.load, msgspec.structs.replace(one.look, standing=Standing.OPEN))
 
 
-def _pools(probed: Sequence[Probed], which: int) -> dict[float, Share]:
-    """Neighbours whose shares fall with the load are one, weighted by their counts (Ayer et al. 1955)."""
+def pooled(probed: Sequence[Probed], which: int) -> dict[float, Share]:
+    """Load → share of what broke a promise; neighbours that fall are one, by their counts (Ayer et al. 1955)."""
     pools: list[tuple[Share, list[float]]] = []
     for one in sorted(probed, key=lambda one: one.load):
         share = one.look.shares[which] if which < len(one.look.shares) else None
