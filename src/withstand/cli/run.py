@@ -25,6 +25,13 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @load_options
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@click.option(
+    "--precision",
+    "precisions",
+    multiple=True,
+    metavar="NAME:pNN:PERCENT",
+    help="A stage ends once this is known so exactly: ttft:p95:5%, e2el:mean:2%; at its limit at the latest.",
+)
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option(
     "--resume", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Go on with a run that was cut."

@@ -78,7 +78,7 @@ def _between(course: Mapping[float, Share], allowed: float) -> float | None:
     for (below, kept), (above, broke) in pairwise(points):
         if kept <= allowed < broke:
             part = math.log(allowed / kept) / math.log(broke / kept)
-            return below * (above / below) ** part
+            return float(below * (above / below) ** part)
     return None
 
 

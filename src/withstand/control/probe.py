@@ -16,6 +16,7 @@ import msgspec
 
 from withstand.compare.dependence import memory_in_bins
 from withstand.control.kept import broken
+from withstand.control.order import InOrder
 from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
 from withstand.metrics.latency import timing_of
@@ -79,19 +80,15 @@ class Probe:
 
     def __init__(self, promises: Sequence[Promise]) -> None:
         self._promises = promises
-        self._waiting: dict[int, Record] = {}
-        self._next_id = 0
+        self._order = InOrder()
         self._series = _Series(len(promises))
         self._in_flight: list[tuple[int, int]] = []
         self._next_look = _FIRST_LOOK
 
     def feed(self, records: Iterable[Record]) -> None:
         """Requests that are over, in any order; their ids count from 0."""
-        for record in records:
-            self._waiting[record.id] = record
-        while self._next_id in self._waiting:
-            self._series.add(self._waiting.pop(self._next_id), self._promises)
-            self._next_id += 1
+        for record in self._order.take(records):
+            self._series.add(record, self._promises)
 
     def in_flight(self, at_ns: int, requests: int) -> None:
         """How many are on their way at an instant."""
@@ -106,9 +103,8 @@ class Probe:
 
     def last_look(self) -> Look:
         """When nothing more comes: those that are still missed are passed over."""
-        for _, record in sorted(self._waiting.items()):
+        for record in self._order.rest():
             self._series.add(record, self._promises)
-        self._waiting.clear()
         return self._look()
 
     def _look(self) -> Look:

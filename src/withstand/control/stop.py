@@ -1,13 +1,14 @@
 """When a stage may end before its limit. Records and counts in, an ending out; it knows neither files nor workers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
+from withstand.control.exactness import Exactness
 from withstand.control.probe import Look, Probe, Standing
 from withstand.record import Record
-from withstand.spec import Until
+from withstand.spec import Precision, Promise, Until
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -38,8 +39,8 @@ class StopRule(Protocol):
 class UntilKnown:
     """A load that is tried: it ends when it is known whether its promises are kept."""
 
-    def __init__(self, until: Until) -> None:
-        self._probe = Probe(until.known)
+    def __init__(self, promises: Sequence[Promise]) -> None:
+        self._probe = Probe(promises)
         self._look: Look | None = None
 
     def feed(self, records: Iterable[Record]) -> None:
@@ -63,6 +64,28 @@ class UntilKnown:
         return self._look or self._probe.last_look()
 
 
+class UntilPrecise:
+    """It ends when its numbers are known as exactly as was asked."""
+
+    def __init__(self, wanted: Sequence[Precision]) -> None:
+        self._wanted = wanted
+        self._exactness = Exactness(wanted)
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests of the stage that are over."""
+        self._exactness.feed(records)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """Does not matter here."""
+
+    def ending(self) -> Ending | None:
+        """None = it goes on."""
+        return Ending(" and ".join(map(str, self._wanted))) if self._exactness.reached() else None
+
+    def found(self) -> None:
+        """No load was tried."""
+
+
 def told(look: Look) -> str:
     """Half a sentence about a load."""
     if look.standing is Standing.HOLDS:
@@ -74,4 +97,6 @@ def told(look: Look) -> str:
 
 def rule_of(until: Until | None) -> StopRule | None:
     """None where nothing but its limit ends a stage."""
-    return UntilKnown(until) if until and until.known else None
+    if until is None or not (until.known or until.precise):
+        return None
+    return UntilKnown(until.known) if until.known else UntilPrecise(until.precise)

@@ -3,6 +3,7 @@
 from withstand.spec.arrivals import Arrivals, Constant, Gamma, Inf, Poisson, Ramp, Step, StepPart, Trace, rate_rps_of
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
 from withstand.spec.plan import Plan, Slo, Stage, is_redacted, redacted, secret_texts
+from withstand.spec.precision import Precision, precision_of
 from withstand.spec.promise import Promise, promise_of
 from withstand.spec.target import Target, Timeouts
 from withstand.spec.until import LimitSearch, Until
@@ -16,6 +17,7 @@ __all__ = [
     "LimitSearch",
     "Plan",
     "Poisson",
+    "Precision",
     "Promise",
     "Ramp",
     "Slo",
@@ -30,6 +32,7 @@ __all__ = [
     "is_redacted",
     "parse_plan",
     "plan_from_file",
+    "precision_of",
     "promise_of",
     "rate_rps_of",
     "redacted",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from withstand.spec.arrivals import Seconds
+from withstand.spec.precision import Precision
 from withstand.spec.promise import Promise
 
 
@@ -13,6 +14,8 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     known: tuple[Promise, ...] = ()
     """It is known whether all of these are kept, or that the queue has no end."""
+    precise: tuple[Precision, ...] = ()
+    """All of these numbers are known so exactly."""
 
 
 Load = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
