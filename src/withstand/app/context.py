@@ -22,6 +22,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         goodput=manifest.plan.goodput,
         health=entry.health,
         stopped_early=entry.state is not RunState.DONE,
+        ended_by=entry.ended_by,
         warmed_up=warmed_up,
         tokenizer=tokenizer.name if tokenizer else None,
         tokenizer_exact=tokenizer.exact if tokenizer else True,

@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from withstand import __version__, clock
+from withstand.app.attended import Attended
 from withstand.app.budget import Lasted, likely_drain_s
 from withstand.app.census import Census
 from withstand.app.estimate import lasting
@@ -158,7 +159,7 @@ class Journal:
         """A stage starts."""
         self._entry(index, state=RunState.RUNNING)
 
-    def end(self, index: int, result: StageResult, census: Census) -> None:
+    def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
         cut = result.interrupted and sum(h.finished for h in result.health) < result.planned
         state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
@@ -172,6 +173,8 @@ class Journal:
             fixed_lengths=census.fixed_lengths,
             health=result.health,
             error=result.error,
+            ended_by=attended.ending.because if attended and attended.ending else None,
+            look=attended.found() if attended else None,
         )
 
     def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:

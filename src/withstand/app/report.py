@@ -8,6 +8,8 @@ import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.gather import gathered
+from withstand.app.limit import limit_in
+from withstand.control.limit import Limit
 from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
@@ -48,6 +50,8 @@ class Loaded(msgspec.Struct, frozen=True):
     """Lines of the record files that could not be read."""
     imported: tuple[ImportedRun, ...] = ()
     """What of it came from other tools' files, with all that has no place in a summary."""
+    limit: Limit | None = None
+    """What the run has found, if it looked for a limit."""
     notices: tuple[str, ...] = ()
     """What a reader must know before the numbers: what was refused, what cannot be shown."""
     unread: tuple[str, ...] = ()
@@ -104,6 +108,7 @@ class Loader:
             [s.series for s in stages if s.series],
             _about(manifest),
             damaged_lines=folder.damaged_lines,
+            limit=limit_in(manifest),
         )
 
     def _loaded(self, fold: StageFold, context: StageContext, plan: Plan) -> LoadedStage:

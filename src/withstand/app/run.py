@@ -9,6 +9,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
+from withstand.app.attended import Attended
 from withstand.app.beforehand import foreseen, say_how_long
 from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
@@ -16,17 +17,20 @@ from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
+from withstand.app.hunter import Hunter
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
+from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
+from withstand.control.stop import rule_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of
 from withstand.load.job import Report
-from withstand.load.stage import StageDriver, StageResult, Stripes
+from withstand.load.stage import Order, StageDriver, StageResult, Stripes
 from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
 from withstand.request import Request
@@ -94,7 +98,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     crew = _Crew(hosts=hosts, foresight=foresight, look=look)
-                    _Measuring(plan, endpoint, journal, screen, crew).everything(more)
+                    _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
@@ -104,6 +108,11 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
             raise
         screen.message(str(e))
     return journal.finish(screen)
+
+
+def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
+    """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
+    return Hunter(plan.find_limit, lambda: journal.manifest, screen).more if plan.find_limit else more
 
 
 @contextlib.contextmanager
@@ -239,18 +248,24 @@ class _Measuring:
         return stage
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
+        attended = self._attended(index, stage)
         with _work_folder(self._journal.folder.path / _WORK) as work:
             self._crew.look()
-            result = self._load(index, stage, work)
+            result = self._load(index, stage, work, attended)
             self._crew.look()
             try:
                 if not result.interrupted and not result.storage:
                     self._count_texts(index, stage, work)
             finally:  # a stage that is killed before is run again, and so not left without its counts
-                self._journal.end(index, result, self._census)
+                self._journal.end(index, result, self._census, attended)
         return result
 
-    def _load(self, index: int, stage: Stage, work: Path) -> StageResult:
+    def _attended(self, index: int, stage: Stage) -> Attended | None:
+        """None where only its limit ends it."""
+        rule = rule_of(stage.until)
+        return Attended(rule, RecordTail(self._journal.folder.path, index)) if rule else None
+
+    def _load(self, index: int, stage: Stage, work: Path, attended: Attended | None) -> StageResult:
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
         driver = self._driver(index, stage, work)
@@ -259,7 +274,7 @@ class _Measuring:
             return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
-                lambda report, ns: self._progress(stage, report, ns),
+                lambda report, ns: self._progress(stage, report, ns, attended),
             )
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
@@ -317,7 +332,7 @@ class _Measuring:
         places = [i for i, _ in self._journal.manifest.in_order()]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
-    def _progress(self, stage: Stage, report: Report, since_start_ns: int) -> None:
+    def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:
         self._screen.stage_progress(
             StageProgress(
                 elapsed_s=since_start_ns / 1e9,
@@ -331,6 +346,7 @@ class _Measuring:
                 silent_s=report.silent_ns / 1e9,
             )
         )
+        return attended.order(report, since_start_ns) if attended else None
 
     def _tell(self, index: int, stage: Stage) -> None:
         """A warm-up is checked, a measured stage is shown; the report on disk is up to date after each."""

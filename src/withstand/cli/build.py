@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from withstand.errors import UsageError
-from withstand.spec import Plan, parse_plan, set_path
+from withstand.spec import Plan, parse_plan, precision_of, set_path
 
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
@@ -60,6 +62,12 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
         _put(workload.setdefault("options", {}), options, _LENGTHS)
     for text in options.get("goodput") or ():
         tree.setdefault("goodput", {}).update([_limit(text)])
+    if options.get("precisions"):
+        precise = [msgspec.to_builtins(precision_of(text)) for text in options["precisions"]]
+        for stage in tree["stages"]:
+            stage.setdefault("until", {})["precise"] = precise
+    if options.get("find_limit"):
+        tree.setdefault("find_limit", {}).update(options["find_limit"])
     for assignment in options.get("set_path") or ():
         set_path(tree, assignment)
     return parse_plan(tree)

@@ -28,6 +28,6 @@ def verb(minutes: float, output_dir: Path | None, quiet: bool, as_json: bool) ->
     Starts the embedded engine, then: warm-up, one request at a time with longer and longer prompts, more and more
     users at once, and requests at rates around what the engine was seen to carry.
     """
-    with terminal_screen(quiet=quiet, as_json=as_json) as screen:
+    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
         outcome = demo(minutes=minutes, output_dir=output_dir, screen=screen)
     return show_outcome(outcome, as_json=as_json)

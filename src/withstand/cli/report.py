@@ -16,6 +16,7 @@ from withstand.report.csv import csv_text
 from withstand.report.html import render_html
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
+from withstand.report.limit import print_limit
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
 
@@ -86,4 +87,6 @@ def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:
         return f"{shown}\n{imported_text(loaded.imported, columns())}"
     backend = loaded.summary.backend
     blocks = [f"{stage_block(stage, style, backend=backend)}\n" for stage in loaded.summary.stages]
-    return "\n".join([*blocks, rendered(lambda console: print_report(loaded.summary, console, ledger=tokens))])
+    shown = rendered(lambda console: print_report(loaded.summary, console, ledger=tokens))
+    limit = loaded.limit
+    return "\n".join([*blocks, shown, *([rendered(lambda console: print_limit(limit, console))] if limit else [])])

@@ -38,6 +38,13 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@click.option(
+    "--precision",
+    "precisions",
+    multiple=True,
+    metavar="NAME:pNN:PERCENT",
+    help="A stage ends once this is known so exactly: ttft:p95:5%, e2el:mean:2%; at its limit at the latest.",
+)
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a run that was cut.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
@@ -57,7 +64,7 @@ def verb(
     if folder:
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
-    with terminal_screen(quiet=quiet, as_json=as_json) as screen:
+    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:

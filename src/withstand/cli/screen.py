@@ -51,11 +51,11 @@ class TerminalScreen:
 
 
 @contextlib.contextmanager
-def terminal_screen(*, quiet: bool, as_json: bool) -> Iterator[TerminalScreen]:
+def terminal_screen(*, quiet: bool, blocks: bool) -> Iterator[TerminalScreen]:
     """A screen that leaves the terminal as it found it, whatever happens."""
     drawn_on = view(quiet=quiet)
     try:
-        yield TerminalScreen(drawn_on, blocks=not as_json)
+        yield TerminalScreen(drawn_on, blocks=blocks)
     finally:
         drawn_on.end()
 

@@ -14,7 +14,7 @@ def two_sided(t: float, freedom: float) -> float:
     """The chance of a value at least as far from 0 as ``t``; with infinite freedom that of the normal distribution."""
     if math.isinf(freedom):
         return math.erfc(abs(t) / math.sqrt(2))
-    return _beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
 def point(confidence: float, freedom: float) -> float:
@@ -28,8 +28,8 @@ def point(confidence: float, freedom: float) -> float:
     return high
 
 
-def _beta_share(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b)."""
+def beta_share(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function I_x(a, b): the chance that a Beta(a, b) is x at most."""
     if x <= 0 or x >= 1:
         return min(max(x, 0.0), 1.0)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)

@@ -1,6 +1,7 @@
 """One stage from its first request to its last: spool, fleet, start, progress, end. Plain sync code over processes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
 from pathlib import Path
 
 import msgspec
@@ -59,8 +60,17 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     """The error is that records cannot be written."""
 
 
-Listener = Callable[[Report, int], None]
-"""Hears the sum of the workers' reports and the ns since the start."""
+class Order(IntEnum):
+    """What a listener wants of a stage that goes on."""
+
+    DRAIN = 1
+    """Send nothing more, and wait for what runs."""
+    STOP = 2
+    """End at once."""
+
+
+Listener = Callable[[Report, int], Order | None]
+"""Hears the sum of the workers' reports and the ns since the start; it may end the stage."""
 
 Muster = Callable[[Sequence[Job], Path], Fleet]
 """Calls up a worker for each job; the path is that of a log."""
@@ -114,12 +124,13 @@ class StageDriver:
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
         start_ns = fleet.start()
         orders, watch = _Orders(fleet, feeder), _Watch(fleet, start_ns)
+        wanted = 0
         while not fleet.ended:
             fleet.listen(0.0 if feeder.busy else _LISTEN_S)
-            orders.obey(max(interrupts.count, fleet.error() is not None))
+            orders.obey(max(interrupts.count, wanted, fleet.error() is not None))
             total = _sum([m.report for m in fleet.members], watch.look())
             feeder.go_on(total.taken)
-            listener(total, max(0, clock.now_ns() - start_ns))
+            wanted = max(wanted, listener(total, max(0, clock.now_ns() - start_ns)) or 0)
         for member in fleet.members:
             if member.lost:
                 assert member.ended_ns is not None

@@ -15,6 +15,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     goodput: Slo = Slo()
     health: tuple[Health, ...] = ()
     stopped_early: bool = False
+    ended_by: str | None = None
+    """What ended it before its limit, as was asked; in half a sentence."""
     warmed_up: bool = True
     tokenizer: str | None = None
     """Who counted the tokens that the server did not: of prompts, and of answers' texts."""

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from withstand.clock import Anchor
+from withstand.control.probe import Look
 from withstand.record import Health
 from withstand.spec import Plan, Stage
 
@@ -54,6 +55,10 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Who counted the tokens of the answers' texts; None = nobody did."""
     health: tuple[Health, ...] = ()
     error: str | None = None
+    ended_by: str | None = None
+    """What ended it before its limit, in half a sentence."""
+    look: Look | None = None
+    """Of a load that was tried: whether its promises are kept. The next load was chosen by it."""
 
 
 class Writer(msgspec.Struct, frozen=True):

@@ -15,7 +15,10 @@ from withstand.spec.arrivals import (
 )
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
 from withstand.spec.plan import Plan, Rates, Slo, Stage, Watch, is_redacted, redacted, secret_texts
+from withstand.spec.precision import Precision, precision_of
+from withstand.spec.promise import Promise, promise_of
 from withstand.spec.target import Target, Timeouts
+from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
 
 __all__ = [
@@ -24,8 +27,11 @@ __all__ = [
     "Constant",
     "Gamma",
     "Inf",
+    "LimitSearch",
     "Plan",
     "Poisson",
+    "Precision",
+    "Promise",
     "Ramp",
     "Rates",
     "Slo",
@@ -35,11 +41,14 @@ __all__ = [
     "Target",
     "Timeouts",
     "Trace",
+    "Until",
     "Watch",
     "Workload",
     "is_redacted",
     "parse_plan",
     "plan_from_file",
+    "precision_of",
+    "promise_of",
     "rate_rps_of",
     "redacted",
     "secret_texts",

@@ -7,6 +7,7 @@ import msgspec
 
 from withstand.spec.arrivals import SECONDS_MAX, Arrivals, Inf, Seconds
 from withstand.spec.target import Target
+from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
 
 Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
@@ -42,6 +43,8 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None = the plan's."""
     warmup: bool = False
     """Sent, recorded, and left out of every result."""
+    until: Until | None = None
+    """It ends when this is reached, at its limit at the latest; None = at its limit."""
 
 
 class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +98,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an hour of all that serves costs, in any currency; None = nobody has told, and tokens have no price."""
     watch: Watch = Watch()
     output_dir: str | None = None
+    find_limit: LimitSearch | None = None
+    """Further stages are tried until the largest load is known that keeps these promises."""
 
 
 def redacted(plan: Plan) -> Plan:

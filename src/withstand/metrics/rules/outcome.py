@@ -14,7 +14,7 @@ _ERROR_HEADS_SHARE = 0.05
 
 def requests_failed(case: Case) -> Doubt | None:
     """Not all succeeded; those that a limiter or our own stop ended have doubts of their own."""
-    ours = _STOPPED if case.context.stopped_early else ()
+    ours = _STOPPED if case.context.stopped_early or case.context.ended_by else ()
     apart = {Status.OK, Status.LIMITED, *ours}
     failed = {status: n for status, n in case.summary.statuses.items() if status not in apart}
     if not failed:
@@ -131,4 +131,26 @@ def stopped_early(case: Case) -> Doubt | None:
     )
 
 
-RULES = (requests_failed, rate_limited, error_text, records_missing, fewer_than_asked, stopped_early)
+def cut_on_the_way(case: Case) -> Doubt | None:
+    """The stage ended as it should, and what ran had to be cut."""
+    cut = case.summary.statuses.get(Status.CANCELLED, 0)
+    if not case.context.ended_by or not cut:
+        return None
+    return Doubt(
+        DoubtKind.STOPPED_EARLY,
+        f"The stage ended when it was known that {case.context.ended_by}: {cut:,} of "
+        f"{counted(case.summary.attempted, 'request')} were cut on their way; the times are those of the quick.",
+        "Take from it that this load is too much, and no time.",
+        brief=f"{cut:,} of {case.summary.attempted:,}",
+    )
+
+
+RULES = (
+    cut_on_the_way,
+    requests_failed,
+    rate_limited,
+    error_text,
+    records_missing,
+    fewer_than_asked,
+    stopped_early,
+)

@@ -1,0 +1,200 @@
+"""Does a load keep what is promised? A test that looks again and again while the load goes on, and ends when it knows.
+
+Each look counts what broke a promise among the requests that are over, in the order in which they were asked, so that
+slow ones are not left out for being slow. A look is wrong with a chance of ``CHANCE`` on either side; looks come after
+a fifth more requests each, and share most of what they see, so that a whole probe is wrong in about 3 of 100 cases at a
+load that is just the limit, and far more rarely away from it.
+"""
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from statistics import median
+
+import msgspec
+
+from withstand.compare.dependence import memory_in_bins
+from withstand.control.kept import broken
+from withstand.control.order import InOrder
+from withstand.control.share import Share, share_of
+from withstand.control.steady import steady_from
+from withstand.metrics.latency import timing_of
+from withstand.metrics.trend import growth
+from withstand.record import Record, Status
+from withstand.spec import Promise
+
+CHANCE = 0.0025
+_FIRST_LOOK = 30
+_FEWEST = 10
+"""Of fewer, not even that all are broken says much of a load."""
+_BINS_MAX = 1024
+_NEXT_LOOK = 1.2
+_INDEPENDENT_MIN = 30.0
+_PARTS = 10
+_WALK = 4.0
+"""Fewer independent requests than these have not seen the load's slow waves."""
+
+
+class Standing(StrEnum):
+    """Of a load."""
+
+    HOLDS = "holds"
+    BREAKS = "breaks"
+    GROWS = "grows"
+    """The queue has no end: whatever is promised is broken sooner or later."""
+    OPEN = "open"
+    """Not known."""
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a load."""
+
+    standing: Standing
+    promise: Promise | None = None
+    """The one that is broken."""
+    shares: tuple[Share | None, ...] = ()
+    """Of what broke each promise; None = nothing was counted."""
+    requests: int = 0
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """A load, and what was found of it."""
+
+    load: float
+    look: Look
+
+    @property
+    def holds(self) -> bool:
+        """Its promises are kept."""
+        return self.look.standing is Standing.HOLDS
+
+    @property
+    def breaks(self) -> bool:
+        """One of them is not, or will not be."""
+        return self.look.standing in {Standing.BREAKS, Standing.GROWS}
+
+
+class Probe:
+    """One load, looked at as its answers come."""
+
+    def __init__(self, promises: Sequence[Promise]) -> None:
+        self._promises = promises
+        self._order = InOrder()
+        self._series = _Series(len(promises))
+        self._in_flight: list[tuple[int, int]] = []
+        self._next_look = _FIRST_LOOK
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests that are over, in any order; their ids count from 0."""
+        for record in self._order.take(records):
+            self._series.add(record, self._promises)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """How many are on their way at an instant."""
+        self._in_flight.append((at_ns, requests))
+
+    def look(self) -> Look | None:
+        """None where it is not yet time for another one."""
+        if len(self._series) < self._next_look:
+            return None
+        self._next_look = math.ceil(len(self._series) * _NEXT_LOOK)
+        return self._look()
+
+    def last_look(self) -> Look:
+        """When nothing more comes: those that are still missed are passed over."""
+        for record in self._order.rest():
+            self._series.add(record, self._promises)
+        return self._look()
+
+    def _look(self) -> Look:
+        series = self._series
+        memory = series.memory()
+        shares = tuple(share_of(*counts, memory) for counts in series.counts)
+        requests = len(series)
+
+        def told(standing: Standing, promise: Promise | None = None) -> Look:
+            return Look(standing=standing, promise=promise, shares=shares, requests=requests)
+
+        for promise, share in zip(self._promises, shares, strict=True):
+            if share and requests >= _FEWEST and share.above(1 - promise.share) <= CHANCE:
+                return told(Standing.BREAKS, promise)
+        if self._grows():
+            return told(Standing.GROWS)
+        kept = all(s and s.below(1 - p.share) <= CHANCE for p, s in zip(self._promises, shares, strict=True))
+        if kept and requests >= _INDEPENDENT_MIN * memory and series.steady:
+            return told(Standing.HOLDS)
+        return told(Standing.OPEN)
+
+    def _grows(self) -> bool:
+        """Whether more are on their way than chance makes of a queue that just keeps up: a random walk's root."""
+        if len(self._in_flight) < _FIRST_LOOK or not _rises(self._in_flight):
+            return False
+        part = len(self._in_flight) // _PARTS
+        early, late = (median(n for _, n in some) for some in (self._in_flight[:part], self._in_flight[-part:]))
+        return late - early > _WALK * math.sqrt(len(self._series) + late)
+
+
+class _Series:
+    """Request by request, in the order in which they were asked."""
+
+    def __init__(self, promises: int) -> None:
+        self.counts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(promises)]
+        self._asked_ns: list[int] = []
+        self._took_ns: list[int] = []
+        self._first_ns: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.counts[0][0])
+
+    def add(self, record: Record, promises: Sequence[Promise]) -> None:
+        counts = [broken(record, promise) for promise in promises]
+        if not any(of for _, of in counts):
+            return
+        for (bad, of), (bads, ofs) in zip(counts, self.counts, strict=True):
+            bads.append(bad)
+            ofs.append(of)
+        if record.status is Status.OK and record.sent_ns is not None:
+            timing = timing_of(record)
+            took_ns = timing.e2el_ns or 0
+            self._asked_ns.append(record.sent_ns)
+            self._took_ns.append(took_ns)
+            self._first_ns.append(timing.ttft_ns if timing.ttft_ns is not None else took_ns)
+
+    def memory(self) -> float:
+        """As many requests as count as one: by their times, and by the company that they met.
+
+        Where nothing has had to wait yet, times tell nothing of how long a queue will stay; the company does.
+        """
+        if len(self._took_ns) < _FIRST_LOOK:
+            return 1.0
+        met = self._met()
+        series = (_logs(self._first_ns), _logs(self._took_ns), met)
+        width = -(-len(met) // _BINS_MAX)
+        return max(1 + math.fsum(met) / len(met), *(width * memory_in_bins(values) for values in series))
+
+    def _met(self) -> list[float]:
+        """How many were on their way when each was asked."""
+        ends: list[int] = []
+        met = []
+        for asked_ns, took_ns in zip(self._asked_ns, self._took_ns, strict=True):
+            while ends and ends[0] <= asked_ns:
+                heapq.heappop(ends)
+            met.append(float(len(ends)))
+            heapq.heappush(ends, asked_ns + took_ns)
+        return met
+
+    @property
+    def steady(self) -> bool:
+        """Whether the times have settled."""
+        return len(set(self._took_ns)) < 2 or steady_from(_logs(self._took_ns)) is not None
+
+
+def _rises(points: Sequence[tuple[int, int]]) -> bool:
+    """Over the whole, and over its later half."""
+    found = [growth(part) for part in (points, points[len(points) // 2 :])]
+    return all(one is not None and one.sure for one in found)
+
+
+def _logs(times_ns: Sequence[int]) -> list[float]:
+    return [math.log(max(time_ns, 1)) for time_ns in times_ns]

@@ -1,0 +1,38 @@
+"""When a stage may end before its limit: as soon as what is asked of it is known."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from withstand.spec.arrivals import Seconds
+from withstand.spec.precision import Precision
+from withstand.spec.promise import Promise
+
+
+class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whatever comes first ends the stage; its prompts or its duration are the limit."""
+
+    known: tuple[Promise, ...] = ()
+    """It is known whether all of these are kept, or that the queue has no end."""
+    precise: tuple[Precision, ...] = ()
+    """All of these numbers are known so exactly."""
+
+
+Load = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
+
+
+class LimitSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The largest load that keeps its promises: which, and how hard it is looked for."""
+
+    promises: Annotated[tuple[Promise, ...], msgspec.Meta(min_length=1)]
+    axis: Literal["rate", "concurrency"] = "rate"
+    start: Load | None = None
+    """The first load; None = half of what one user at a time makes."""
+    precision: Annotated[float, msgspec.Meta(ge=0.01, le=1)] = 0.05
+    """It is over when the interval's upper end is so much above the lower one, as a share of it."""
+    probe_s: Seconds = 120.0
+    """A load that tells nothing in this time lies near the limit."""
+    rest_s: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
+    """Between two loads, for the server to come to rest."""
+    budget_s: Seconds | None = None
+    """For all of it; None = as long as it takes."""
