@@ -94,7 +94,7 @@ def _facts(records: list[Record]) -> list[tuple[Any, ...]]:
         (
             None if first_ns is None else (record.scheduled_ns or 0) - first_ns,
             len(record.chunk_ns),
-            msgspec.structs.replace(record, stage=0, retries=0, chunk_ns=[], unsure=[], **timeless),
+            msgspec.structs.replace(record, stage=0, retries=0, chunk_ns=[], unsure=[], unsure_since_ns=[], **timeless),
         )
         for record in records
     ]

@@ -45,7 +45,7 @@ from withstand.spec import plan_from_file, promise_of
 def verb(
     context: click.Context, /, plan: Path | None, folder: Path | None, quiet: bool, as_json: bool, **options: Any
 ) -> int:
-    """Find the largest load under which an endpoint keeps what you promise.
+    """Find the largest load that keeps what you promise.
 
     Each load is held until it is known whether it keeps them: doubling, then halving the distance. The result is a
     rate with an interval, and which promise broke first.
