@@ -14,11 +14,11 @@ import msgspec
 
 from withstand.control.kept import broken
 from withstand.control.limit import Limit, limit_of
-from withstand.control.probe import Look, Probe, Probed, Standing
+from withstand.control.probe import Probed
 from withstand.control.repair import repaired
 from withstand.control.search import Axis, Search
 from withstand.spec import Promise, promise_of
-from withstand.testing.queues import NS, Queue, batched, exponential, fixed, in_order_of_ends
+from withstand.testing.queues import Queue, batched, exponential, fixed, probed
 
 _HEADINGS = (
     "server", "promised", "true req/s", "interval holds", "error, median", "nine of ten", "time", "sweep", "ratio",
@@ -69,25 +69,13 @@ def true_limit(server: Server) -> float:
     return (low + high) / 2
 
 
-def probed(server: Server, rate_rps: float, seed: int) -> tuple[Look, float]:
-    """What is found of a rate, and after how many seconds."""
-    probe = Probe((server.promise,))
-    for ended, now_ns, in_flight in in_order_of_ends(server.queue.records(rate_rps, seed), _PROBE_S):
-        probe.feed(ended)
-        probe.in_flight(now_ns, in_flight)
-        look = probe.look()
-        if look and look.standing is not Standing.OPEN:
-            return look, now_ns / NS
-    return probe.last_look(), _PROBE_S
-
-
 def found(server: Server, seed: int) -> tuple[Limit, float]:
     """By our search, and how long its loads were held together."""
     search = Search(promises=(server.promise,), start=server.start_rps)
     tried: list[Probed] = []
     total_s = 0.0
     while (load := search.next(repaired(tried, search.promises))) is not None and len(tried) < _PROBES_MAX:
-        look, took_s = probed(server, load, 1000 * seed + len(tried))
+        look, took_s = probed(server.queue, server.promise, load, 1000 * seed + len(tried), _PROBE_S)
         tried.append(Probed(load, look))
         total_s += took_s
     return limit_of(tried, Axis.RATE, search.promises), total_s

@@ -10,22 +10,16 @@ from withstand.control.probe import Look, Probe, Standing
 from withstand.control.share import Share
 from withstand.record import Record, Status
 from withstand.spec import Promise, promise_of
-from withstand.testing.queues import NS, Queue, fixed, in_order_of_ends
+from withstand.testing import queues
+from withstand.testing.queues import Queue, fixed
 
 SERVER = Queue(1, fixed(0.1, 0.001))
 """M/D/1; the p95 of TTFT is 400 ms at 6.1 requests a second."""
 PROMISE = promise_of("ttft:p95:400")
 
 
-def probed(rate_rps: float, seed: int, promise: Promise = PROMISE, until_s: float = 300.0) -> tuple[Look, float]:
-    probe = Probe((promise,))
-    for ended, now_ns, in_flight in in_order_of_ends(SERVER.records(rate_rps, seed), until_s):
-        probe.feed(ended)
-        probe.in_flight(now_ns, in_flight)
-        look = probe.look()
-        if look and look.standing is not Standing.OPEN:
-            return look, now_ns / NS
-    return probe.last_look(), until_s
+def probed(rate_rps: float, seed: int, promise: Promise = PROMISE) -> tuple[Look, float]:
+    return queues.probed(SERVER, promise, rate_rps, seed, until_s=300.0)
 
 
 @pytest.mark.parametrize("seed", range(5))

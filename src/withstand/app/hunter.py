@@ -4,11 +4,12 @@ Each load that is tried is a stage of the run, and what was found of it stands i
 goes on where it stopped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from withstand import clock
+from withstand.app.journal import Journal
 from withstand.app.limit import tried_in
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED
@@ -17,7 +18,7 @@ from withstand.control.limit import Limit
 from withstand.control.stop import told
 from withstand.errors import UsageError
 from withstand.metrics.summary import StageSummary
-from withstand.runs import Manifest, RunState
+from withstand.runs import RunState
 from withstand.spec import LimitSearch, Plan, Stage
 
 _WORTH_SHARE = 0.25
@@ -38,14 +39,14 @@ def searching(plan: Plan) -> Plan:
 class Hunter:
     """Asked by a run when no stage is left."""
 
-    def __init__(self, wanted: LimitSearch, manifest: Callable[[], Manifest], screen: Screen) -> None:
+    def __init__(self, wanted: LimitSearch, journal: Journal, screen: Screen) -> None:
         self._wanted = wanted
-        self._manifest = manifest
+        self._journal = journal
         self._screen = screen
 
     def more(self, measured: Sequence[StageSummary]) -> Sequence[Stage]:
         """The next load, after a rest; none when the limit is known, or the budget is used up."""
-        manifest = self._manifest()
+        manifest = self._journal.manifest
         if any(entry.state is RunState.LEFT_OUT for entry in manifest.stages):
             return []  # the plan's own budget is used up
         tried = tried_in(manifest, measured)
@@ -62,15 +63,10 @@ class Hunter:
         """It may be shortened; None where too little of it would be left."""
         if self._wanted.budget_s is None or stage.duration_s is None:
             return stage
-        left_s = self._wanted.budget_s - _used_s(self._manifest())
+        left_s = self._wanted.budget_s - self._journal.spent_ns() / 1e9
         if left_s < _WORTH_SHARE * stage.duration_s:
             return None
         return msgspec.structs.replace(stage, duration_s=min(stage.duration_s, left_s))
-
-
-def _used_s(manifest: Manifest) -> float:
-    instants = [ns for entry in manifest.stages for ns in (entry.started_ns, entry.ended_ns) if ns is not None]
-    return (max(instants) - min(instants)) / 1e9 if instants else 0.0
 
 
 def limit_code(limit: Limit, outcome: Outcome) -> int:

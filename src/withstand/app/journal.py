@@ -261,8 +261,7 @@ def ensure_time_left(folder: RunFolder) -> None:
     """
     manifest = folder.manifest
     budget_s = manifest.plan.budget_s
-    is_left = any(e.state in _AGAIN or e.state is RunState.PLANNED for e in manifest.stages)
-    if is_left and budget_s is not None and spent_ns(folder) >= budget_s * 1e9:
+    if _is_left(manifest) and budget_s is not None and spent_ns(folder) >= budget_s * 1e9:
         raise UsageError(f"{folder.path} has spent its budget of {lasting(budget_s)}; run what is left anew.")
 
 
@@ -297,5 +296,9 @@ def _entries(stages: Sequence[Stage], first: int) -> tuple[StageEntry, ...]:
 
 def _again(manifest: Manifest, entry: StageEntry) -> bool:
     """Whether a resumed run must run this again: it was cut, or it warmed a server up that may be cold by now."""
-    is_left = any(e.state in _AGAIN or e.state is RunState.PLANNED for e in manifest.stages)
-    return entry.state in _AGAIN or (entry.stage.warmup and entry.state is RunState.DONE and is_left)
+    return entry.state in _AGAIN or (entry.stage.warmup and entry.state is RunState.DONE and _is_left(manifest))
+
+
+def _is_left(manifest: Manifest) -> bool:
+    """Whether a resumed run has something to do."""
+    return any(e.state in _AGAIN or e.state is RunState.PLANNED for e in manifest.stages)

@@ -112,7 +112,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
 
 def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
     """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
-    return Hunter(plan.find_limit, lambda: journal.manifest, screen).more if plan.find_limit else more
+    return Hunter(plan.find_limit, journal, screen).more if plan.find_limit else more
 
 
 @contextlib.contextmanager
@@ -263,7 +263,7 @@ class _Measuring:
     def _attended(self, index: int, stage: Stage) -> Attended | None:
         """None where only its limit ends it."""
         rule = rule_of(stage.until)
-        return Attended(rule, RecordTail(self._journal.folder.path, index)) if rule else None
+        return Attended(rule, RecordTail(self._journal.folder, index)) if rule else None
 
     def _load(self, index: int, stage: Stage, work: Path, attended: Attended | None) -> StageResult:
         self._census.begin_stage()

@@ -82,33 +82,26 @@ def watching(
 def _exporters(watch: Watch, endpoint: Endpoint) -> tuple[Exporter, ...]:
     """Those that were named, or else the target's own; the key is told to nobody but the target."""
     if not watch.urls:
-        return (_of_target(endpoint, endpoint.address, endpoint.address.root_url(_PATH)),)
+        own = endpoint.address
+        return (_asked(endpoint, own, own.root_url(_PATH), endpoint.headers),)
     return tuple(_exporter(parse_address(url, _WHOSE), endpoint) for url in watch.urls)
 
 
 def _exporter(address: Address, endpoint: Endpoint) -> Exporter:
     path, own = address.prefix or _PATH, endpoint.address
     if (address.tls, address.host, address.port, address.unix_path) == (own.tls, own.host, own.port, own.unix_path):
-        return _of_target(endpoint, address, path)
-    headers = {"User-Agent": f"withstand/{__version__}"}
+        return _asked(endpoint, address, path, endpoint.headers)
+    return _asked(endpoint, address, path, {"User-Agent": f"withstand/{__version__}"})
+
+
+def _asked(endpoint: Endpoint, address: Address, path: str, headers: dict[str, str]) -> Exporter:
+    """With the certificates that are trusted for the target."""
     target = endpoint.target
     return Exporter(
         name=_name(address, path),
         address=address,
         path=path,
         headers=headers,
-        cacert=target.cacert,
-        insecure=target.insecure,
-    )
-
-
-def _of_target(endpoint: Endpoint, address: Address, path: str) -> Exporter:
-    target = endpoint.target
-    return Exporter(
-        name=_name(address, path),
-        address=address,
-        path=path,
-        headers=endpoint.headers,
         cacert=target.cacert,
         insecure=target.insecure,
     )
@@ -146,7 +139,9 @@ class _Child:
 
 def _tell_silent(watch: Watch, exporters: tuple[Exporter, ...], folder: RunFolder, screen: Screen) -> None:
     """That a target has no metrics is normal; that an address does not answer which somebody has named is not."""
-    heard = {sample.source for sample in folder.samples()} if watch.urls else set()
-    for exporter in exporters if watch.urls else ():
+    if not watch.urls:
+        return
+    heard = {sample.source for sample in folder.samples()}
+    for exporter in exporters:
         if exporter.name not in heard:
             screen.message(f"--metrics-url {exporter.name} told nothing that is known here; docs/watch.md lists that.")

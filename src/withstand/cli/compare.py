@@ -11,13 +11,12 @@ from withstand.app.compare import compare_paths
 from withstand.app.prices import prices_of
 from withstand.app.subjects import others_than
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import TYPED_PATH, Verb
+from withstand.cli.options import TYPED_PATH, Verb, percentage
 from withstand.cli.output import rendered, say
 from withstand.compare.build import NEGLIGIBLE_PERCENT, Options
 from withstand.compare.decision import decide
 from withstand.compare.gate import gated
 from withstand.compare.shape import Comparison, Decision
-from withstand.interop import values
 from withstand.report.comparison import render
 from withstand.report.comparison_text import print_comparison
 
@@ -27,11 +26,10 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html",
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
-    """``5%``, ``5 %`` or ``5``."""
     if value is None:
         return None
-    number = values.number(value.rstrip("% "))
-    if number is None or number < 0:
+    number = percentage(value)
+    if number is None:
         raise click.BadParameter(f"{value!r} is no percentage, such as 5%.")
     return number
 

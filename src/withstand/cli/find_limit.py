@@ -10,18 +10,26 @@ from withstand.app.hunter import searching
 from withstand.app.limit import limit_in
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
-from withstand.cli.options import Verb, budget_option, output_options, price_option, target_options, workload_options
+from withstand.cli.options import (
+    TYPED_PATH,
+    Verb,
+    budget_option,
+    output_options,
+    percentage,
+    price_option,
+    target_options,
+    workload_options,
+)
 from withstand.cli.outcome import show_limit
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
-from withstand.interop import values
 from withstand.runs import RunFolder
 from withstand.spec import plan_from_file, promise_of
 
 
 @click.command("find-limit", cls=Verb)
-@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=click.Path(path_type=Path))
+@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=TYPED_PATH)
 @click.option(
     "--slo",
     "promises",
@@ -38,7 +46,7 @@ from withstand.spec import plan_from_file, promise_of
 @workload_options
 @price_option("What an hour of the servers costs: adds the price of a million tokens.")
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
-@click.option("--resume", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Go on with a search.")
+@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
 @output_options
 @click.pass_context
@@ -80,7 +88,7 @@ def _share(text: str | None) -> float | None:
     """``5%`` is 0.05."""
     if text is None:
         return None
-    number = values.number(text.rstrip("% "))
+    number = percentage(text)
     if number is None:
         raise UsageError(f"--precision: {text!r} is no percentage, such as 5%.")
     return number / 100

@@ -12,6 +12,7 @@ import click
 
 from withstand.app.prices import price_of
 from withstand.errors import UsageError
+from withstand.interop import values
 from withstand.spec import SECONDS_MAX
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -164,6 +165,12 @@ def price_option(help_text: str) -> _Decorator:
         return None if value is None else price_of(value)
 
     return click.option("--price-per-hour", metavar="X", help=help_text, callback=parsed)
+
+
+def percentage(text: str) -> float | None:
+    """``5%``, ``5 %`` or ``5``; None = it is none."""
+    number = values.number(text.rstrip("% "))
+    return None if number is None or number < 0 else number
 
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}

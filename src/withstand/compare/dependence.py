@@ -71,9 +71,19 @@ def memory_in_bins(values: Sequence[float]) -> float:
     return memory(_binned(values))
 
 
+def memory_in_values(values: Sequence[float]) -> float:
+    """The same, in values."""
+    return _width(values) * memory_in_bins(values)
+
+
+def _width(values: Sequence[float]) -> int:
+    """So many values are a bin."""
+    return -(-len(values) // _BINS_MAX)
+
+
 def _binned(values: Sequence[float]) -> list[float]:
     """At most ``_BINS_MAX`` means of stretches of equal length; a rest at the end that fills no bin is left out."""
-    width = -(-len(values) // _BINS_MAX)
+    width = _width(values)
     if width == 1:
         return list(values)
     return [math.fsum(values[i : i + width]) / width for i in range(0, len(values) - width + 1, width)]

@@ -8,16 +8,15 @@ import math
 from collections.abc import Iterable, Sequence
 
 from withstand.compare.estimate import Estimate, of_mean, of_quantiles
-from withstand.compare.student import point
+from withstand.control.kept import took_ns
 from withstand.control.order import InOrder
 from withstand.control.steady import steady_from
-from withstand.metrics.latency import NS_PER_MS, Timing, timing_if_good
+from withstand.metrics.latency import NS_PER_MS, timing_if_good
 from withstand.record import Record
 from withstand.spec import Precision
 
 _FIRST_LOOK = 50
 _NEXT_LOOK = 1.1
-_CONFIDENCE = 0.95
 
 
 class Exactness:
@@ -34,9 +33,9 @@ class Exactness:
         for record in self._order.take(records):
             timing = timing_if_good(record)
             for metric, values in self._values.items():
-                took_ns = None if timing is None else _time_of(timing, metric)
-                if took_ns is not None:
-                    values.append(took_ns / NS_PER_MS)
+                time_ns = None if timing is None else took_ns(timing, metric)
+                if time_ns is not None:
+                    values.append(time_ns / NS_PER_MS)
 
     def reached(self) -> bool:
         """Whether all are; False also where it is not yet time to look again."""
@@ -66,11 +65,6 @@ def estimated(values: Sequence[float], percentile: float | None) -> Estimate:
 
 
 def _half_width(estimate: Estimate) -> float:
-    """Upwards, as a share of the value."""
-    assert estimate.error is not None
-    return math.expm1(estimate.error * point(_CONFIDENCE, estimate.freedom)) if estimate.error else 0.0
-
-
-def _time_of(timing: Timing, metric: str) -> float | None:
-    times = {"ttft": timing.ttft_ns, "tpot": timing.tpot_ns, "e2el": timing.e2el_ns}
-    return times.get(metric, timing.response_ns or timing.e2el_ns)
+    """Upwards, as a share of the value; values that are all alike have no interval."""
+    ends = estimate.interval
+    return ends.high / estimate.value - 1 if ends and ends.high is not None else 0.0

@@ -8,15 +8,18 @@ _OURS = frozenset({Status.NOT_SENT, Status.LOST})
 _NOTHING = (0, 0)
 
 
-def broken(record: Record, promise: Promise) -> tuple[int, int]:
-    """(broken, all) for one request; (0, 0) where it says nothing: our own client's fault, or cut by us in time."""
+def broken(record: Record, promise: Promise, timing: Timing | None = None) -> tuple[int, int]:
+    """(broken, all) for one request; (0, 0) where it says nothing: our own client's fault, or cut by us in time.
+
+    ``timing`` spares that of a good answer from being computed once more.
+    """
     if record.status in _OURS:
         return _NOTHING
     if record.status is Status.CANCELLED:
         return _of_a_cut_one(record, promise)
     if record.status is not Status.OK:
         return 1, 1
-    return _of_an_answer(timing_of(record), promise)
+    return _of_an_answer(timing or timing_of(record), promise)
 
 
 def _of_an_answer(timing: Timing, promise: Promise) -> tuple[int, int]:
@@ -25,11 +28,12 @@ def _of_an_answer(timing: Timing, promise: Promise) -> tuple[int, int]:
     limit_ns = promise.limit * NS_PER_MS
     if promise.metric == "itl":
         return sum(gap > limit_ns for gap in timing.gaps_ns), len(timing.gaps_ns)
-    took_ns = _took_ns(timing, promise.metric)
-    return _NOTHING if took_ns is None else (int(took_ns > limit_ns), 1)
+    time_ns = took_ns(timing, promise.metric)
+    return _NOTHING if time_ns is None else (int(time_ns > limit_ns), 1)
 
 
-def _took_ns(timing: Timing, metric: str) -> float | None:
+def took_ns(timing: Timing, metric: str) -> float | None:
+    """One of an answer's times; without a schedule the response time is that from the send."""
     times: dict[str, float | None] = {
         "ttft": timing.ttft_ns,
         "tpot": timing.tpot_ns,

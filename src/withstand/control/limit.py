@@ -17,7 +17,7 @@ _LOG_MOST = 700.0
 """What ``exp`` can still take."""
 _NEAR_SHARE = 0.5
 _NEAR_FACTOR = 1.25
-"""What breaks more, or lies farther from the bracket, is on another part of the course."""
+"""What breaks more, or lies farther from where it is looked for, is on another part of the course."""
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ def _on_a_line(probed: Sequence[Probed], which: int, allowed: float) -> float | 
     Near the limit the course of what a queue breaks is nearly one. A point counts by how many broke it, whose inverse
     is the variance of the logarithm.
     """
-    told = [(one.load, share) for one in probed if (share := _share(one.look, which)) and share.value < _NEAR_SHARE]
+    told = [(one.load, share) for one in probed if (share := one.look.share(which)) and share.value < _NEAR_SHARE]
     points = [(math.log(load), math.log(_smoothed(share)), share.broken + 0.5) for load, share in told]
     if len(points) < 3:
         return None
@@ -97,10 +97,6 @@ def _on_a_line(probed: Sequence[Probed], which: int, allowed: float) -> float | 
     spread = math.fsum(w * (x - x0) ** 2 for x, _, w in points)
     slope = math.fsum(w * (x - x0) * (y - y0) for x, y, w in points) / spread if spread else 0.0
     return math.exp(min(x0 + (math.log(allowed) - y0) / slope, _LOG_MOST)) if slope > 0 else None
-
-
-def _share(look: Look, which: int) -> Share | None:
-    return look.shares[which] if which < len(look.shares) else None
 
 
 def _smoothed(share: Share) -> float:

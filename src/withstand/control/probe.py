@@ -14,26 +14,26 @@ from statistics import median
 
 import msgspec
 
-from withstand.compare.dependence import memory_in_bins
+from withstand.compare.dependence import memory_in_values
 from withstand.control.kept import broken
 from withstand.control.order import InOrder
 from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
-from withstand.metrics.latency import timing_of
+from withstand.metrics.latency import timing_if_good
 from withstand.metrics.trend import growth
-from withstand.record import Record, Status
+from withstand.record import Record
 from withstand.spec import Promise
 
 CHANCE = 0.0025
 _FIRST_LOOK = 30
 _FEWEST = 10
 """Of fewer, not even that all are broken says much of a load."""
-_BINS_MAX = 1024
 _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
+"""Fewer independent requests than these have not seen the load's slow waves."""
 _PARTS = 10
 _WALK = 4.0
-"""Fewer independent requests than these have not seen the load's slow waves."""
+"""A random walk is hardly ever so many roots of its steps away from where it began."""
 
 
 class Standing(StrEnum):
@@ -57,6 +57,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """Of what broke each promise; None = nothing was counted."""
     requests: int = 0
 
+    def share(self, which: int) -> Share | None:
+        """Of what broke the promise at a place."""
+        return self.shares[which] if which < len(self.shares) else None
+
 
 class Probed(msgspec.Struct, frozen=True):
     """A load, and what was found of it."""
@@ -73,6 +77,17 @@ class Probed(msgspec.Struct, frozen=True):
     def breaks(self) -> bool:
         """One of them is not, or will not be."""
         return self.look.standing in {Standing.BREAKS, Standing.GROWS}
+
+
+def first_broken(shares: Sequence[Share | None], promises: Sequence[Promise]) -> Promise | None:
+    """That so many broke it by luck has a chance of ``CHANCE`` at most; None = of none."""
+    pairs = zip(shares, promises, strict=True)
+    return next((p for share, p in pairs if share and share.above(1 - p.share) <= CHANCE), None)
+
+
+def all_kept(shares: Sequence[Share | None], promises: Sequence[Promise]) -> bool:
+    """That so few broke them by luck has a chance of ``CHANCE`` at most, for each of them."""
+    return all(share and share.below(1 - p.share) <= CHANCE for share, p in zip(shares, promises, strict=True))
 
 
 class Probe:
@@ -116,13 +131,11 @@ class Probe:
         def told(standing: Standing, promise: Promise | None = None) -> Look:
             return Look(standing=standing, promise=promise, shares=shares, requests=requests)
 
-        for promise, share in zip(self._promises, shares, strict=True):
-            if share and requests >= _FEWEST and share.above(1 - promise.share) <= CHANCE:
-                return told(Standing.BREAKS, promise)
+        if requests >= _FEWEST and (promise := first_broken(shares, self._promises)):
+            return told(Standing.BREAKS, promise)
         if self._grows():
             return told(Standing.GROWS)
-        kept = all(s and s.below(1 - p.share) <= CHANCE for p, s in zip(self._promises, shares, strict=True))
-        if kept and requests >= _INDEPENDENT_MIN * memory and series.steady:
+        if all_kept(shares, self._promises) and requests >= _INDEPENDENT_MIN * memory and series.steady:
             return told(Standing.HOLDS)
         return told(Standing.OPEN)
 
@@ -148,14 +161,14 @@ class _Series:
         return len(self.counts[0][0])
 
     def add(self, record: Record, promises: Sequence[Promise]) -> None:
-        counts = [broken(record, promise) for promise in promises]
+        timing = timing_if_good(record)
+        counts = [broken(record, promise, timing) for promise in promises]
         if not any(of for _, of in counts):
             return
         for (bad, of), (bads, ofs) in zip(counts, self.counts, strict=True):
             bads.append(bad)
             ofs.append(of)
-        if record.status is Status.OK and record.sent_ns is not None:
-            timing = timing_of(record)
+        if timing is not None and record.sent_ns is not None:
             took_ns = timing.e2el_ns or 0
             self._asked_ns.append(record.sent_ns)
             self._took_ns.append(took_ns)
@@ -170,8 +183,7 @@ class _Series:
             return 1.0
         met = self._met()
         series = (_logs(self._first_ns), _logs(self._took_ns), met)
-        width = -(-len(met) // _BINS_MAX)
-        return max(1 + math.fsum(met) / len(met), *(width * memory_in_bins(values) for values in series))
+        return max(1 + math.fsum(met) / len(met), *map(memory_in_values, series))
 
     def _met(self) -> list[float]:
         """How many were on their way when each was asked."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from withstand.control.probe import CHANCE, Probed, Standing
+from withstand.control.probe import Probed, Standing, all_kept, first_broken
 from withstand.control.share import Share
 from withstand.spec import Promise
 
@@ -20,9 +20,9 @@ def repaired(probed: Sequence[Probed], promises: Sequence[Promise]) -> list[Prob
 
 def _judged(one: Probed, shares: Sequence[Share | None], promises: Sequence[Promise]) -> Probed:
     if one.look.standing is Standing.HOLDS:
-        borne_out = all(s and s.below(1 - p.share) <= CHANCE for s, p in zip(shares, promises, strict=True))
+        borne_out = all_kept(shares, promises)
     elif one.look.standing is Standing.BREAKS:
-        borne_out = any(s and s.above(1 - p.share) <= CHANCE for s, p in zip(shares, promises, strict=True))
+        borne_out = first_broken(shares, promises) is not None
     else:
         return one
     if borne_out:
@@ -34,7 +34,7 @@ def pooled(probed: Sequence[Probed], which: int) -> dict[float, Share]:
     """Load → share of what broke a promise; neighbours that fall are one, by their counts (Ayer et al. 1955)."""
     pools: list[tuple[Share, list[float]]] = []
     for one in sorted(probed, key=lambda one: one.load):
-        share = one.look.shares[which] if which < len(one.look.shares) else None
+        share = one.look.share(which)
         if share is None:
             continue
         pools.append((share, [one.load]))

@@ -91,6 +91,10 @@ class RunFolder:
         """Where a worker appends its records."""
         return self.path / f"records.w{worker}.jsonl"
 
+    def worker_files(self) -> list[Path]:
+        """Those that there are."""
+        return sorted(self.path.glob(_PARTS))
+
     def add_text_counts(self, stage: int, counts: Iterable[tuple[int, int]]) -> None:
         """(id, tokens) of answers whose texts have been counted: from now on their records have them.
 
@@ -124,7 +128,7 @@ class RunFolder:
     @property
     def divisible(self) -> bool:
         """No record stands in two files: so it is unless a crash came while they were gathered."""
-        return not (any(self._closed()) and any(self.path.glob(_PARTS)))
+        return not (any(self._closed()) and bool(self.worker_files()))
 
     def plain_bytes(self) -> int:
         """About how long all record files are when they are unpacked."""
@@ -135,7 +139,7 @@ class RunFolder:
         return [path for name in _CLOSED_AS if (path := self.path / name).exists()][:1]
 
     def _files(self) -> list[Path]:
-        return self._closed() + sorted(self.path.glob(_PARTS))
+        return self._closed() + self.worker_files()
 
     def _records_of(self, path: Path, share: Share) -> Iterator[Record]:
         """Every whole line; the last one may have been cut by a crash."""
@@ -155,7 +159,7 @@ class RunFolder:
             StorageError: it cannot be written; the workers' files stay.
         """
         close_samples(self.path)
-        parts = sorted(self.path.glob(_PARTS))
+        parts = self.worker_files()
         if not parts:
             return
         temporary = self.path / f".{_CLOSED}.tmp"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from withstand.errors import UsageError
+from withstand.spec.promise import spoken
 
 _METRICS = ("ttft", "tpot", "e2el", "response")
 
@@ -20,8 +21,7 @@ class Precision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         """``p95 TTFT within 5 %``."""
         which = "mean" if self.percentile is None else f"p{self.percentile:g}"
-        name = "response time" if self.metric == "response" else self.metric.upper()
-        return f"{which} {name} within {100 * self.within:g} %"
+        return f"{which} {spoken(self.metric)} within {100 * self.within:g} %"
 
 
 def precision_of(text: str) -> Precision:

@@ -31,8 +31,12 @@ class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """``p95 TTFT ≤ 500 ms``."""
         if self.limit is None:
             return f"{100 * self.share:g} % success"
-        name = "response time" if self.metric == "response" else self.metric.upper()
-        return f"p{100 * self.share:g} {name} ≤ {self.limit:g} ms"
+        return f"p{100 * self.share:g} {spoken(self.metric)} ≤ {self.limit:g} ms"
+
+
+def spoken(metric: str) -> str:
+    """``TTFT``, ``response time``."""
+    return "response time" if metric == "response" else metric.upper()
 
 
 def promise_of(text: str) -> Promise:

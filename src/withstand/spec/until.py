@@ -27,7 +27,7 @@ class LimitSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     promises: Annotated[tuple[Promise, ...], msgspec.Meta(min_length=1)]
     axis: Literal["rate", "concurrency"] = "rate"
     start: Load | None = None
-    """The first load; None = half of what one user at a time makes."""
+    """The first load; None = one user, or of rates 60 % of the most that a crowd was seen to get."""
     precision: Annotated[float, msgspec.Meta(ge=0.01, le=1)] = 0.05
     """It is over when the interval's upper end is so much above the lower one, as a share of it."""
     probe_s: Seconds = 120.0

@@ -10,9 +10,14 @@ from random import Random
 
 import msgspec
 
-from withstand.record import Clock, Record, Status
+from withstand.control.probe import Look, Probe, Standing
+from withstand.record import Clock, Record
+from withstand.spec import Promise
+from withstand.testing.records import make_record
+from withstand.testing.truth.schedule import Schedule
 
 NS = 1_000_000_000
+_ONE_TOKEN = Schedule(tokens=1)
 Times = Callable[[Random, int], tuple[float, float]]
 """(Seconds until the first token, seconds from there to the last), for a random source and how many are served."""
 
@@ -59,17 +64,25 @@ def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tupl
         yield ended, record.sent_ns, len(running)
 
 
+def probed(queue: Queue, promise: Promise, rate_rps: float, seed: int, until_s: float) -> tuple[Look, float]:
+    """What a probe finds of a rate, and after how many seconds."""
+    probe = Probe((promise,))
+    for ended, now_ns, in_flight in in_order_of_ends(queue.records(rate_rps, seed), until_s):
+        probe.feed(ended)
+        probe.in_flight(now_ns, in_flight)
+        look = probe.look()
+        if look and look.standing is not Standing.OPEN:
+            return look, now_ns / NS
+    return probe.last_look(), until_s
+
+
 def _answer(number: int, at_s: float, first_s: float, last_s: float, tokens: int) -> Record:
-    at_ns, first_ns, last_ns = (round(instant_s * NS) for instant_s in (at_s, first_s, last_s))
+    first_ns, last_ns = round(first_s * NS), round(last_s * NS)
     step_ns = (last_ns - first_ns) / max(1, tokens - 1)
-    return Record(
-        id=number,
-        stage=0,
-        status=Status.OK,
-        scheduled_ns=at_ns,
-        ready_ns=at_ns,
-        started_ns=at_ns,
-        sent_ns=at_ns,
+    return make_record(
+        number,
+        _ONE_TOKEN,
+        sent_ms=at_s * 1e3,
         first_byte_ns=first_ns,
         chunk_ns=[round(first_ns + place * step_ns) for place in range(tokens)],
         end_ns=last_ns,
