@@ -112,3 +112,12 @@ def test_a_run_ends_a_stage_once_its_number_is_known_as_exactly_as_asked(tmp_pat
     (stage,) = json.loads((tmp_path / "r" / "summary.json").read_text())["stages"]
     assert 50 <= stage["completed"] < 3000
     assert stage["failed"] <= 10  # due in the last moment, and not sent any more
+
+
+def test_a_closed_loop_that_ends_when_its_load_is_known_has_not_run_out_of_prompts(tmp_path: Path) -> None:
+    with TruthServer(SERVER, slots=2) as server:
+        target = ("--base-url", server.base_url, "--output-len", "11")
+        search = ("--slo", "ttft:p50:30", "--axis", "concurrency", "--start", "8", "--precision", "100%")
+        done = find_limit(*target, *search, *QUICK, "--budget", "15s", "--output-dir", "r", cwd=tmp_path)
+    assert "concurrency-8: p50 TTFT ≤ 30 ms is broken" in done.stderr
+    assert "no more prompts" not in done.stderr

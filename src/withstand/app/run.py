@@ -22,6 +22,7 @@ from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_le
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
 from withstand.app.screen import Outcome, Screen, StageProgress
+from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
@@ -35,7 +36,7 @@ from withstand.metrics.summary import StageSummary
 from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
-from withstand.spec import Inf, Plan, Stage, is_redacted
+from withstand.spec import Plan, Stage, is_redacted
 from withstand.stack import EngineInfo, embedded_engine
 
 _WORK = ".work"
@@ -234,7 +235,7 @@ class _Measuring:
             raise StorageError(result.error)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
-        elif told := _cut_short(planned, stage, result) or _ended_early(stage, result):
+        elif told := why_short(planned, self._journal.manifest.stages[index], result):
             self._screen.message(told)
         if result.interrupted:
             raise KeyboardInterrupt
@@ -372,24 +373,3 @@ def _work_folder(path: Path) -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _cut_short(planned: Stage, stage: Stage, result: StageResult) -> str | None:
-    """A stage that only its number of requests should have ended was ended by the budget."""
-    finished = sum(health.finished for health in result.health)
-    if stage.duration_s == planned.duration_s or finished >= result.planned or result.interrupted:
-        return None
-    return f"Stage {stage.name} was ended by the budget after {finished:,} of {result.planned:,} requests."
-
-
-def _ended_early(stage: Stage, result: StageResult) -> str | None:
-    """A closed loop that only its duration should have ended has run out of prompts."""
-    if stage.duration_s is None or stage.num_prompts is not None or not isinstance(stage.arrivals, Inf):
-        return None
-    lasted_s = (result.ended_ns - result.started_ns) / 1e9
-    if result.interrupted or lasted_s >= stage.duration_s:
-        return None
-    return (
-        f"Stage {stage.name} ended after {lasted_s:.1f} of {stage.duration_s:g} s: the dataset has no more prompts. "
-        "--set workload.repeat=true begins it again."
-    )

@@ -2,8 +2,8 @@
 
 Each look counts what broke a promise among the requests that are over, in the order in which they were asked, so that
 slow ones are not left out for being slow. A look is wrong with a chance of ``CHANCE`` on either side; looks come after
-a fifth more requests each, and share most of what they see, so that a whole probe is wrong in about 3 of 100 cases at a
-load that is just the limit, and far more rarely away from it.
+a fifth more requests each, and share most of what they see: at a load that is the limit itself, where nothing can be
+known, 21 of 400 probes of 300 s (four simulated queues) said that they knew.
 """
 
 import heapq

@@ -5,7 +5,6 @@
 record is readable after a ``kill -9`` at any instant.
 """
 
-import gzip
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,10 +13,10 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import discard, is_there, make_durable, storage_error, write_atomically
+from withstand.files import is_there, storage_error, write_atomically
 from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
-from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of
+from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of, pack
 from withstand.runs.manifest import SCHEMA, Manifest
 from withstand.runs.samples import OPEN, close_samples, read_samples
 
@@ -26,7 +25,6 @@ _CLOSED = "records.jsonl.gz"
 _CLOSED_AS = (_CLOSED, "records.jsonl.zst", "records.jsonl")
 _PARTS = "records.w*.jsonl"
 _COUNTS = "text-counts.jsonl"
-_LEVEL = 3
 _PACKED = 3
 """What packing saves of records, at least."""
 
@@ -162,17 +160,8 @@ class RunFolder:
         parts = self.worker_files()
         if not parts:
             return
-        temporary = self.path / f".{_CLOSED}.tmp"
-        try:
-            with gzip.open(temporary, "wb", compresslevel=_LEVEL) as out:
-                out.writelines(encode_record(record) + b"\n" for record in self.records())
-            make_durable(temporary)
-            temporary.replace(self.path / _CLOSED)
-            for part in (*parts, self.path / _COUNTS):
-                part.unlink(missing_ok=True)
-        except OSError as e:
-            discard(temporary)
-            raise storage_error(self.path / _CLOSED, e) from None
+        lines = (encode_record(record) + b"\n" for record in self.records())
+        pack(lines, self.path / _CLOSED, instead_of=(*parts, self.path / _COUNTS))
 
 
 def _size(path: Path) -> int:

@@ -7,14 +7,16 @@ unpack a file twice costs less than to hand its lines from one process to anothe
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from withstand.errors import StorageError, UsageError
+from withstand.files import discard, make_durable, storage_error
 
 _BLOCK_BYTES = 1 << 20
+_LEVEL = 3
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -100,3 +102,22 @@ def _zstandard(path: Path) -> Iterator[bytes]:
 
 
 _UNPACKERS = {".gz": _gzipped, ".zst": _zstandard}
+
+
+def pack(lines: Iterable[bytes], path: Path, instead_of: Iterable[Path]) -> None:
+    """Lines into a compressed file, all of them or nothing changed; then what they come from is removed.
+
+    Raises:
+        StorageError: it cannot be written; what they come from stays.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with gzip.open(temporary, "wb", compresslevel=_LEVEL) as out:
+            out.writelines(lines)
+        make_durable(temporary)
+        temporary.replace(path)
+        for source in instead_of:
+            source.unlink(missing_ok=True)
+    except OSError as e:
+        discard(temporary)
+        raise storage_error(path, e) from None

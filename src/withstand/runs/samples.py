@@ -1,14 +1,12 @@
 """The samples of a run on disk: ``samples.jsonl`` while it is open, ``samples.jsonl.gz`` once it is closed."""
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from withstand.files import discard, make_durable, storage_error
 from withstand.record import Sample, decode_sample, encode_sample
-from withstand.runs.lines import WHOLE, DamagedError, lines_of
+from withstand.runs.lines import WHOLE, DamagedError, lines_of, pack
 
 OPEN, _CLOSED = "samples.jsonl", "samples.jsonl.gz"
 _CLOSED_AS = (_CLOSED, "samples.jsonl.zst")
@@ -45,13 +43,5 @@ def close_samples(folder: Path) -> None:
     """
     if not (folder / OPEN).exists():
         return
-    temporary = folder / f".{_CLOSED}.tmp"
-    try:
-        with gzip.open(temporary, "wb") as out:
-            out.writelines(encode_sample(sample) + b"\n" for sample in read_samples(folder))
-        make_durable(temporary)
-        temporary.replace(folder / _CLOSED)
-        (folder / OPEN).unlink()
-    except OSError as e:
-        discard(temporary)
-        raise storage_error(folder / _CLOSED, e) from None
+    lines = (encode_sample(sample) + b"\n" for sample in read_samples(folder))
+    pack(lines, folder / _CLOSED, instead_of=(folder / OPEN,))

@@ -1,0 +1,33 @@
+"""Why a stage was shorter than its plan, where nobody asked for that. Pure."""
+
+from withstand.load.stage import StageResult
+from withstand.runs import StageEntry
+from withstand.spec import Inf, Stage
+
+
+def why_short(planned: Stage, entry: StageEntry, result: StageResult) -> str | None:
+    """None where it is as long as planned, or ended when it was known what was asked of it."""
+    if entry.ended_by:
+        return None
+    return _cut_short(planned, entry.stage, result) or _ended_early(entry.stage, result)
+
+
+def _cut_short(planned: Stage, stage: Stage, result: StageResult) -> str | None:
+    """A stage that only its number of requests should have ended was ended by the budget."""
+    finished = sum(health.finished for health in result.health)
+    if stage.duration_s == planned.duration_s or finished >= result.planned or result.interrupted:
+        return None
+    return f"Stage {stage.name} was ended by the budget after {finished:,} of {result.planned:,} requests."
+
+
+def _ended_early(stage: Stage, result: StageResult) -> str | None:
+    """A closed loop that only its duration should have ended has run out of prompts."""
+    if stage.duration_s is None or stage.num_prompts is not None or not isinstance(stage.arrivals, Inf):
+        return None
+    lasted_s = (result.ended_ns - result.started_ns) / 1e9
+    if result.interrupted or lasted_s >= stage.duration_s:
+        return None
+    return (
+        f"Stage {stage.name} ended after {lasted_s:.1f} of {stage.duration_s:g} s: the dataset has no more prompts. "
+        "--set workload.repeat=true begins it again."
+    )
