@@ -477,7 +477,9 @@ def test_a_cluster_that_was_started_for_the_run_ends_with_it(home: Path, tmp_pat
     assert [line for line in err.splitlines() if "ray" in line.lower()] == [
         line for line in err.splitlines() if line.startswith("Started a Ray cluster with 1 node: ")
     ]
-    assert {r.status for r in RunFolder.open(tmp_path / "r").records()} == {Status.OK}
+    statuses = Counter(r.status for r in RunFolder.open(tmp_path / "r").records())
+    assert statuses[Status.OK] > 20
+    assert set(statuses) <= {Status.OK, Status.NOT_SENT}, "what was due at that very moment is not sent any more"
     until(lambda: not processes_with(mark), "the cluster that was started ends")
     assert not list(home.rglob("*token*")), "what Ray would do when it is next started is not changed"
 
