@@ -256,7 +256,8 @@ def test_ctrl_c_drains_writes_and_reports_and_resume_goes_on(tmp_path: Path) -> 
         assert "Successful requests:" in out
         assert "--resume" in err
         statuses = {r.status for r in RunFolder.open(tmp_path / "r").records()}
-        assert statuses == {Status.OK}
+        assert Status.OK in statuses
+        assert statuses <= {Status.OK, Status.NOT_SENT}, "what is due at that very moment is not sent"
         assert [e.state.value for e in RunFolder.open(tmp_path / "r").manifest.stages] == [
             "done",
             "interrupted",

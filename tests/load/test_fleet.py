@@ -127,7 +127,7 @@ def test_first_interrupt_drains(drive: Drive) -> None:
     with TruthServer(Schedule(ttft_ms=50, itl_ms=10, tokens=40)) as server:
         driven = drive(server.base_url, asked(400, tokens=40, gap_ns=20_000_000), listener=interrupting(0.6))
     assert driven.result.interrupted
-    assert {r.status for r in driven.records} == {Status.OK}
+    assert {r.status for r in driven.records} <= {Status.OK, Status.NOT_SENT}, "what is due just then is not sent"
     assert 5 < len(driven.records) < 200
 
 
