@@ -82,6 +82,10 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rates: tuple[Rates, ...] = ()
     budget_s: Seconds | None = None
     """The run keeps within it: durations are scaled down, and no stage begins that cannot end in time."""
+    until: Until | None = None
+    """For every stage but warm-ups; what a stage says for itself is laid over it, key by key."""
+    leave_out_heavier: bool = False
+    """When a stage ended because the server has more than it can do, leave out those that only load it more."""
     leave_out_too_long: bool = False
     """Leave out stages whose prompt and answer are longer than what the server says that it takes."""
     seed: int = 0

@@ -18,7 +18,7 @@ def server_pace(case: Case) -> Doubt | None:
         return None
     growth, paces = case.evidence.response_growth(), case.evidence.paces()
     if growth is None or paces is None or not growth.sure:
-        return _too_short(case)
+        return _more_on_their_way(case.backlog) if case.backlog else _too_short(case)
     scheduled_rps, ended_rps = paces
     if ended_rps < _KEPT_SHARE * scheduled_rps:
         return _not_achieved(growth, scheduled_rps, ended_rps, case.context.stage.max_concurrency)
@@ -56,6 +56,16 @@ def _grows(growth: Growth) -> Doubt:
         DoubtKind.LATENCY_GROWS,
         f"The load was constant, {_rise(growth)}: a queue grows, and a longer test would show higher latencies.",
         "Run the stage for longer, or at a lower rate, until the time stays level.",
+    )
+
+
+def _more_on_their_way(backlog: Growth) -> Doubt:
+    """Where answers take as long as the stage, their number tells before their times do."""
+    return Doubt(
+        DoubtKind.LATENCY_GROWS,
+        f"The load was constant, while from {backlog.early:,.0f} to {backlog.late:,.0f} requests were on their way: a "
+        "queue grows, and a longer test would show higher latencies.",
+        "Run the stage for longer, or at a lower rate, until their number stays level.",
     )
 
 
