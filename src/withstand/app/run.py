@@ -21,6 +21,7 @@ from withstand.app.hunter import Hunter
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
+from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
@@ -52,7 +53,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
-    plan = fitted(plan)
+    plan = salted(fitted(plan), screen)
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.watch)
@@ -302,7 +303,7 @@ class _Measuring:
         assert stage.workload is not None
         tokenizer = self._tokenizer_of(stage)
         tokenizer.begin()
-        seed = f"{self._plan.seed}/{stage.name}"
+        seed = seed_of(self._plan, stage.name)
         return workload.requests(workload.open_dataset(stage.workload, tokenizer, seed), stage, seed)
 
     def _tokenizer_of(self, stage: Stage) -> AloudTokenizer:

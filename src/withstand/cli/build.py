@@ -51,6 +51,8 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     parse_plan(from_file)  # from here on, every table in it is one
     tree = copy.deepcopy(from_file)
     _put(tree, options, _TOP)
+    if options.get("same_prompts"):
+        tree["salt"] = ""
     _put(tree.setdefault("target", {}), options, _TARGET)
     _add_headers(tree["target"], options.get("header") or ())
     _put(tree.setdefault("watch", {}), {**options, "metrics_url": options.get("metrics_url") or None}, _WATCH)

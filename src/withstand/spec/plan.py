@@ -88,7 +88,10 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a stage ended because the server has more than it can do, leave out those that only load it more."""
     leave_out_too_long: bool = False
     """Leave out stages whose prompt and answer are longer than what the server says that it takes."""
-    seed: int = 0
+    seed: int | None = None
+    """Of lengths and times, and without a salt of words too. None = 0, and words get a salt of each run's own."""
+    salt: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    """Makes words, and the order of a file's rows, unlike those of other salts; empty = the seed's own."""
     num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""
     goodput: Slo = Slo()
