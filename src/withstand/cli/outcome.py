@@ -2,8 +2,10 @@
 
 from withstand.app.hunter import limit_code
 from withstand.app.screen import Outcome
+from withstand.app.targets import TargetsOutcome
 from withstand.cli.output import rendered, say, write_result
 from withstand.control.limit import Limit
+from withstand.report.comparison_text import print_comparison
 from withstand.report.json import summary_json
 from withstand.report.limit import limit_json, print_limit
 from withstand.report.terminal import print_report
@@ -20,6 +22,22 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
     return limit_code(limit, outcome)
+
+
+def show_targets(outcome: TargetsOutcome, *, as_json: bool) -> int:
+    """Each target's table, then all of them compared; as JSON the comparison, or what there is of the only one."""
+    compared = outcome.compared
+    for name, one in outcome.outcomes.items():
+        if not as_json:
+            write_result(f"\n— {name} —")
+        if not as_json or (compared is None and one is next(iter(outcome.outcomes.values()))):
+            show_outcome(one, as_json=as_json)
+    if compared and as_json:
+        write_result((outcome.folder / "comparison.json").read_text("utf-8"))
+    elif compared:
+        write_result(rendered(lambda console: print_comparison(compared.comparison, compared.decisions, console)))
+        write_result(f"Comparison: {outcome.folder / 'comparison.html'}")
+    return outcome.exit_code
 
 
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:

@@ -8,6 +8,8 @@ from click.core import ParameterSource
 
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
+from withstand.app.screen import Outcome, Screen
+from withstand.app.targets import TargetsOutcome, resume_targets, run_targets
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -19,12 +21,13 @@ from withstand.cli.options import (
     target_options,
     workload_options,
 )
-from withstand.cli.outcome import show_outcome
+from withstand.cli.outcome import show_outcome, show_targets
 from withstand.cli.output import write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
-from withstand.spec import plan_from_file
+from withstand.runs import TargetsFolder
+from withstand.spec import Plan, plan_from_file
 
 _WITH_RESUME = {"folder", "quiet", "as_json"}
 
@@ -65,11 +68,18 @@ def verb(
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
     with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
-        if folder:
-            outcome = resume(folder, screen=screen)
-        else:
-            outcome = run(asked, argv=without_secrets(context.obj), screen=screen)
+        outcome = _resumed(folder, screen) if folder else _begun(asked, without_secrets(context.obj), screen)
+    if isinstance(outcome, TargetsOutcome):
+        return show_targets(outcome, as_json=as_json)
     return show_outcome(outcome, as_json=as_json)
+
+
+def _begun(asked: Plan, argv: list[str], screen: Screen) -> Outcome | TargetsOutcome:
+    return (run_targets if asked.targets else run)(asked, argv=argv, screen=screen)
+
+
+def _resumed(folder: Path, screen: Screen) -> Outcome | TargetsOutcome:
+    return (resume_targets if TargetsFolder.is_one(folder) else resume)(folder, screen=screen)
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:
