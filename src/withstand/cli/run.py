@@ -1,15 +1,14 @@
 """``withstand run``: options and a plan file → a measurement."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
-from withstand.app.screen import Outcome, Screen
-from withstand.app.targets import TargetsOutcome, resume_targets, run_targets
+from withstand.app.screen import Screen
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -28,6 +27,9 @@ from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
+
+if TYPE_CHECKING:
+    from withstand.app.targets import TargetsOutcome
 
 _WITH_RESUME = {"folder", "quiet", "as_json"}
 
@@ -67,19 +69,23 @@ def verb(
     if folder:
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
+    argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
-        outcome = _resumed(folder, screen) if folder else _begun(asked, without_secrets(context.obj), screen)
-    if isinstance(outcome, TargetsOutcome):
-        return show_targets(outcome, as_json=as_json)
+        if asked.targets or (folder and TargetsFolder.is_one(folder)):
+            several = _several(asked, folder, argv, screen)
+        else:
+            outcome = resume(folder, screen=screen) if folder else run(asked, argv=argv, screen=screen)
+            several = None
+    if several:
+        return show_targets(several, as_json=as_json)
     return show_outcome(outcome, as_json=as_json)
 
 
-def _begun(asked: Plan, argv: list[str], screen: Screen) -> Outcome | TargetsOutcome:
-    return (run_targets if asked.targets else run)(asked, argv=argv, screen=screen)
+def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) -> "TargetsOutcome":
+    """One run needs no comparison, so it does not wait for that to be loaded."""
+    from withstand.app.targets import resume_targets, run_targets  # noqa: PLC0415
 
-
-def _resumed(folder: Path, screen: Screen) -> Outcome | TargetsOutcome:
-    return (resume_targets if TargetsFolder.is_one(folder) else resume)(folder, screen=screen)
+    return resume_targets(folder, screen=screen) if folder else run_targets(asked, argv=argv, screen=screen)
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:
