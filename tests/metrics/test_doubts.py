@@ -547,7 +547,7 @@ def test_prompts_that_other_runs_send_too_may_be_warm_from_them(
     repeatable: bool, judge: Judge, paced: Callable[..., list[Record]]
 ) -> None:
     found = only(judge(paced(cached_tokens=30), repeatable=repeatable), DoubtKind.PREFIX_CACHE)
-    assert ("an earlier run" in found.sentence) is repeatable
+    assert ("Other runs send the same prompts" in found.sentence) is repeatable
 
 
 def test_identical_prompts_where_the_server_does_not_tell(judge: Judge, paced: Callable[..., list[Record]]) -> None:

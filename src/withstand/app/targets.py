@@ -25,7 +25,7 @@ from withstand.compare.build import Options
 from withstand.compare.decision import decide
 from withstand.compare.shape import Comparison, Decision
 from withstand.errors import SpecError, UsageError, WithstandError
-from withstand.runs import Asked, RunFolder, RunState, TargetsFolder
+from withstand.runs import Asked, RunFolder, RunState, TargetsFolder, this_process
 from withstand.spec import Plan, is_redacted, redacted
 
 
@@ -61,6 +61,7 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcom
         created_utc=clock.utc_iso(clock.anchor().wall_ns),
         plan=redacted(plan),
         argv=tuple(argv),
+        writer=this_process(),
     )
     folder = TargetsFolder.create(Path(plan.output_dir) if plan.output_dir else None, asked)
     return _Round(folder, plan, argv, screen).everything()
@@ -76,6 +77,7 @@ def resume_targets(path: Path, *, screen: Screen) -> TargetsOutcome:
     plan = folder.asked.plan
     if is_redacted(plan):
         raise UsageError(f"{path} was run with a secret in a header or the body, which is not stored; run it anew.")
+    folder.take_over()
     return _Round(folder, plan, list(folder.asked.argv), screen).everything()
 
 

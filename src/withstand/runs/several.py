@@ -10,7 +10,9 @@ import msgspec
 
 from withstand.errors import StorageError, UsageError
 from withstand.files import is_there, write_atomically
+from withstand.runs.environment import still_runs, this_process
 from withstand.runs.folder import RunFolder, new_folder
+from withstand.runs.manifest import Writer
 from withstand.spec import Plan
 
 _MANIFEST = "targets.json"
@@ -26,6 +28,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     """With all its targets, without secrets."""
     argv: tuple[str, ...] = ()
+    writer: Writer
+    """Who goes from target to target."""
 
 
 class TargetsFolder:
@@ -43,9 +47,23 @@ class TargetsFolder:
             UsageError: there is one already, or something else.
             StorageError: it cannot be made.
         """
-        path = new_folder(path, _MANIFEST)
-        write_atomically(path / _MANIFEST, msgspec.json.format(msgspec.json.encode(asked), indent=1))
-        return cls(path, asked)
+        folder = cls(new_folder(path, _MANIFEST), asked)
+        folder._write()
+        return folder
+
+    def take_over(self) -> None:
+        """From now on this process writes it.
+
+        Raises:
+            UsageError: another one does.
+        """
+        if self.asked.writer != this_process() and still_runs(self.asked.writer):
+            raise UsageError(f"{self.path} is being written by process {self.asked.writer.pid}; stop that first.")
+        self.asked = msgspec.structs.replace(self.asked, writer=this_process())
+        self._write()
+
+    def _write(self) -> None:
+        write_atomically(self.path / _MANIFEST, msgspec.json.format(msgspec.json.encode(self.asked), indent=1))
 
     @staticmethod
     def is_one(path: Path) -> bool:

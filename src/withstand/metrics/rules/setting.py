@@ -39,9 +39,7 @@ def _by_metrics(case: Case) -> tuple[int, int] | None:
 
 
 def _cache_hit(cached: int, prompts: int, case: Case) -> Doubt:
-    before = (
-        " They are a seed's own, and an earlier run of it may have left them there." if case.context.repeatable else ""
-    )
+    before = " Other runs send the same prompts, and may have left them there." if case.context.repeatable else ""
     return Doubt(
         DoubtKind.PREFIX_CACHE,
         f"{cached:,} of {prompts:,} prompt tokens ({percent(cached, prompts)}) came from the server's prefix cache: "
