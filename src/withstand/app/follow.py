@@ -98,15 +98,15 @@ class Follower:
         """A stage is looked at from its beginning, but for the one that went on when the first look came."""
         running = [i for i, e in enumerate(manifest.stages) if e.state is RunState.RUNNING]
         if not running:
-            self._live = self._told = None
+            self._live = None
         elif self._live is None or self._live.index != running[-1]:
             first = self._records is None
             self._records = self._records or RecordsNow(self._folder or RunFolder(self._path, manifest))
             since = "view" if first and self._records.is_late else "stage"
             stage = manifest.stages[running[-1]].stage
-            started_ns = min(self._began_ns, now_ns)
+            elapsed_ns = int(self._told.elapsed_s * _NS_PER_S) if self._told else now_ns - self._began_ns
+            started_ns = now_ns - max(0, elapsed_ns)
             self._live = LiveStage(running[-1], stage, manifest.plan.goodput, started_ns, since=since)
-            self._told = None
 
     def _snapshot(self, manifest: Manifest, now_ns: int) -> Snapshot:
         current = self._live.current(now_ns) if self._live else None

@@ -26,7 +26,7 @@ from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.spec import plan_from_file
 
-_WITH_RESUME = {"folder", "quiet", "as_json"}
+_WITH_RESUME = {"folder", "quiet", "plain", "as_json"}
 
 
 @click.command("run", cls=Verb)
@@ -64,7 +64,7 @@ def verb(
     if folder:
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
-    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:
