@@ -37,7 +37,7 @@ def panel(snapshot: Snapshot, width: int, height: int) -> list[Text]:
 
 def _head(snapshot: Snapshot) -> Text:
     where = " · ".join(one_line(text) for text in (snapshot.target, snapshot.model) if text)
-    left = "" if snapshot.left_s is None else f", about {lasting(snapshot.left_s)} left"
+    left = "" if snapshot.left_s is None else f", about {lasting(round(snapshot.left_s))} left"
     gone = "" if snapshot.elapsed_s is None else lasting(round(snapshot.elapsed_s))
     return Text.assemble((f"{gone}{left}", "bold"), ("  " + where, "dim"))
 
@@ -141,7 +141,8 @@ def _around(snapshot: Snapshot, now: Current) -> Iterator[Text]:
         said = f": {one_line(error.text)}" if error.text else ""
         yield Text.assemble((f"{'error':<{_LABEL}}", "red"), f"{error.count:,} {error.status}{said}")
     for doubt in now.doubts[:_DOUBTS_MAX]:
-        yield Text.assemble((f"{'doubt':<{_LABEL}}", "yellow"), one_line(doubt.sentence))
+        told = f"{doubt.kind.spoken}: {doubt.brief or one_line(doubt.sentence)}"
+        yield Text.assemble((f"{'doubt':<{_LABEL}}", "yellow"), told)
 
 
 def _server(server: ServerNow) -> str:
