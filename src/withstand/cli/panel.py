@@ -135,7 +135,7 @@ def _latency(name: str, latency: LatencyNow, width: int, course: int) -> Text:
 def _around(snapshot: Snapshot, now: Current) -> Iterator[Text]:
     if snapshot.server and (told := _server(snapshot.server)):
         yield Text.assemble((f"{'server':<{_LABEL}}", "dim"), told)
-    if snapshot.limit:
+    if snapshot.limit and snapshot.limit.tried:
         yield Text.assemble((f"{'limit':<{_LABEL}}", "dim"), _limit(snapshot.limit))
     for error in now.errors[:_ERRORS_MAX]:
         said = f": {one_line(error.text)}" if error.text else ""
