@@ -58,7 +58,9 @@ def main() -> None:
         while done < records:
             ms, done = look(follower)
             took_ms.append(ms)
-        print(f"first look {took_ms[0]:.1f} ms of CPU; all counted after {len(took_ms)}, the longest {max(took_ms):.1f} ms")
+        print(
+            f"first look {took_ms[0]:.1f} ms of CPU; all counted after {len(took_ms)}, the longest {max(took_ms):.1f} ms"
+        )
         after_ms = []
         for _ in range(LOOKS_AFTER):
             append(folder, 0, APPENDED)

@@ -1,8 +1,8 @@
 """What the live panel costs the process that drives a run: CPU of a core, beside plain lines, turn and turn about.
 
-    python benchmarks/live/parent_cpu.py [TOKENS_PER_S …]
+    python -m benchmarks.live.parent_cpu [TOKENS_PER_S …]
 
-A truth server on the loopback, answers of 256 tokens every 20 ms, a pseudo-terminal of 120 x 40. The workers' CPU
+A truth server on a core of its own, answers of 256 tokens every 20 ms, a pseudo-terminal of 120 x 40. The workers' CPU
 stands beside it: that must not change. Linux only.
 """
 
@@ -20,9 +20,9 @@ import threading
 import time
 from pathlib import Path
 
-from withstand.testing import Schedule, TruthServer
+from benchmarks.load.instrument import Cores, truth_server
 
-TOKENS, ITL_MS, SECONDS, ROUNDS = 256, 20.0, 12, 3
+TOKENS, ITL_MS, SECONDS, ROUNDS = 256, 20.0, 12, 2
 HERTZ = os.sysconf("SC_CLK_TCK")
 
 
@@ -73,13 +73,13 @@ def drain(master: int) -> None:
 
 def main() -> None:
     for tokens_per_s in [float(a) for a in sys.argv[1:]] or [10_000.0, 50_000.0]:
-        with TruthServer(Schedule(ttft_ms=50, itl_ms=ITL_MS, tokens=TOKENS)) as server:
+        with truth_server(Cores.of_this_machine().server, itl_ms=ITL_MS) as server:
             length = ("--set", f"workload.options.output_len={TOKENS}")
             found: dict[str, list[dict[str, float]]] = {"panel": [], "plain": []}
             for _ in range(ROUNDS):
                 found["plain"].append(measure(server.base_url, tokens_per_s / TOKENS, "--plain", *length))
                 found["panel"].append(measure(server.base_url, tokens_per_s / TOKENS, *length))
-        print(f"{tokens_per_s:,.0f} tokens/s asked")
+        print(f"{tokens_per_s:,.0f} tokens/s asked, {server.name}")
         for name, runs in found.items():
             parent, workers, peak = (
                 statistics.median(r[key] for r in runs) for key in ("parent", "workers", "tokens_per_s")

@@ -1,7 +1,7 @@
 """The panel: what it tells, in as much room as there is, of whatever a server or a folder may say."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -65,6 +65,7 @@ def test_it_tells_how_the_run_stands() -> None:
         assert part in told, told
 
 
+@settings(deadline=None)
 @given(
     width=st.integers(COLUMNS_MIN - 1, 200),
     height=st.integers(ROWS_MIN - 1, 60),
@@ -102,6 +103,7 @@ def test_sparklines(values: tuple[float | None, ...], width: int, drawn: str) ->
     assert sparkline(values, width) == drawn
 
 
+@settings(deadline=None)
 @given(values=st.lists(st.none() | st.floats(0, 1e12), max_size=300), width=st.integers(1, 80))
 def test_a_sparkline_keeps_to_its_width(values: list[float | None], width: int) -> None:
     assert len(sparkline(values, width)) <= width

@@ -1,7 +1,7 @@
 """Figures of a stage while it goes on: near to the exact ones, in bounded memory."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from withstand.metrics.live import LiveStage, Sketch, Told, remaining_s, share_done
@@ -20,6 +20,7 @@ def sketch_of(values: list[float]) -> Sketch:
     return sketch
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1, 1e15), min_size=1, max_size=200), st.floats(0, 1))
 def test_a_quantile_is_off_by_little(values: list[float], share: float) -> None:
     (found,) = sketch_of(values).quantiles((share,))
@@ -27,6 +28,7 @@ def test_a_quantile_is_off_by_little(values: list[float], share: float) -> None:
     assert found == pytest.approx(exact, rel=0.016)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1, 1e9), max_size=50), st.lists(st.floats(1, 1e9), max_size=50))
 def test_two_sketches_are_that_of_both(some: list[float], others: list[float]) -> None:
     merged = sketch_of(some)
@@ -37,6 +39,7 @@ def test_two_sketches_are_that_of_both(some: list[float], others: list[float]) -
     assert merged.median() == sketch_of(some + others).median()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-5, 10**6), max_size=60))
 def test_a_long_stage_has_few_bins_and_loses_nothing(seconds: list[int]) -> None:
     whole = Whole(240)
