@@ -59,7 +59,7 @@ def main() -> None:
             ms, done = look(follower)
             took_ms.append(ms)
         print(
-            f"first look {took_ms[0]:.1f} ms of CPU; all counted after {len(took_ms)}, the longest {max(took_ms):.1f} ms"
+            f"first look {took_ms[0]:.1f} ms of CPU, the longest {max(took_ms):.1f}; all counted after {len(took_ms)}"
         )
         after_ms = []
         for _ in range(LOOKS_AFTER):
