@@ -1,6 +1,7 @@
 """A run as it looks now: of a real one that goes on in another process, and of folders that are no good."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -161,6 +162,27 @@ def test_strange_files_and_numbers_break_nothing(folder: RunFolder) -> None:
         assert seen.current
         msgspec.json.encode(seen)
     assert seen.server
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1", str(2**70), "9" * 400, '"x"', "null"])
+@pytest.mark.parametrize(
+    "name", ["wall_ns", "monotonic_ns", "pid", "started_ns", "ended_ns", "rate", "num_prompts", "place"]
+)
+def test_strange_numbers_in_a_manifest_break_nothing(folder: RunFolder, name: str, number: str) -> None:
+    path = folder.path / "run.json"
+    folder.update(
+        msgspec.structs.replace(
+            folder.manifest,
+            stages=(*folder.manifest.stages, StageEntry(name="x", stage=LOAD, place=2, started_ns=1, ended_ns=2)),
+        )
+    )
+    append(folder, make_record(0))
+    text, changed = re.subn(rf'("{name}": )[^,\n]+', rf"\g<1>{number}", path.read_text())
+    assert changed
+    path.write_text(text)
+    seen = Follower(folder.path).look()
+    assert seen.stages or seen.error
+    msgspec.json.encode(seen)
 
 
 def test_a_run_whose_process_is_gone_was_killed(folder: RunFolder) -> None:

@@ -17,7 +17,7 @@ from withstand.app.samples_now import SamplesNow
 from withstand.errors import UsageError, WithstandError
 from withstand.metrics.live import BracketNow, Current, LiveStage, Snapshot, StageNow, Told, remaining_s, share_done
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, epoch_ns, still_runs
-from withstand.spec import rate_rps_of
+from withstand.spec import Stage, rate_rps_of
 
 _NS_PER_S = 1e9
 _MANIFEST_BYTES_MAX = 1 << 25
@@ -48,6 +48,7 @@ class Follower:
         self._began_ns = 0
         self._stages: list[StageNow] = []
         self._limit: BracketNow | None = None
+        self._later_s: float | None = None
         self._live: LiveStage | None = None
         self._told: Told | None = None
         self._records: RecordsNow | None = None
@@ -59,11 +60,16 @@ class Follower:
 
     def look(self) -> Snapshot:
         """How it stands."""
-        began_ns = clock.now_ns()
         try:
-            manifest = self._manifest()
+            return self._look()
         except WithstandError as e:
             return Snapshot(state=UNREADABLE, error=str(e))
+        except (ArithmeticError, LookupError, ValueError):  # a stranger's folder may say anything
+            return Snapshot(state=UNREADABLE, error=f"{self._path} holds numbers that no run has.")
+
+    def _look(self) -> Snapshot:
+        began_ns = clock.now_ns()
+        manifest = self._manifest()
         now_ns = began_ns - self._epoch_ns
         self._begin_stage(manifest, now_ns)
         if self._records and self._live:
@@ -93,20 +99,21 @@ class Follower:
         entries = [(i, e) for i, e in manifest.in_order() if e.state is not RunState.SUPERSEDED]
         self._stages = [_stage_now(index, entry) for index, entry in entries]
         self._limit = _bracket(manifest)
+        self._later_s = _later_s(manifest)
 
     def _begin_stage(self, manifest: Manifest, now_ns: int) -> None:
         """A stage is looked at from its beginning, but for the one that went on when the first look came."""
         running = [i for i, e in enumerate(manifest.stages) if e.state is RunState.RUNNING]
         if not running:
-            self._live = self._told = None
+            self._live = None
         elif self._live is None or self._live.index != running[-1]:
             first = self._records is None
             self._records = self._records or RecordsNow(self._folder or RunFolder(self._path, manifest))
             since = "view" if first and self._records.is_late else "stage"
             stage = manifest.stages[running[-1]].stage
-            started_ns = min(self._began_ns, now_ns)
+            elapsed_ns = int(self._told.elapsed_s * _NS_PER_S) if self._told else now_ns - self._began_ns
+            started_ns = now_ns - max(0, elapsed_ns)
             self._live = LiveStage(running[-1], stage, manifest.plan.goodput, started_ns, since=since)
-            self._told = None
 
     def _snapshot(self, manifest: Manifest, now_ns: int) -> Snapshot:
         current = self._live.current(now_ns) if self._live else None
@@ -118,7 +125,7 @@ class Follower:
             target=manifest.target,
             model=manifest.model,
             elapsed_s=max(0.0, now_ns / _NS_PER_S),
-            left_s=_left_s(manifest, stages),
+            left_s=_left_s(self._later_s, stages),
             stages=tuple(stages),
             current=current,
             server=self._samples.look(),
@@ -159,15 +166,25 @@ def _with(stage: StageNow, current: Current) -> StageNow:
     return msgspec.structs.replace(stage, elapsed_s=current.elapsed_s, done=current.done, share=share)
 
 
-def _left_s(manifest: Manifest, stages: list[StageNow]) -> float | None:
-    """Of the stages that are planned, and the rest of the one that goes on; None where one of them does not tell."""
+def _later_s(manifest: Manifest) -> float | None:
+    """Of the stages that are planned; None where one of them does not tell, or it would take long to find out."""
     planned = [e.stage for e in manifest.stages if e.state is RunState.PLANNED]
+    if manifest.plan.find_limit or manifest.state is not RunState.RUNNING or any(map(_is_hard, planned)):
+        return None
     later = estimated(manifest.plan, planned, [e.stage for e in manifest.stages])
+    return None if later.unknown else later.known_s
+
+
+def _is_hard(stage: Stage) -> bool:
+    """Its end can only be found request by request."""
+    return rate_rps_of(stage.arrivals) is None and stage.duration_s is None
+
+
+def _left_s(later_s: float | None, stages: list[StageNow]) -> float | None:
+    """With the rest of the stage that goes on."""
     rests = [remaining_s(s.elapsed_s or 0.0, s.share) for s in stages if s.state == RunState.RUNNING.value]
     known = [rest for rest in rests if rest is not None]
-    if later.unknown or len(known) < len(rests) or manifest.plan.find_limit or manifest.state is not RunState.RUNNING:
-        return None
-    return later.known_s + sum(known)
+    return None if later_s is None or len(known) < len(rests) else later_s + sum(known)
 
 
 def _bracket(manifest: Manifest) -> BracketNow | None:

@@ -10,7 +10,7 @@ from withstand.record import Record, Status
 from withstand.runs import RunFolder
 
 _NEAR_BYTES = 1 << 20
-"""Of each file that is longer, so much of its end is read by who begins to look in its middle."""
+"""Who begins to look in the middle reads so much of the files' ends, all of them together."""
 _LOOK_BYTES = 1 << 23
 _PAST_BYTES = 1 << 22
 _FILES_MAX = 1024
@@ -24,7 +24,8 @@ class RecordsNow:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         sizes = {path: _size(path) for path in self._files()}
-        self._tails = {path: Tail(path, max(0, size - _NEAR_BYTES)) for path, size in sizes.items()}
+        near = _NEAR_BYTES // max(1, len(sizes))
+        self._tails = {path: Tail(path, max(0, size - near)) for path, size in sizes.items()}
         self._past = [(Tail(path), tail.place) for path, tail in self._tails.items() if tail.place]
         self.is_late = bool(self._past)
         """Something was written that is not read any more."""

@@ -92,6 +92,7 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
 
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
+    screen.opened(journal.folder.path)
     try:
         with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
             if engine:

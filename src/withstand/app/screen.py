@@ -32,6 +32,9 @@ class Screen(Protocol):
     def step(self, label: str, done: int, total: int | None) -> None:
         """A preparation that takes a while; it is over when done = total."""
 
+    def opened(self, folder: Path) -> None:
+        """The run's folder is there: who wants to see more than is said here may follow it."""
+
     def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
         """Stage ``index`` (from 1) of ``of`` begins."""
 

@@ -59,7 +59,7 @@ def verb(
     rate with an interval, and which promise broke first.
     """
     from_file = plan_from_file(plan) if plan else {}
-    with terminal_screen(quiet=quiet, blocks=False) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:

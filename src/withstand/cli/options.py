@@ -208,6 +208,7 @@ budget_option = click.option(
 output_options = _all_of(
     [
         _option(_OTHERS, "--quiet", "No progress on stderr.", is_flag=True),
+        _option(_OTHERS, "--plain", "Progress as lines, also on a terminal.", is_flag=True),
         _option(_OTHERS, "--json as_json", "Print summary.json instead of text.", is_flag=True),
     ]
 )

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from withstand.app.report import Loaded, damage_told, load_runs
+from withstand.cli.block import stage_block
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import TYPED_PATH, Verb, price_option
 from withstand.cli.output import columns, rendered, say
-from withstand.cli.screen import stage_block
 from withstand.errors import UsageError
 from withstand.report.classic import Style
 from withstand.report.csv import csv_text

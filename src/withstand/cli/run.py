@@ -31,7 +31,7 @@ from withstand.spec import Plan, plan_from_file
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
 
-_WITH_RESUME = {"folder", "quiet", "as_json"}
+_WITH_RESUME = {"folder", "quiet", "plain", "as_json"}
 
 
 @click.command("run", cls=Verb)
@@ -70,7 +70,7 @@ def verb(
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
     argv = without_secrets(context.obj)
-    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen:
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)
         else:

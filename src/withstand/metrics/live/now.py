@@ -69,10 +69,18 @@ class LiveStage:
         """One request that is over; ``now_ns`` where its end is not known, or lies in the future."""
         over_ns = min(record.end_ns or now_ns, now_ns)
         timing = timing_if_good(record)
+        if not self._statuses and self._since == "stage":
+            self._begin(record, now_ns)
         self._statuses[record.status.value] += 1
         if timing is None and record.error:
             self._texts.setdefault(record.status.value, in_one_line(record.error))
         self._put(self._over(record, timing), over_ns)
+
+    def _begin(self, record: Record, now_ns: int) -> None:
+        """The workers began later than the stage was written down; the first to end was among the first to be sent."""
+        first_ns = record.ready_ns or record.sent_ns
+        if first_ns is not None and not self._told:
+            self._started_ns = max(self._started_ns, min(first_ns, now_ns))
 
     def add_unread(self, ended: int, failed: int, now_ns: int) -> None:
         """Requests that were over about now, and that nobody had the time to read."""
