@@ -78,7 +78,7 @@ class RunFolder:
         except OSError:
             what = f"it has no {_MANIFEST}" if is_there(path) else "there is nothing of this name"
             raise UsageError(f"{path} is no run folder: {what}.") from None
-        return cls(path, _decode_manifest(path, data))
+        return cls(path, manifest_of(path, data))
 
     def update(self, manifest: Manifest) -> None:
         """Replace the manifest on disk."""
@@ -188,7 +188,13 @@ def _default_path() -> Path:
     return next(c for c in candidates if not c.exists())
 
 
-def _decode_manifest(path: Path, data: bytes) -> Manifest:
+def manifest_of(path: Path, data: bytes) -> Manifest:
+    """What ``run.json`` of the folder ``path`` says.
+
+    Raises:
+        UsageError: it is another tool's.
+        StorageError: it is damaged, or of a later version.
+    """
     try:
         schema = _schema(msgspec.json.decode(data))
         if schema is None:
