@@ -21,7 +21,16 @@ from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.record import Record
 from withstand.report.write import write_reports
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TokenizerFacts, machine_facts, this_process
+from withstand.runs import (
+    Manifest,
+    RunFolder,
+    RunState,
+    StageEntry,
+    TokenizerFacts,
+    epoch_ns,
+    machine_facts,
+    this_process,
+)
 from withstand.spec import Plan, Stage, redacted
 from withstand.stack import EngineInfo
 from withstand.wire.reply import one_line
@@ -36,7 +45,7 @@ class Journal:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
-        self.epoch_ns = _epoch_ns(folder.manifest)
+        self.epoch_ns = epoch_ns(folder.manifest)
         """What records count from. Once and for all: the wall clock may be set while we run."""
         self._loaded = Loader()
         self._spent_before_ns = folder.manifest.spent_ns
@@ -275,12 +284,6 @@ def _span_ns(records: Sequence[Record]) -> int:
     begins = [ns for r in records if (ns := r.started_ns or r.sent_ns) is not None]
     ends = [r.end_ns for r in records if r.end_ns is not None]
     return max(ends) - min(begins) if begins and ends else 0
-
-
-def _epoch_ns(manifest: Manifest) -> int:
-    """On this boot's monotonic clock: a resumed run may have seen another."""
-    now = clock.anchor()
-    return now.monotonic_ns - (now.wall_ns - manifest.anchor.wall_ns)
 
 
 def _drop_empty(log: Path) -> None:

@@ -5,7 +5,7 @@ after it: the run has everything looked at then. Where one falls, the server was
 Means of times are the server's own: sums over counts, so there is nothing but a mean.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
 from statistics import fmean, median
@@ -125,6 +125,13 @@ def server_courses(watched: Watched, origin_ns: int) -> dict[str, Course]:
     evicted = list(_steps(_sums(watched, Seen.PREEMPTIONS)))
     lines["preemptions"] = evicted if any(n for _, n in evicted) else []
     return {name: _course(points, origin_ns) for name, points in lines.items() if points}
+
+
+def levels_of(latest: Iterable[Sample]) -> dict[str, float]:
+    """How high each stands by the last looks, one a source; a level that nobody told is not there."""
+    samples = list(latest)
+    told = {name: [s.values[seen] for s in samples if seen in s.values] for name, (seen, _) in _GAUGES.items()}
+    return {name: _GAUGES[name][1](values) for name, values in told.items() if values}
 
 
 def _course(points: list[_Point], origin_ns: int) -> Course:

@@ -33,7 +33,7 @@ class Tally:
         if timing is not None:
             self._add_answer(record, timing)
         elif record.error:
-            self.errors[_in_one_line(record.error)] += 1
+            self.errors[in_one_line(record.error)] += 1
 
     def _add_answer(self, record: Record, timing: Timing) -> None:
         self.completed += 1
@@ -55,8 +55,8 @@ class Tally:
         self.output_tokens = plus(self.output_tokens, other.output_tokens)
 
 
-def _in_one_line(text: str) -> str:
-    """The last line: in a traceback, which foreign files may hold, it is the one that says what happened."""
+def in_one_line(text: str) -> str:
+    """Its last line: in a traceback, which foreign files may hold, it is the one that says what happened."""
     return text.strip().rpartition("\n")[2][:_ERROR_LENGTH]
 
 

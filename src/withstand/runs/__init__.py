@@ -1,6 +1,6 @@
 """The run folder: manifest and records on disk, written so that nothing finished is ever lost."""
 
-from withstand.runs.environment import allowed_cores, machine_facts, still_runs, this_process
+from withstand.runs.environment import allowed_cores, epoch_ns, machine_facts, still_runs, this_process
 from withstand.runs.folder import RunFolder, free_bytes, manifest_of
 from withstand.runs.imported import imported_of, is_import, keep_import, open_import
 from withstand.runs.lines import WHOLE, Share
@@ -18,6 +18,7 @@ __all__ = [
     "TokenizerFacts",
     "Writer",
     "allowed_cores",
+    "epoch_ns",
     "free_bytes",
     "imported_of",
     "is_import",

@@ -5,8 +5,8 @@ import platform
 import resource
 from pathlib import Path
 
-from withstand import __version__
-from withstand.runs.manifest import Writer
+from withstand import __version__, clock
+from withstand.runs.manifest import Manifest, Writer
 
 _PID_MAX = (1 << 31) - 1
 
@@ -62,6 +62,12 @@ def _read(path: Path) -> str:
 def this_process() -> Writer:
     """The identity of this process."""
     return Writer(pid=os.getpid(), started=_start_time(os.getpid()))
+
+
+def epoch_ns(manifest: Manifest) -> int:
+    """A run's epoch on this boot's monotonic clock: a resumed run may have seen another."""
+    now = clock.anchor()
+    return now.monotonic_ns - (now.wall_ns - manifest.anchor.wall_ns)
 
 
 def still_runs(writer: Writer) -> bool:

@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
+from withstand.app.follow import follow
 from withstand.errors import UsageError
 from withstand.ui.library import Library
 from withstand.ui.site import Site
@@ -31,7 +32,7 @@ def serve(folder: Path, port: int, ready: Callable[[str], None]) -> None:
     sockets = _listening(port)
     url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/"
     with tempfile.TemporaryDirectory(prefix="withstand-ui-") as made:
-        site = Site(Library(folder), Path(made), lambda _path: iter(()))
+        site = Site(Library(folder), Path(made), follow)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn passes it on when all is closed
             _Server(site.app(), site.stop, lambda: ready(url)).run(sockets)
 
