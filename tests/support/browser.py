@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-sync",
     "--remote-debugging-pipe",
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 
 
 class Tab:
@@ -86,7 +86,8 @@ class Tab:
         end_s = time.monotonic() + PATIENCE_S
         while time.monotonic() < end_s:
             with contextlib.suppress(AssertionError):  # between two pages there is nothing to ask
-                if value := self.value(expression):
+                value = self.value(expression)
+                if value or value == {}:  # an element comes as that
                     return value
             time.sleep(0.1)
         raise AssertionError(f"never true: {expression}; {self.said}; {self.value('document.body.innerText')[:2000]}")

@@ -196,7 +196,7 @@ def manifest_of(path: Path, data: bytes) -> Manifest:
         StorageError: it is damaged, or of a later version.
     """
     try:
-        schema = _schema(msgspec.json.decode(data))
+        schema = _schema(data)
         if schema is None:
             raise UsageError(f"{path} is no run folder: its {_MANIFEST} is of another tool.")
         if schema > SCHEMA:
@@ -209,15 +209,27 @@ def manifest_of(path: Path, data: bytes) -> Manifest:
 def _is_anothers(manifest: Path) -> bool:
     """Ours tells its schema; what cannot be read at all may have been one of ours."""
     try:
-        return _schema(msgspec.json.decode(manifest.read_bytes())) is None
+        return _schema(manifest.read_bytes()) is None
     except (msgspec.MsgspecError, RecursionError, OSError):
         return False
 
 
-def _schema(value: object) -> int | None:
-    """The number that every manifest of ours tells; None = it is none."""
-    schema = value.get("schema") if isinstance(value, dict) else None
-    return schema if isinstance(schema, int) else None
+class _Schemed(msgspec.Struct, frozen=True):
+    """Every manifest of ours tells its number."""
+
+    schema: int | None = None
+
+
+def _schema(data: bytes) -> int | None:
+    """None = it is none of ours.
+
+    Raises:
+        MsgspecError: it is no JSON.
+    """
+    try:
+        return msgspec.json.decode(data, type=_Schemed).schema
+    except msgspec.ValidationError:
+        return None
 
 
 def free_bytes(path: Path) -> int:

@@ -114,7 +114,7 @@ class Doubting(Protocol):
         """Whether nothing can be concluded."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """A line with all that is behind it."""
 
     entry: Entry
@@ -132,10 +132,10 @@ def best(values: list[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def at_best_rate(stages: tuple[StageLine, ...]) -> float | None:
-    """The p95 of TTFT where the most answers a second were seen."""
-    known = [stage for stage in stages if stage.request_rate is not None]
-    return max(known, key=lambda stage: stage.request_rate or 0.0).ttft_p95_ms if known else None
+def at_best_rate(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """Of (answers a second, p95 of TTFT) the second where the first is largest."""
+    known = [(rate, ttft_ms) for rate, ttft_ms in pairs if rate is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def doubt_lines(raised: Iterable[tuple[str | None, Doubting]]) -> tuple[DoubtLine, ...]:

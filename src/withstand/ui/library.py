@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 
 from withstand import clock
-from withstand.errors import StorageError, UsageError
+from withstand.errors import StorageError, UsageError, WithstandError
 from withstand.files import spelled
 from withstand.runs import RunState, Writer, still_runs
-from withstand.ui.entry import Entry, Found, Kind, State, shown
-from withstand.ui.others import file_at, import_in
-from withstand.ui.ours import found_in, manifest_at
+from withstand.ui.entry import Detail, Entry, Kind, State, shown
+from withstand.ui.others import file_at, import_at
+from withstand.ui.ours import detail_of, entry_of, manifest_at
 from withstand.ui.reach import OutOfReachError
 from withstand.ui.walk import Place, walk
 
-_LOOK_NS = 2_000_000_000
+_LOOK_NS = 500_000_000
 _FRESH_NS = 400_000_000
 """Several readers at a time are answered with one look."""
 
@@ -40,7 +40,7 @@ class _Kept(msgspec.Struct, frozen=True):
     """What was found when a place had these stamps; None = nothing that was measured."""
 
     place: Place
-    found: Found | None
+    entry: Entry | None
     writer: Writer | None = None
     """Of a run that has not ended: it may have died since, or has been gone on with."""
     alive: bool = False
@@ -69,15 +69,27 @@ class Library:
                 self._looked_ns = clock.now_ns()
             return self._listing
 
-    def found(self, id_: str) -> Found | None:
-        """What stands behind a line."""
+    def detail(self, id_: str) -> Detail | None:
+        """What stands behind a line; None = there is no such line."""
         kept = self._current(id_)
-        return kept.found if kept else None
+        if kept is None or kept.entry is None:
+            return None
+        try:
+            return self._detail(kept.place, self._about(id_, kept.place)) or Detail(entry=kept.entry)
+        except (OutOfReachError, WithstandError):  # so its line says
+            return Detail(entry=kept.entry)
+
+    def _detail(self, place: Place, about: Entry) -> Detail | None:
+        if place.kind is Kind.RUN:
+            return detail_of(place, self.root, about)
+        if place.kind is Kind.IMPORT:
+            return import_at(place, self.root, about)
+        return file_at(place, self.root, about) if place.kind is Kind.FILE else None
 
     def place(self, id_: str) -> Place | None:
         """Where a line's folder or file is."""
         kept = self._current(id_)
-        return kept.place if kept and kept.found else None
+        return kept.place if kept and kept.entry else None
 
     def _current(self, id_: str) -> _Kept | None:
         self.look()
@@ -98,7 +110,7 @@ class Library:
             else:
                 unread += 1
         self._kept = kept
-        entries = [one.found.entry for one in kept.values() if one.found]
+        entries = [one.entry for one in kept.values() if one.entry]
         entries.sort(key=lambda entry: (-entry.at_s, entry.name))
         return Listing(folder=shown(self._shown) or "", entries=tuple(entries), unread=unread, cut=walked.cut)
 
@@ -112,21 +124,20 @@ class Library:
         except UsageError:  # a run.json of another tool
             return _Kept(place, None)
         except (OutOfReachError, StorageError) as e:
-            return _Kept(place, Found(entry=_damaged(about, str(e))))
+            return _Kept(place, _damaged(about, str(e)))
         except Exception:  # noqa: BLE001  a stranger's folder must not hide the others, whatever is in it
-            return _Kept(place, Found(entry=_damaged(about, "It holds what cannot be understood.")))
+            return _Kept(place, _damaged(about, "It holds what cannot be understood."))
 
     def _opened(self, place: Place, about: Entry) -> _Kept:
         if place.kind is Kind.COMPARISON:
-            return _Kept(place, Found(entry=about))
-        if place.kind is Kind.IMPORT:
-            return _Kept(place, import_in(place, self.root, about))
-        if place.kind is Kind.FILE:
-            return _Kept(place, file_at(place, self.root, about))
+            return _Kept(place, about)
+        if place.kind is not Kind.RUN:
+            detail = self._detail(place, about)
+            return _Kept(place, detail.entry if detail else None)
         manifest = manifest_at(place, self.root)
         writer = manifest.writer if manifest.state is RunState.RUNNING else None
         alive = writer is not None and still_runs(writer)
-        return _Kept(place, found_in(place, self.root, manifest, about), writer, alive)
+        return _Kept(place, entry_of(place, self.root, manifest, about), writer, alive)
 
     def _about(self, id_: str, place: Place) -> Entry:
         """What its place alone tells."""

@@ -12,22 +12,22 @@ from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import summary_of
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.runs import imported_of
-from withstand.ui.entry import DoubtLine, Entry, Found, StageLine, State, at_best_rate, best, doubt_lines, shown
+from withstand.ui.entry import Detail, DoubtLine, Entry, StageLine, State, at_best_rate, best, doubt_lines, shown
 from withstand.ui.reach import read
 from withstand.ui.walk import FILE_BYTES_MAX, Place
 
 
-def import_in(place: Place, root: Path, about: Entry) -> Found:
+def import_at(place: Place, root: Path, about: Entry) -> Detail:
     """A kept import, without its records.
 
     Raises:
         OutOfReachError: it may not be read.
         StorageError: it is damaged, or of a later version.
     """
-    return _found(imported_of(place.path, read(place.path / "imported.json", root)), about)
+    return _detail(imported_of(place.path, read(place.path / "imported.json", root)), about)
 
 
-def file_at(place: Place, root: Path, about: Entry) -> Found | None:
+def file_at(place: Place, root: Path, about: Entry) -> Detail | None:
     """A result file; None where it holds no result, as most files do not.
 
     Raises:
@@ -35,12 +35,12 @@ def file_at(place: Place, root: Path, about: Entry) -> Found | None:
     """
     text = read(place.path, root, FILE_BYTES_MAX).decode("utf-8", "replace")
     try:
-        return _found(read_text(text, place.path.name).runs, about)
+        return _detail(read_text(text, place.path.name).runs, about)
     except FormatError:
         return None
 
 
-def _found(runs: Sequence[ImportedRun], about: Entry) -> Found:
+def _detail(runs: Sequence[ImportedRun], about: Entry) -> Detail:
     summary = summary_of(runs)
     stages = tuple(map(_line, summary.stages))
     doubts = _doubts(summary)
@@ -58,11 +58,11 @@ def _found(runs: Sequence[ImportedRun], about: Entry) -> Found:
         failed=sum(s.failed for s in summary.stages) if summary.stages else None,
         request_rate=best([s.request_throughput for s in summary.stages]),
         token_rate=best([s.output_throughput for s in summary.stages]),
-        ttft_p95_ms=at_best_rate(stages),
+        ttft_p95_ms=at_best_rate((s.request_rate, s.ttft_p95_ms) for s in stages),
         doubts=len({d.kind for d in doubts}),
         blocking=len({d.kind for d in doubts if d.blocking}),
     )
-    return Found(entry=entry, stages=stages, doubts=doubts)
+    return Detail(entry=entry, stages=stages, doubts=doubts)
 
 
 def _common(values: Sequence[str | None]) -> str | None:

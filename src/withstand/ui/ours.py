@@ -11,7 +11,7 @@ from withstand.app.report import why_partial
 from withstand.metrics.rates import has_limits, share_good
 from withstand.report.limit import sentence
 from withstand.runs import Manifest, RunState, manifest_of, still_runs
-from withstand.ui.entry import DoubtLine, Entry, Found, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
+from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
 from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
 
@@ -61,13 +61,30 @@ def manifest_at(place: Place, root: Path) -> Manifest:
     return manifest_of(place.path, read(place.path / "run.json", root))
 
 
-def found_in(place: Place, root: Path, manifest: Manifest, about: Entry) -> Found:
-    """A run. ``about`` has what is known of every place."""
+def entry_of(place: Place, root: Path, manifest: Manifest, about: Entry) -> Entry:
+    """A run's line. ``about`` has what is known of every place."""
     summary, why = _summary(place, root)
-    stages = _stages(manifest, summary)
-    doubts = _doubts(summary)
+    return _entry(manifest, summary, why, about)
+
+
+def detail_of(place: Place, root: Path, about: Entry) -> Detail:
+    """All that is behind it.
+
+    Raises:
+        as ``manifest_at``.
+    """
+    manifest = manifest_at(place, root)
+    summary, why = _summary(place, root)
+    return Detail(
+        entry=_entry(manifest, summary, why, about), stages=_stages(manifest, summary), doubts=_doubts(summary)
+    )
+
+
+def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry) -> Entry:
+    stages = summary.stages
     planned = [e for e in manifest.stages if e.state not in _NOT_PLANNED and not e.stage.warmup]
-    entry = msgspec.structs.replace(
+    doubts = [*summary.doubts, *(doubt for stage in stages for doubt in stage.doubts)]
+    return msgspec.structs.replace(
         about,
         kind=Kind.SEARCH if manifest.plan.find_limit else Kind.RUN,
         state=_state(manifest),
@@ -78,17 +95,16 @@ def found_in(place: Place, root: Path, manifest: Manifest, about: Entry) -> Foun
         model=shown(manifest.model),
         stages=len(planned),
         stages_done=sum(e.state is RunState.DONE for e in planned),
-        requests=sum(s.attempted for s in summary.stages),
-        failed=sum(s.failed for s in summary.stages),
-        request_rate=best([s.request_throughput for s in summary.stages]),
-        token_rate=best([s.output_throughput for s in summary.stages]),
-        ttft_p95_ms=at_best_rate(stages),
-        doubts=len({d.kind for d in doubts}) if summary.stages else None,
+        requests=sum(s.attempted for s in stages),
+        failed=sum(s.failed for s in stages),
+        request_rate=best([s.request_throughput for s in stages]),
+        token_rate=best([s.output_throughput for s in stages]),
+        ttft_p95_ms=at_best_rate((s.request_throughput, s.p95_ttft_ms) for s in stages),
+        doubts=len({d.kind for d in doubts}) if stages else None,
         blocking=len({d.kind for d in doubts if d.blocking}),
         slo_kept=_kept(manifest, summary),
         limit=_limit(manifest),
     )
-    return Found(entry=entry, stages=stages, doubts=doubts)
 
 
 def _summary(place: Place, root: Path) -> tuple[_Summary, str | None]:

@@ -51,7 +51,6 @@ def read(path: Path, root: Path, most: int = SMALL_BYTES_MAX) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OutOfReachError(f"{path.name} is no file.")
-        data = file.read(most + 1) if found.st_size <= most else b""
-    if found.st_size > most or len(data) > most:
-        raise OutOfReachError(f"{path.name} is larger than {most >> 20} MiB.")
-    return data
+        if found.st_size > most:
+            raise OutOfReachError(f"{path.name} is larger than {most >> 20} MiB.")
+        return file.read(found.st_size)  # what is appended meanwhile is seen by the next look

@@ -100,10 +100,10 @@ class Site:
         return _json(await run_in_threadpool(self._library.look))
 
     async def _detail(self, request: Request) -> Response:
-        found = await run_in_threadpool(self._library.found, request.path_params["id"])
-        if found is None:
+        detail = await run_in_threadpool(self._library.detail, request.path_params["id"])
+        if detail is None:
             raise HTTPException(404, "There is nothing of this name any more.")
-        return _json(found)
+        return _json(detail)
 
     async def _live(self, request: Request) -> Response:
         place = await self._place(request)
