@@ -23,6 +23,7 @@ from pathlib import Path
 
 from tests.support.browser import browser
 from tests.support.pages import CHROMIUM
+
 from withstand.testing import Schedule, TruthServer
 
 WITHSTAND = (sys.executable, "-m", "withstand")

@@ -62,7 +62,9 @@ def ui(folder: Path) -> Iterator[Ui]:
     """On a port of its own."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*UI, str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         try:
             assert process.stdout
             line = process.stdout.readline()

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra `ui` is not installed")
 
-from withstand.testing import Schedule, TruthServer  # noqa: E402  after the skip
+from withstand.testing import Schedule, TruthServer
 
 _LOAD = ("--request-rate", "40,80", "--num-prompts", "12", "--goodput", "ttft:5000")
 _LENGTHS = ("--set", "workload.options.input_len=8", "--set", "workload.options.output_len=5")

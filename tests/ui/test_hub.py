@@ -46,7 +46,7 @@ def test_a_slow_page_gets_the_newest_look_only() -> None:
         stream = events(course)
         seen = [await anext(stream)]
         while not course.is_over:
-            await asyncio.sleep(0.05)
+            await course.changed()
         return [*seen, *[event async for event in stream]]
 
     seen = asyncio.run(main())

@@ -180,7 +180,9 @@ def test_a_taken_port_is_one_sentence(server: Ui, tmp_path: Path) -> None:
     command = [*UI, str(tmp_path), "--port", str(server.port)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"withstand: Port {server.port} is taken; name another by --port, or 0 for any that is free.\n"
+    assert (
+        done.stderr == f"withstand: Port {server.port} is taken; name another by --port, or 0 for any that is free.\n"
+    )
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
