@@ -207,17 +207,27 @@ def test_it_listens_on_loopback_only(server: Ui) -> None:
     assert heard <= {f"0100007F{port.strip()}", f"00000000000000000000000001000000{port.strip()}"}
 
 
-def test_ctrl_c_ends_it_with_streams_open(finished: Path, tmp_path: Path) -> None:
+def test_a_hundred_pages_that_read_nothing_hold_up_neither_a_reader_nor_the_end(finished: Path, tmp_path: Path) -> None:
     copied(finished, tmp_path / "one", state="running", writer={"pid": os.getpid(), "started": None})
-    with ui(tmp_path) as server:
+    with ui(tmp_path) as server, contextlib.ExitStack() as streams:
         (id_,) = ids(server).values()
-        with contextlib.ExitStack() as streams:
-            for _ in range(5):
-                stream = streams.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-                stream.sendall(f"GET /api/runs/{id_}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-                assert stream.recv(65_536).startswith(b"HTTP/1.1 200")
-            began_s = time.monotonic()
-            assert server.interrupt() == 0
-            assert time.monotonic() - began_s < 20
+
+        def stream() -> socket.socket:
+            opened = streams.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            opened.sendall(f"GET /api/runs/{id_}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            return opened
+
+        for _ in range(100):
+            stream()
+        read = b""
+        reader = stream()
+        while read.count(b"event: look") < 3:
+            read += reader.recv(65_536)
+        assert read.startswith(b"HTTP/1.1 200")
+        assert b"text/event-stream" in read
+        assert len(server.entries()) == 1
+        began_s = time.monotonic()
+        assert server.interrupt() == 0
+        assert time.monotonic() - began_s < 20
         assert server.process.stderr
         assert not server.process.stderr.read()

@@ -229,6 +229,7 @@ def _schema(data: bytes) -> int | None:
     try:
         return msgspec.json.decode(data, type=_Schemed).schema
     except msgspec.ValidationError:
+        msgspec.json.decode(data)  # what is no JSON at all may have been ours
         return None
 
 

@@ -81,22 +81,22 @@ def detail_of(place: Place, root: Path, about: Entry) -> Detail:
 
 
 def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry) -> Entry:
-    stages = summary.stages
+    stages, state = summary.stages, _state(manifest)
     planned = [e for e in manifest.stages if e.state not in _NOT_PLANNED and not e.stage.warmup]
     doubts = [*summary.doubts, *(doubt for stage in stages for doubt in stage.doubts)]
     return msgspec.structs.replace(
         about,
         kind=Kind.SEARCH if manifest.plan.find_limit else Kind.RUN,
-        state=_state(manifest),
-        why=shown(why or why_partial(manifest)),
+        state=state,
+        why=shown(why or (None if state is State.RUNNING else why_partial(manifest))),
         at_s=clock.wall_of(manifest.created_utc) or about.at_s,
         tool="withstand",
         target=shown(manifest.target),
         model=shown(manifest.model),
         stages=len(planned),
         stages_done=sum(e.state is RunState.DONE for e in planned),
-        requests=sum(s.attempted for s in stages),
-        failed=sum(s.failed for s in stages),
+        requests=sum(s.attempted for s in stages) if stages else None,
+        failed=sum(s.failed for s in stages) if stages else None,
         request_rate=best([s.request_throughput for s in stages]),
         token_rate=best([s.output_throughput for s in stages]),
         ttft_p95_ms=at_best_rate((s.request_throughput, s.p95_ttft_ms) for s in stages),

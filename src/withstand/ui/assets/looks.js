@@ -54,11 +54,13 @@ const Looks = (() => {
   function courses({ current }) {
     const pace = current?.pace;
     if (!pace?.ended.length) return [];
-    const xs = pace.ended.map((_, i) => pace.start_s + i * pace.width_s);
-    const rates = [pace.ended, ...(known(current.rate_asked) ? [xs.map(() => current.rate_asked)] : [])];
-    const drawn = [["Answers" + (rates.length > 1 ? "; asked dashed" : ""), "req/s", xs, rates], ["Output", "tok/s", xs, [pace.output_tokens]]];
-    for (const [name, of] of Object.entries(current.latencies)) if (of.course.some(known)) drawn.push([`${UNITS[name]}, median`, "ms", xs, [of.course]]);
-    if (pace.failed.some((rate) => rate > 0)) drawn.push(["Failed", "req/s", xs, [pace.failed]]);
+    // What has not passed yet is not drawn: the last stretch would always seem to fall.
+    const whole = (course) => (course.length > 1 ? course.slice(0, -1) : course);
+    const xs = whole(pace.ended).map((_, i) => pace.start_s + i * pace.width_s);
+    const rates = [whole(pace.ended), ...(known(current.rate_asked) ? [xs.map(() => current.rate_asked)] : [])];
+    const drawn = [["Answers" + (rates.length > 1 ? "; asked dashed" : ""), "req/s", xs, rates], ["Output", "tok/s", xs, [whole(pace.output_tokens)]]];
+    for (const [name, of] of Object.entries(current.latencies)) if (of.course.some(known)) drawn.push([`${UNITS[name]}, median`, "ms", xs, [whole(of.course)]]);
+    if (pace.failed.some((rate) => rate > 0)) drawn.push(["Failed", "req/s", xs, [whole(pace.failed)]]);
     return drawn;
   }
 
