@@ -89,7 +89,7 @@ class Tab:
                 value = self.value(expression)
                 if value or value == {}:  # an element comes as that
                     return value
-            time.sleep(0.1)
+            time.sleep(0.03)
         raise AssertionError(f"never true: {expression}; {self.said}; {self.value('document.body.innerText')[:2000]}")
 
     def key(self, name: str, text: str = "") -> None:

@@ -16,7 +16,6 @@ from withstand.errors import StorageError, UsageError, WithstandError
 from withstand.files import spelled
 from withstand.runs import RunState, Writer, still_runs
 from withstand.ui.entry import Detail, Entry, Kind, State, shown
-from withstand.ui.others import file_at, import_at
 from withstand.ui.ours import detail_of, entry_of, manifest_at
 from withstand.ui.reach import OutOfReachError
 from withstand.ui.walk import Place, walk
@@ -74,14 +73,18 @@ class Library:
         kept = self._current(id_)
         if kept is None or kept.entry is None:
             return None
+        if kept.entry.state is State.DAMAGED:
+            return Detail(entry=kept.entry)
         try:
             return self._detail(kept.place, self._about(id_, kept.place)) or Detail(entry=kept.entry)
-        except (OutOfReachError, WithstandError):  # so its line says
+        except (OutOfReachError, WithstandError):  # it has just been damaged; the next look says so
             return Detail(entry=kept.entry)
 
     def _detail(self, place: Place, about: Entry) -> Detail | None:
         if place.kind is Kind.RUN:
             return detail_of(place, self.root, about)
+        from withstand.ui.others import file_at, import_at  # noqa: PLC0415  everybody's formats: many have none
+
         if place.kind is Kind.IMPORT:
             return import_at(place, self.root, about)
         return file_at(place, self.root, about) if place.kind is Kind.FILE else None
