@@ -17,7 +17,7 @@ _PORT = 8410
 @click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, help=f"{_PORT} by default; 0 = any.")
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 def verb(folder: Path, port: int, *, opened: bool) -> None:
-    """Show runs on a page of this machine: follow them, open their reports, compare them.
+    """Show runs on a page: follow them, open their reports, compare them.
 
     All that was measured below DIR is listed, by default below runs. Only this machine can reach the page; from another
     one take `ssh -L 8410:127.0.0.1:8410 HOST`. Ctrl-C ends it.
