@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 UI = (sys.executable, "-m", "withstand", "ui")
+
+
+def needs_the_extra() -> None:
+    """Else the test is skipped."""
+    pytest.importorskip("uvicorn", reason="the extra `ui` is not installed")
 
 
 class Ui:
@@ -60,6 +67,7 @@ class Ui:
 @contextlib.contextmanager
 def ui(folder: Path) -> Iterator[Ui]:
     """On a port of its own."""
+    needs_the_extra()
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*UI, str(folder), "--port", "0"]
     with subprocess.Popen(

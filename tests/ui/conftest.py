@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the extra `ui` is not installed")
-
 from withstand.testing import Schedule, TruthServer
 
 _LOAD = ("--request-rate", "40,80", "--num-prompts", "12", "--goodput", "ttft:5000")

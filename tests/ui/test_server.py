@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from foreign import VLLM_JSON
-from ui_server import UI, Ui, copied, ui
+from ui_server import UI, Ui, copied, needs_the_extra, ui
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +186,7 @@ def test_a_taken_port_is_one_sentence(server: Ui, tmp_path: Path) -> None:
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    needs_the_extra()
     (tmp_path / "file").write_text("")
     done = subprocess.run([*UI, str(tmp_path / "file")], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
