@@ -17,6 +17,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "withstand.cli.compare",
         "Compare measurements at equal conditions: differences, how sure they are, and a verdict.",
     ),
+    "ui": ("withstand.cli.ui", "Show runs on a page: follow them, open their reports, compare them."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),

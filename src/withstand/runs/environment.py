@@ -8,6 +8,8 @@ from pathlib import Path
 from withstand import __version__, clock
 from withstand.runs.manifest import Manifest, Writer
 
+_PID_MAX = (1 << 31) - 1
+
 
 def machine_facts() -> dict[str, str]:
     """Name → value; what cannot be found out is left out."""
@@ -70,9 +72,11 @@ def epoch_ns(manifest: Manifest) -> int:
 
 def still_runs(writer: Writer) -> bool:
     """Whether the process that wrote the folder is alive; a reused pid is told by its start time."""
+    if not 0 < writer.pid <= _PID_MAX:
+        return False
     try:
         os.kill(writer.pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except ProcessLookupError:
         return False
     except PermissionError:
         pass  # it lives, under another user
