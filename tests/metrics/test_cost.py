@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from withstand.metrics.cost import busiest_within, per_million, priced
 from withstand.metrics.summary import Distribution, Load, StageSummary
+from withstand.spec import Price
 
 NONE = Distribution(n=0)
+PRICE = Price(per_hour=3.6)
 
 
 def stage(name: str, rps: float, good: float | None) -> StageSummary:
@@ -35,7 +37,7 @@ def test_an_hour_s_tokens_cost_an_hour(price: float, tokens_per_s: float) -> Non
 
 
 def test_the_limits_choose_the_busiest_stage_that_keeps_them() -> None:
-    stages = [priced(s, 3.6, 0.99) for s in (stage("a", 1, 1.0), stage("b", 4, 0.995), stage("c", 8, 0.6))]
+    stages = [priced(s, PRICE, 0.99) for s in (stage("a", 1, 1.0), stage("b", 4, 0.995), stage("c", 8, 0.6))]
     assert [s.cost and s.cost.holds for s in stages] == [True, True, False]
     best = busiest_within(stages)
     assert best is stages[1]
@@ -45,11 +47,11 @@ def test_the_limits_choose_the_busiest_stage_that_keeps_them() -> None:
 
 
 def test_without_limits_no_stage_is_within_them() -> None:
-    one = priced(stage("a", 1, None), 3.6, 0.99)
+    one = priced(stage("a", 1, None), PRICE, 0.99)
     assert busiest_within([one]) is None
     assert one.cost is not None
     assert one.cost.holds is None
 
 
 def test_without_a_price_nothing_costs_anything() -> None:
-    assert priced(stage("a", 1, 1.0), None, 0.99).cost is None
+    assert priced(stage("a", 1, 1.0), Price(), 0.99).cost is None

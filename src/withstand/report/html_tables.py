@@ -5,6 +5,7 @@ from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
 from withstand.report import costs as cost_table
+from withstand.report import energy as energy_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
@@ -106,6 +107,12 @@ def costs(summary: Summary) -> Markup:
     """What a million tokens cost; nothing at all where nobody has told a price."""
     caption = tag("caption", " ".join(cost_table.sentences(summary)))
     return _section("Costs", caption, cost_table.columns_of(summary), summary)
+
+
+def energy(summary: Summary) -> Markup:
+    """What a token took; nothing at all where nobody has told of any power."""
+    caption = tag("caption", " ".join(energy_table.sentences(summary)))
+    return _section("Energy", caption, energy_table.columns_of(summary), summary)
 
 
 def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary) -> Markup:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from withstand.metrics.summary import Summary
-from withstand.report import costs, tokens
+from withstand.report import costs, energy, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.server import server_lines
@@ -27,6 +27,8 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
         *(f"<sub>{escaped(told)}</sub>" for told in (*([line] if line else []), *server_lines(summary))),
         _small("tokens cost", costs.columns_of(summary), summary),
         *map(escaped, costs.sentences(summary)),
+        _small("energy", energy.columns_of(summary), summary),
+        *map(escaped, energy.sentences(summary)),
     ]
     doubts = heard(summary)
     if doubts:
