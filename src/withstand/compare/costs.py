@@ -51,11 +51,12 @@ def _cheapest(comparison: Comparison, side: int, price_per_hour: float) -> _Pric
         at=group.label,
         value=cost,
         interval=turned_million(interval, price_per_hour),
-        doubted=_is_doubted(row),
+        doubted=is_doubted(row),
     )
 
 
-def _is_doubted(row: Row) -> bool:
+def is_doubted(row: Row) -> bool:
+    """The comparison draws no verdict from it."""
     return any(difference is not None and difference.verdict is Verdict.UNKNOWN for difference in row.differences)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from withstand.compare.costs import is_doubted
 from withstand.compare.shape import Comparison, Decision, Objection, Volume
 from withstand.metrics.breakeven import Mix, break_even, in_words
 from withstand.metrics.summary import BreakEven, Sustained
@@ -18,6 +19,7 @@ class _Side(msgspec.Struct, frozen=True):
     label: str
     at: Sustained
     found: BreakEven
+    doubted: bool
 
 
 def token_decision(comparison: Comparison, prices: Mapping[str, float], elsewhere: TokenPrice) -> Decision | None:
@@ -39,18 +41,18 @@ def token_decision(comparison: Comparison, prices: Mapping[str, float], elsewher
 def _told(comparison: Comparison, side: int, per_hour: float, elsewhere: TokenPrice) -> _Side | None:
     """At its most answers a second."""
     seen = [
-        (value, row.cells[side].interval, group)
+        (value, row, group)
         for group in comparison.groups
         for row in group.rows
         if row.metric == _METRIC and (value := row.cells[side].value) and group.volumes
     ]
     if not seen:
         return None
-    value, interval, group = max(seen, key=lambda one: one[0])
-    at = Sustained(rps=value, interval=interval, stage=group.label, within_limits=None)
+    value, row, group = max(seen, key=lambda one: one[0])
+    at = Sustained(rps=value, interval=row.cells[side].interval, stage=group.label, within_limits=None)
     mix = _mix(group.volumes[side])
     found = break_even(mix, elsewhere, per_hour, at) if mix else None
-    return _Side(comparison.sides[side].label, at, found) if found else None
+    return _Side(comparison.sides[side].label, at, found, is_doubted(row)) if found else None
 
 
 def _mix(volume: Volume) -> Mix | None:
@@ -62,7 +64,7 @@ def _mix(volume: Volume) -> Mix | None:
 def _wins(sides: Sequence[_Side]) -> bool:
     """It is shown to be cheaper than tokens, and than every other machine."""
     first, *others = (side.found.times_interval for side in sides)
-    if first is None or first.low is None or first.low <= 1:
+    if first is None or first.low is None or first.low <= 1 or any(side.doubted for side in sides):
         return False
     return all(end is not None and end.high is not None and end.high < first.low for end in others)
 
@@ -78,3 +80,5 @@ def _why_not(sides: Sequence[_Side]) -> Iterator[str]:
     yield "Each at the load where it answers most, whatever its latency is there"
     if any(side.found.times_interval is None for side in sides):
         yield "How far chance moves these rates is not known"
+    if any(side.doubted for side in sides):
+        yield "The comparison draws no verdict from these rates"

@@ -23,6 +23,8 @@ _GAP_FACTOR = 3.0
 _GAP_NS_MIN = 3_000_000_000
 """Looks that are farther apart than this, and than three times what is usual, have a gap between them."""
 _UNSEEN_SHARE_MAX = 0.05
+_LOOKS_MIN = 3
+"""Within the stage: what power was before and after it says nothing of it."""
 Point = tuple[int, float]
 Span = tuple[int, int]
 
@@ -130,14 +132,14 @@ def integrated(points: Sequence[Point], span: Span) -> tuple[float | None, tuple
 
     Where looks begin a little late or end a little early, the nearest stands for what lies beyond.
     """
-    if not points:
-        return None, ("nobody told of its power during the stage",)
+    inner = [point for point in points if span[0] < point[0] < span[1]]
+    if len(inner) < _LOOKS_MIN:
+        return None, (f"{len(inner)} looks at its power within {_seconds(span):.1f} s are too few for a number",)
     gaps = list(_gaps(points, span))
     unseen_s = fsum(map(_seconds, gaps))
     notes = tuple(f"no look for {_seconds(gap):.1f} s, {_since(gap, span):.1f} s after the start" for gap in gaps)
     if unseen_s > _UNSEEN_SHARE_MAX * _seconds(span):
         return None, (*notes, f"{unseen_s:.1f} of {_seconds(span):.1f} s were not seen, so there is no number")
-    inner = [point for point in points if span[0] < point[0] < span[1]]
     course = [(span[0], at(points, span[0])), *inner, (span[1], at(points, span[1]))]
     return fsum((t1 - t0) / _NS_PER_S * (w0 + w1) / 2 for (t0, w0), (t1, w1) in pairwise(course)), notes
 

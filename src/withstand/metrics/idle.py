@@ -86,7 +86,9 @@ def by_gaps(gaps_s: Sequence[float], demand: Demand) -> Day:
         if now_s > until_s:
             up_s += max(0.0, until_s - began_s)
             starts, began_s, ready_s = starts + 1, now_s, now_s + demand.cold_start_s
-        cold += now_s <= ready_s if began_s == now_s else now_s < ready_s
+            cold += 1
+        else:
+            cold += now_s < ready_s
         until_s = max(until_s, max(now_s, ready_s) + demand.service_s + demand.timeout_s)
     requests = len(gaps_s) + 1
     return Day(

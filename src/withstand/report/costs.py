@@ -14,6 +14,10 @@ def _good(cost: StageCost) -> str:
     return UNKNOWN if cost.good_share is None else f"{percent(cost.good_share)} {'✓' if cost.holds else '✗'}"
 
 
+def _thousand(price: float | None) -> float | None:
+    return None if price is None else 1000 * price
+
+
 def _column(heading: str, cell: Callable[[StageCost], str]) -> StageColumn:
     return StageColumn(heading, lambda stage: UNKNOWN if stage.cost is None else cell(stage.cost))
 
@@ -25,10 +29,10 @@ _COLUMNS = (
     _column("per 1M input", lambda cost: money(cost.per_million_input)),
     _column("per 1M output", lambda cost: money(cost.per_million_output)),
     _column("95 %", lambda cost: between(cost.per_million_output_interval)),
-    _column("per 1M good output", lambda cost: money(cost.per_million_good_output)),
-    _column("a request", lambda cost: money(cost.per_request)),
+    _column("per 1M good", lambda cost: money(cost.per_million_good_output)),
+    _column("1,000 requests", lambda cost: money(_thousand(cost.per_request))),
     _column("good requests", _good),
-    _column("power per 1M output", lambda cost: money(cost.power_per_million_output)),
+    _column("power per 1M", lambda cost: money(cost.power_per_million_output)),
     _column("than tokens", lambda cost: UNKNOWN if cost.times_cheaper is None else in_words(cost.times_cheaper)),
 )
 

@@ -22,7 +22,7 @@ def sentences(economy: Economy) -> Iterator[str]:
 
 def _break_even(found: BreakEven, sustained: Sustained) -> Iterator[str]:
     cached = f", {percent(found.cached_share)} of its input as cached" if found.cached_share else ""
-    yield f"By the token such a request costs {money(found.elsewhere_per_request)}{cached}."
+    yield f"By the token 1,000 such requests cost {money(1000 * found.elsewhere_per_request)}{cached}."
     yield _never(found) if found.utilisation > 1 else _from(found)
     sure = f" ({between(found.times_interval)})" if found.times_interval else ""
     yield f"At {number(sustained.rps)} req/s, {_whose(sustained)}, it is {in_words(found.times_cheaper)}{sure}."
