@@ -72,7 +72,7 @@ def test_a_report_is_asked_for_prices_afterwards(tmp_path: Path) -> None:
     assert stages_of(tmp_path / "r")[0]["economy"] is None
     price = ("--price-per-hour", "3.6", "--against-token-price", "3:6")
     dear = withstand("report", "r", "--price-per-hour", "360", "--against-token-price", "3:6", cwd=tmp_path)
-    assert "The machine is never cheaper, at the largest rate that was seen" in dear
+    assert "The machine is never cheaper at the largest rate that was seen" in dear
     day = ("--busy-hours", "10", "--requests-per-day", "500", "--idle-timeout", "600", "--cold-start", "45")
     cheap = withstand("report", "r", *price, *day, cwd=tmp_path)
     assert "The machine is cheaper from" in cheap

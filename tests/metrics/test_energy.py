@@ -1,6 +1,7 @@
 """Looks at power → joules: exact where power is known, and none where nobody looked."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -118,28 +119,52 @@ def test_without_any_power_nothing_is_known() -> None:
     assert energy_of([], WORK, beside_server=True) is None
 
 
-@given(st.floats(0, 1000), st.floats(-40, 40), st.lists(st.floats(0.3, 2.5), min_size=1, max_size=40))
-def test_power_on_a_line_is_integrated_exactly_whenever_one_looks(
-    watts: float, slope: float, steps_s: list[float]
-) -> None:
-    at, points = 9.5, []
-    for step_s in [*steps_s, *[1.0] * 40]:
-        points.append((round(at * S), watts + slope * at))
-        at += step_s
-        if points[-1][0] > SPAN[1]:
-            break
+STEPS = st.lists(st.floats(0.2, 1.5), min_size=10, max_size=10)
+
+
+def instants(steps_s: Sequence[float]) -> list[float]:
+    """From 7 s until well after the stage, apart as told and then a second."""
+    at = [7.0]
+    for step_s in (*steps_s, *[1.0] * 20):
+        at.append(at[-1] + step_s)
+    return at
+
+
+@given(STEPS, st.floats(1, 100), st.floats(1, 1000))
+def test_load_that_begins_and_ends_at_once_is_known_exactly(steps_s: list[float], idle: float, load: float) -> None:
+    """Whenever one looks: by the counter, and by power that is of the instant."""
+    begin, end = (ns / S for ns in SPAN)
+
+    def taken(at: float) -> float:
+        loaded = min(max(at - begin, 0.0), end - begin)
+        return idle * (at - loaded) + load * loaded
+
+    at = instants(steps_s)
+    assert counted([(round(t * S), taken(t)) for t in at], SPAN) == pytest.approx(10 * load, rel=1e-6)
+    power = [(round(t * S), load if begin <= t <= end else idle) for t in at]
+    assert integrated(power, SPAN) == (pytest.approx(10 * load), ())
+
+
+@given(STEPS, st.lists(st.floats(0, 1000), min_size=31, max_size=31))
+def test_no_energy_without_power(steps_s: list[float], watts: list[float]) -> None:
+    points = [(round(at * S), w) for at, w in zip(instants(steps_s), watts, strict=True)]
+    inner = [w for at_ns, w in points if SPAN[0] < at_ns < SPAN[1]]
     joules, notes = integrated(points, SPAN)
     assert notes == ()
-    assert joules == pytest.approx(10 * (watts + slope * 15), rel=1e-6, abs=1e-3)
+    assert joules is not None
+    assert 10 * min(inner) - 1e-6 <= joules <= 10 * max(inner) + 1e-6
 
 
-@given(st.integers(12 * S, 18 * S))
-def test_parts_add_up_to_the_whole(middle_ns: int) -> None:
-    points = [(at * S, 100.0 + (at * 37) % 50) for at in range(8, 23)]
-    points = [(at_ns + S // 2 * half, watts) for at_ns, watts in points for half in (0, 1)]
-    spans = ((SPAN[0], middle_ns), (middle_ns, SPAN[1]), SPAN)
-    first, second, whole = (joules for span in spans if (joules := integrated(points, span)[0]) is not None)
-    assert first + second == pytest.approx(whole)
+@given(STEPS, st.lists(st.floats(0, 1000), min_size=31, max_size=31))
+def test_a_counter_gains_no_less_than_between_looks_within_and_no_more_than_between_those_about(
+    steps_s: list[float], gains: list[float]
+) -> None:
+    points = [(round(at * S), j) for at, j in zip(instants(steps_s), accumulate(gains), strict=True)]
+    joules = counted(points, SPAN)
+    assert joules is not None
+    inner = [j for at_ns, j in points if SPAN[0] < at_ns < SPAN[1]]
+    about = [j for at_ns, j in points if at_ns <= SPAN[0]][-1:] + [j for at_ns, j in points if at_ns >= SPAN[1]][:1]
+    assert inner[-1] - inner[0] - 1e-6 <= joules <= about[1] - about[0] + 1e-6
 
 
 def test_gpus_of_whom_nobody_tells_more_are_in_use() -> None:

@@ -1,8 +1,9 @@
 """What a stage took of power: looks at GPUs and CPUs → joules between its first send and its last end. Pure.
 
-Where a counter of energy is told, it is read at both ends, on a line between the looks beside them. Else power is
-integrated by trapezoids from look to look. Both need looks that lie about the whole stage: where they do not, there is
-no number, and it is said why. The energy of requests that failed is in it; tokens are those of good answers.
+Where a counter of energy is told, what it gained between two looks with an end of the stage between them is shared out
+by the power before and after that end, as the looks beside tell it: load begins and ends at once. Else power is
+integrated by trapezoids from look to look. Both need looks all over the stage: where they are missing, there is no
+number, and it is said why. The energy of requests that failed is in it; tokens are those of good answers.
 """
 
 from bisect import bisect_left
@@ -23,8 +24,8 @@ _GAP_FACTOR = 3.0
 _GAP_NS_MIN = 3_000_000_000
 """Looks that are farther apart than this, and than three times what is usual, have a gap between them."""
 _UNSEEN_SHARE_MAX = 0.05
-_LOOKS_MIN = 3
-"""Within the stage: what power was before and after it says nothing of it."""
+_LOOKS_MIN, _COUNTED_MIN = 3, 2
+"""Within the stage, at power and at a counter: what was before and after it says nothing of it."""
 Point = tuple[int, float]
 Span = tuple[int, int]
 
@@ -122,15 +123,41 @@ def _points(samples: Sequence[Sample], source: str, seen: Seen) -> list[Point]:
 
 def counted(points: Sequence[Point], span: Span) -> float | None:
     """The counter's difference; a gap in the midst does not matter, for it counts on. It must never fall."""
-    if _ends_unseen(points, span) or any(after < before for (_, before), (_, after) in pairwise(points)):
+    before = [point for point in points if point[0] <= span[0]]
+    inner = [point for point in points if span[0] < point[0] < span[1]]
+    after = [point for point in points if point[0] >= span[1]]
+    falls = any(later < sooner for (_, sooner), (_, later) in pairwise(points))
+    if falls or not before or not after or len(inner) < _COUNTED_MIN or _ends_unseen(points, span):
         return None
-    return at(points, span[1]) - at(points, span[0])
+    first = _after_end(before, span[0], inner)
+    last = _after_end(_mirrored(after), -span[1], _mirrored(inner))
+    return first + inner[-1][1] - inner[0][1] + last
+
+
+def _mirrored(points: Sequence[Point]) -> list[Point]:
+    """Time and counter run backwards."""
+    return [(-at_ns, -joules) for at_ns, joules in reversed(points)]
+
+
+def _after_end(before: Sequence[Point], end_ns: int, after: Sequence[Point]) -> float:
+    """What the counter gained from an end of the stage to the first look after it."""
+    (t0, low), (t1, high) = before[-1], after[0]
+    inside = (t1 - end_ns) * _power(after[0], after[1])
+    outside = (end_ns - t0) * (_power(before[-2], before[-1]) if len(before) > 1 else _power(after[0], after[1]))
+    if inside + outside > 0:
+        return (high - low) * inside / (inside + outside)
+    return (high - low) * (t1 - end_ns) / (t1 - t0)
+
+
+def _power(one: Point, other: Point) -> float:
+    """On average between two looks; of two at one instant there is none."""
+    return (other[1] - one[1]) / (other[0] - one[0]) if other[0] > one[0] else 0.0
 
 
 def integrated(points: Sequence[Point], span: Span) -> tuple[float | None, tuple[str, ...]]:
     """Watts at instants → (joules within the span by trapezoids, what is to be said of gaps).
 
-    Where looks begin a little late or end a little early, the nearest stands for what lies beyond.
+    Beyond the first look within the stage and the last, power was as that tells: load begins and ends at once.
     """
     inner = [point for point in points if span[0] < point[0] < span[1]]
     if len(inner) < _LOOKS_MIN:
@@ -140,21 +167,12 @@ def integrated(points: Sequence[Point], span: Span) -> tuple[float | None, tuple
     notes = tuple(f"no look for {_seconds(gap):.1f} s, {_since(gap, span):.1f} s after the start" for gap in gaps)
     if unseen_s > _UNSEEN_SHARE_MAX * _seconds(span):
         return None, (*notes, f"{unseen_s:.1f} of {_seconds(span):.1f} s were not seen, so there is no number")
-    course = [(span[0], at(points, span[0])), *inner, (span[1], at(points, span[1]))]
+    course = [(span[0], inner[0][1]), *inner, (span[1], inner[-1][1])]
     return fsum((t1 - t0) / _NS_PER_S * (w0 + w1) / 2 for (t0, w0), (t1, w1) in pairwise(course)), notes
 
 
 def _since(gap: Span, span: Span) -> float:
     return (gap[0] - span[0]) / _NS_PER_S
-
-
-def at(points: Sequence[Point], instant_ns: int) -> float:
-    """On a line between the points beside an instant; beyond the first or the last, as that is."""
-    place = bisect_left(points, instant_ns, key=lambda point: point[0])
-    if place in {0, len(points)}:
-        return points[min(place, len(points) - 1)][1]
-    (t0, low), (t1, high) = points[place - 1 : place + 1]
-    return low + (high - low) * (instant_ns - t0) / (t1 - t0)
 
 
 def _longest(points: Sequence[Point]) -> float:
@@ -175,9 +193,7 @@ def _gaps(points: Sequence[Point], span: Span) -> Iterator[Span]:
 
 
 def _ends_unseen(points: Sequence[Point], span: Span) -> bool:
-    """A counter must have been looked at before the begin and after the end, neither too long away."""
-    if len(points) < 2 or points[0][0] > span[0] or points[-1][0] < span[1]:
-        return True
+    """A counter must have been looked at not too long before and after each end."""
     beside = [pair for end in span for pair in _beside(points, end)]
     return any(after - before > _longest(points) for before, after in beside)
 

@@ -63,7 +63,7 @@ def good_share(stage: StageSummary) -> float:
     """Good requests among all that were attempted."""
     if not stage.attempted or stage.request_goodput is None or not stage.duration_s:
         return 0.0
-    return stage.request_goodput * stage.duration_s / stage.attempted
+    return round(stage.request_goodput * stage.duration_s) / stage.attempted
 
 
 def is_good(record: Record, timing: Timing, slo: Slo) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from withstand.metrics.breakeven import in_words
 from withstand.metrics.cost import busiest_within
 from withstand.metrics.summary import StageCost, StageSummary, Summary
-from withstand.report import economy
 from withstand.report.columns import StageColumn, filled
 from withstand.report.numbers import UNKNOWN, between, money, number, percent, plain
 
@@ -33,7 +32,7 @@ _COLUMNS = (
     _column("1,000 requests", lambda cost: money(_thousand(cost.per_request))),
     _column("good requests", _good),
     _column("power per 1M", lambda cost: money(cost.power_per_million_output)),
-    _column("than tokens", lambda cost: UNKNOWN if cost.times_cheaper is None else in_words(cost.times_cheaper)),
+    _column("against tokens", lambda cost: UNKNOWN if cost.times_cheaper is None else in_words(cost.times_cheaper)),
 )
 
 
@@ -53,8 +52,6 @@ def sentences(summary: Summary) -> Iterator[str]:
     elif any(cost.holds is not None for cost in costs):
         yield "No stage keeps the limits, so there is no price within them."
     yield "The whole price is laid on the output, and once more on the input: the two are not to be added."
-    if summary.economy:
-        yield from economy.sentences(summary.economy)
 
 
 def _within(best: StageSummary, cost: StageCost) -> str:

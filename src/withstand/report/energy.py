@@ -44,6 +44,6 @@ def sentences(summary: Summary) -> Iterator[str]:
     if any(energy.gpus < energy.gpus_seen for _, energy in told):
         yield "GPUs that neither worked nor held memory are left out."
     if any(energy.by == "power" for _, energy in told):
-        yield "By power: from look to look by trapezoids, where no counter of energy was told about the whole stage."
+        yield "By power: integrated from look to look, for no counter of energy was told about the whole stage."
     for name, energy in told:
         yield from (f"{name}: {note}." for note in energy.notes)

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
 from withstand.report import costs as cost_table
+from withstand.report import economy as bill
 from withstand.report import energy as energy_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
@@ -106,7 +107,8 @@ def tokens(summary: Summary) -> Markup:
 def costs(summary: Summary) -> Markup:
     """What a million tokens cost; nothing at all where nobody has told a price."""
     caption = tag("caption", " ".join(cost_table.sentences(summary)))
-    return _section("Costs", caption, cost_table.columns_of(summary), summary)
+    said = [tag("p", unbroken(sentence)) for sentence in bill.sentences(summary)]
+    return _section("Costs", caption, cost_table.columns_of(summary), summary, said)
 
 
 def energy(summary: Summary) -> Markup:
@@ -115,7 +117,9 @@ def energy(summary: Summary) -> Markup:
     return _section("Energy", caption, energy_table.columns_of(summary), summary)
 
 
-def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary) -> Markup:
+def _section(
+    title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary, below: Sequence[Markup] = ()
+) -> Markup:
     if not columns:
         return Markup()
     headings = [tag("th", column.heading, scope="col") for column in columns]
@@ -125,7 +129,8 @@ def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summar
         return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
 
     table = tag("table", caption, head, *_bodies(summary, row, len(headings) + 1))
-    return tag("section", tag("h2", title), tag("div", scrollable(table, title), class_="body"), id=title.lower())
+    body = tag("div", scrollable(table, title), *below, class_="body")
+    return tag("section", tag("h2", title), body, id=title.lower())
 
 
 def scrollable(table: Markup, name: str) -> Markup:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.report import costs, energy, tokens
+from withstand.report import costs, economy, energy, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
 from withstand.report.folding import TextColumn, folded, text_column
@@ -58,7 +58,8 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
 
 def print_costs(summary: Summary, console: Console) -> None:
     """Money, then energy; nothing of what is not known."""
-    _print_small("tokens cost", costs.columns_of(summary), [*costs.sentences(summary)], summary, console)
+    told = [*costs.sentences(summary), *economy.sentences(summary)]
+    _print_small("tokens cost", costs.columns_of(summary), told, summary, console)
     _print_small("energy", energy.columns_of(summary), [*energy.sentences(summary)], summary, console)
 
 
