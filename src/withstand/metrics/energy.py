@@ -26,6 +26,7 @@ _GAP_NS_MIN = 3_000_000_000
 _UNSEEN_SHARE_MAX = 0.05
 _LOOKS_MIN, _COUNTED_MIN = 3, 2
 """Within the stage, at power and at a counter: what was before and after it says nothing of it."""
+_APART_NS = 500_000_000
 Point = tuple[int, float]
 Span = tuple[int, int]
 
@@ -142,16 +143,18 @@ def _mirrored(points: Sequence[Point]) -> list[Point]:
 def _after_end(before: Sequence[Point], end_ns: int, after: Sequence[Point]) -> float:
     """What the counter gained from an end of the stage to the first look after it."""
     (t0, low), (t1, high) = before[-1], after[0]
-    inside = (t1 - end_ns) * _power(after[0], after[1])
-    outside = (end_ns - t0) * (_power(before[-2], before[-1]) if len(before) > 1 else _power(after[0], after[1]))
+    inside = (t1 - end_ns) * _power(after)
+    outside = (end_ns - t0) * _power(_mirrored(before) if len(before) > 1 else after)
     if inside + outside > 0:
         return (high - low) * inside / (inside + outside)
     return (high - low) * (t1 - end_ns) / (t1 - t0)
 
 
-def _power(one: Point, other: Point) -> float:
-    """On average between two looks; of two at one instant there is none."""
-    return (other[1] - one[1]) / (other[0] - one[0]) if other[0] > one[0] else 0.0
+def _power(points: Sequence[Point]) -> float:
+    """From the first look to one that is far enough for their instants' own errors; joules a nanosecond."""
+    first = points[0]
+    other = next((point for point in points if point[0] - first[0] >= _APART_NS), points[-1])
+    return (other[1] - first[1]) / (other[0] - first[0]) if other[0] > first[0] else 0.0
 
 
 def integrated(points: Sequence[Point], span: Span) -> tuple[float | None, tuple[str, ...]]:

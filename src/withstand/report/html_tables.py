@@ -107,7 +107,7 @@ def tokens(summary: Summary) -> Markup:
 def costs(summary: Summary) -> Markup:
     """What a million tokens cost; nothing at all where nobody has told a price."""
     caption = tag("caption", " ".join(cost_table.sentences(summary)))
-    said = [tag("p", unbroken(sentence)) for sentence in bill.sentences(summary)]
+    said = [tag("p", unbroken(sentence), class_="lead") for sentence in bill.sentences(summary)]
     return _section("Costs", caption, cost_table.columns_of(summary), summary, said)
 
 
