@@ -149,7 +149,7 @@ class Journal:
             "context": str(engine.context),
             "ready after": f"{engine.ready_s:.2f} s",
         }
-        self._update(engine=facts)
+        self._update(engine=facts, engine_ready_s=engine.ready_s)
 
     def endpoint(self, target: str, model: str | None) -> None:
         """Where it goes, and for which model."""

@@ -16,7 +16,7 @@ from withstand.cli.options import (
     budget_option,
     output_options,
     percentage,
-    price_option,
+    price_options,
     target_options,
     workload_options,
 )
@@ -44,7 +44,7 @@ from withstand.spec import plan_from_file, promise_of
 @budget_option
 @target_options
 @workload_options
-@price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@price_options
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")

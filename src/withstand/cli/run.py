@@ -16,7 +16,7 @@ from withstand.cli.options import (
     budget_option,
     load_options,
     output_options,
-    price_option,
+    price_options,
     target_options,
     workload_options,
 )
@@ -42,7 +42,7 @@ _WITH_RESUME = {"folder", "quiet", "plain", "as_json"}
 @click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
 @budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
-@price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@price_options
 @click.option(
     "--precision",
     "precisions",

@@ -68,7 +68,7 @@ def share_good(request_goodput: float | None, duration_s: float | None, attempte
     """The same from the three numbers; 0 where one of them is missing."""
     if not attempted or request_goodput is None or not duration_s:
         return 0.0
-    return request_goodput * duration_s / attempted
+    return round(request_goodput * duration_s) / attempted
 
 
 def is_good(record: Record, timing: Timing, slo: Slo) -> bool:

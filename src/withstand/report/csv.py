@@ -90,11 +90,25 @@ def _distribution(name: str, distribution: Distribution) -> dict[str, Cell]:
 
 
 def _cost(stage: StageSummary) -> dict[str, Cell]:
-    cost = stage.cost
+    cost, energy = stage.cost, stage.energy
+    ends = cost.per_million_output_interval if cost else None
     return {
         "price_per_hour": cost.price_per_hour if cost else None,
         "price_per_1m_input_tokens": cost.per_million_input if cost else None,
         "price_per_1m_output_tokens": cost.per_million_output if cost else None,
+        "price_per_1m_output_tokens_low": ends.low if ends else None,
+        "price_per_1m_output_tokens_high": ends.high if ends else None,
+        "price_per_1m_good_output_tokens": cost.per_million_good_output if cost else None,
+        "price_per_request": cost.per_request if cost else None,
+        "price_per_request_elsewhere": cost.elsewhere_per_request if cost else None,
+        "times_cheaper_than_elsewhere": cost.times_cheaper if cost else None,
+        "power_per_1m_output_tokens": cost.power_per_million_output if cost else None,
+        "gpus_in_use": energy.gpus if energy else None,
+        "gpu_watts_mean": energy.mean_watts if energy else None,
+        "gpu_joules": energy.joules if energy else None,
+        "gpu_joules_per_output_token": energy.per_output_token_j if energy else None,
+        "gpu_joules_per_request": energy.per_request_j if energy else None,
+        "cpu_joules": energy.cpu_joules if energy else None,
     }
 
 

@@ -29,6 +29,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "percentiles": html_tables.percentiles(summary),
         "tokens": html_tables.tokens(summary),
         "costs": html_tables.costs(summary),
+        "energy": html_tables.energy(summary),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),
     }

@@ -25,6 +25,7 @@ def summary_json(summary: Summary) -> bytes:
         "schema": SCHEMA,
         "complete": summary.complete,
         "target": summary.target,
+        "economy": None if summary.economy is None else msgspec.to_builtins(summary.economy),
         "doubts": [_doubt(doubt) for doubt in summary.doubts],
         "stages": [_stage(stage, summary) for stage in summary.stages],
     }
@@ -88,6 +89,7 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "request_throughput": stage.request_throughput,
         "request_goodput": stage.request_goodput,
         "output_throughput": stage.output_throughput,
+        "output_goodput": stage.output_goodput,
         "total_token_throughput": stage.total_token_throughput,
         "max_output_tokens_per_s": stage.output_throughput_peak,
         "max_concurrent_requests": stage.concurrency_peak,
@@ -95,7 +97,8 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "scheduled_rate": stage.scheduled_rate,
         "achieved_rate": stage.achieved_rate,
         "steady": None if stage.steady is None else msgspec.structs.asdict(stage.steady),
-        "cost": None if stage.cost is None else msgspec.structs.asdict(stage.cost),
+        "cost": None if stage.cost is None else msgspec.to_builtins(stage.cost),
+        "energy": None if stage.energy is None else msgspec.to_builtins(stage.energy),
         "facts": stage.facts,
     }
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from withstand.metrics.summary import Summary
-from withstand.report import costs, tokens
+from withstand.report import costs, economy, energy, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.ending import ending_lines
@@ -26,7 +26,9 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
         else "",
         *(f"<sub>{escaped(told)}</sub>" for told in _beside(summary)),
         _small("tokens cost", costs.columns_of(summary), summary),
-        *map(escaped, costs.sentences(summary)),
+        *map(escaped, (*costs.sentences(summary), *economy.sentences(summary))),
+        _small("energy", energy.columns_of(summary), summary),
+        *map(escaped, energy.sentences(summary)),
     ]
     doubts = heard(summary)
     if doubts:
