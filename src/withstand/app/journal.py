@@ -212,7 +212,7 @@ class Journal:
     def report(self) -> Summary:
         """Bring ``summary.json`` and ``report.html`` up to date."""
         loaded = self._loaded.load(self.folder)
-        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about)
+        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about, loaded.limit)
         return loaded.summary
 
     def summarize(self, index: int) -> StageSummary:
@@ -239,13 +239,15 @@ class Journal:
             except StorageError as e:
                 unkept = unkept or str(e)
                 screen.message(str(e))
-        summary = self._loaded.load(self.folder).summary
+        loaded = self._loaded.load(self.folder)
+        summary = loaded.summary
         return Outcome(
             exit_code=NOT_MEASURED if unkept else exit_code(summary, self.manifest),
             folder=self.folder.path,
             summary=summary,
             missed=missed_slo(summary, self.manifest),
             unmeasured=unkept or not_measured(summary),
+            limit=loaded.limit,
         )
 
     def _mark_done(self) -> None:

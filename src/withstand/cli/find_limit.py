@@ -7,7 +7,6 @@ import click
 import msgspec
 
 from withstand.app.hunter import searching
-from withstand.app.limit import limit_in
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
@@ -24,7 +23,6 @@ from withstand.cli.outcome import show_limit
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
-from withstand.runs import RunFolder
 from withstand.spec import plan_from_file, promise_of
 
 
@@ -65,10 +63,9 @@ def verb(
         else:
             asked = build_plan(options | {"find_limit": _asked(options)}, from_file)
             outcome = run(searching(asked), argv=without_secrets(context.obj), screen=screen)
-    limit = limit_in(RunFolder.open(outcome.folder).manifest)
-    if limit is None:
+    if outcome.limit is None:
         raise UsageError(f"{outcome.folder} looked for no limit; `withstand run --resume` goes on with it.")
-    return show_limit(outcome, limit, as_json=as_json)
+    return show_limit(outcome, outcome.limit, as_json=as_json)
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:

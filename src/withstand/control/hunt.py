@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from withstand.control.limit import Limit, limit_of
-from withstand.control.probe import Look, Probed, Standing
+from withstand.control.probe import Look, Probed, Standing, Told
 from withstand.control.repair import repaired
 from withstand.control.search import Axis, Search
 from withstand.spec import LimitSearch, Poisson, Stage, Until
@@ -35,6 +35,7 @@ class Tried(msgspec.Struct, frozen=True):
     look: Look | None = None
     request_throughput: float | None = None
     e2el_s: float | None = None
+    times: tuple[Told | None, ...] = ()
 
 
 def next_stage(wanted: LimitSearch, tried: Sequence[Tried]) -> Stage | None:
@@ -109,7 +110,8 @@ def _try(load: float, wanted: LimitSearch) -> Stage:
 
 
 def _probed(tried: Sequence[Tried]) -> list[Probed]:
-    return [Probed(_load(one.stage), one.look) for one in tried if one.stage.phase == SEARCH and one.look]
+    searched = [(one, one.look) for one in tried if one.stage.phase == SEARCH]
+    return [Probed(_load(one.stage), look, one.times, one.stage.name) for one, look in searched if look]
 
 
 def _load(stage: Stage) -> float:

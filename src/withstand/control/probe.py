@@ -56,10 +56,20 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     shares: tuple[Share | None, ...] = ()
     """Of what broke each promise; None = nothing was counted."""
     requests: int = 0
+    doubt: str = ""
+    """Why what was seen is not believed, in half a sentence; then the load is open."""
 
     def share(self, which: int) -> Share | None:
         """Of what broke the promise at a place."""
         return self.shares[which] if which < len(self.shares) else None
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A time in ms; an end that so few requests cannot bound is None."""
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -67,6 +77,10 @@ class Probed(msgspec.Struct, frozen=True):
 
     load: float
     look: Look
+    times: tuple[Told | None, ...] = ()
+    """Of each promise, at the percentile that is promised; none where nobody has asked for them."""
+    stage: str = ""
+    """Its name in the run."""
 
     @property
     def holds(self) -> bool:

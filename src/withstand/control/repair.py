@@ -27,7 +27,7 @@ def _judged(one: Probed, shares: Sequence[Share | None], promises: Sequence[Prom
         return one
     if borne_out:
         return one
-    return Probed(one.load, msgspec.structs.replace(one.look, standing=Standing.OPEN))
+    return msgspec.structs.replace(one, look=msgspec.structs.replace(one.look, standing=Standing.OPEN))
 
 
 def pooled(probed: Sequence[Probed], which: int) -> dict[float, Share]:

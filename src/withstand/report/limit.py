@@ -14,7 +14,7 @@ from withstand.control.share import Share
 from withstand.report.numbers import UNKNOWN, percent, plain
 from withstand.spec import Promise
 
-_UNITS = {Axis.RATE: "req/s", Axis.CONCURRENCY: "users at a time"}
+UNITS = {Axis.RATE: "req/s", Axis.CONCURRENCY: "users at a time"}
 _TOLD = {
     Standing.HOLDS: "holds",
     Standing.BREAKS: "breaks",
@@ -26,7 +26,7 @@ HEADINGS = ("load", "requests", "broke it", "so many may", "found")
 
 def sentence(limit: Limit) -> str:
     """What can be promised, how sure it is, and what stands in the way of more."""
-    unit = _UNITS[limit.axis]
+    unit = UNITS[limit.axis]
     if limit.alone is not None:
         return f"Nothing can be promised: {limit.alone.promise} is broken for one user at a time."
     low, high = limit.interval.low, limit.interval.high
@@ -56,12 +56,13 @@ def promised(promises: Sequence[Promise]) -> str:
 def rows(limit: Limit) -> Iterator[tuple[str, ...]]:
     """By load: how many requests, what share of them broke the promise that is nearest to it, what was found."""
     for one in sorted(limit.probes, key=lambda one: one.load):
-        told = _worst(one, limit.promises)
+        told = worst(one, limit.promises)
         share, allowed = (percent(told[0].value), percent(1 - told[1].share)) if told else (UNKNOWN, UNKNOWN)
         yield plain(one.load), f"{one.look.requests:,}", share, allowed, _found(one)
 
 
-def _worst(one: Probed, promises: Sequence[Promise]) -> tuple[Share, Promise] | None:
+def worst(one: Probed, promises: Sequence[Promise]) -> tuple[Share, Promise] | None:
+    """The promise that is broken most, measured by what may break it, and by what share."""
     pairs = [(share, promise) for share, promise in zip(one.look.shares, promises, strict=False) if share]
     return max(pairs, key=lambda pair: pair[0].value / (1 - pair[1].share), default=None)
 
