@@ -16,6 +16,7 @@ from withstand.app.estimate import lasting
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
+from withstand.control.probe import Look
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
@@ -176,6 +177,11 @@ class Journal:
             ended_by=attended.ending.because if attended and attended.ending else None,
             look=attended.found() if attended else None,
         )
+
+    def weighed(self, index: int, look: Look) -> None:
+        """What was found of a load has been held against our own error."""
+        if look != self.manifest.stages[index].look:
+            self._entry(index, look=look)
 
     def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:
         """Answers of a stage that has ended were counted by their text."""

@@ -24,6 +24,7 @@ from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.spec import plan_from_file, promise_of
+from withstand.spec.promise import cost_of, is_cost
 
 
 @click.command("find-limit", cls=Verb)
@@ -33,12 +34,14 @@ from withstand.spec import plan_from_file, promise_of
     "promises",
     multiple=True,
     metavar="NAME:pNN:MS",
-    help="A promise: ttft:p95:500, tpot, itl, e2el, response, or success:99%; again for more.",
+    help="ttft:p95:500 (or tpot, itl, e2el, response), success:99%, cost:0.8 (of 1M output tokens); again for more.",
 )
 @click.option("--axis", type=click.Choice(["rate", "concurrency"]), help="What is searched; rate by default.")
 @click.option("--start", type=click.FloatRange(min=0, min_open=True), metavar="LOAD", help="The first load to try.")
 @click.option("--precision", metavar="PERCENT", help="How narrow the interval shall be; 5% by default.")
-@click.option("--probe", "probe_s", type=float, metavar="SECONDS", help="The most for one load; 120.")
+@click.option(
+    "--probe", "probe_s", type=float, metavar="SECONDS", help="The most for one load; by default 120, or more."
+)
 @budget_option
 @target_options
 @workload_options
@@ -71,7 +74,8 @@ def verb(
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
     """What was typed; the rest is the plan file's, or its own default."""
     typed = {
-        "promises": [msgspec.to_builtins(promise_of(text)) for text in options["promises"]],
+        "promises": [msgspec.to_builtins(promise_of(text)) for text in options["promises"] if not is_cost(text)],
+        "cost": next((cost_of(text) for text in options["promises"] if is_cost(text)), None),
         "axis": options["axis"],
         "start": options["start"],
         "precision": _share(options["precision"]),

@@ -12,9 +12,14 @@ from withstand.control.share import Share
 from withstand.spec import Promise
 
 
+def latest(probed: Sequence[Probed]) -> list[Probed]:
+    """Of loads that were tried once more, the last time counts."""
+    return list({p.load: p for p in probed}.values())
+
+
 def repaired(probed: Sequence[Probed], promises: Sequence[Promise]) -> list[Probed]:
     """In their order; what its pool does not bear out is open."""
-    pools = [pooled(probed, which) for which in range(len(promises))]
+    pools = [pooled(latest(probed), which) for which in range(len(promises))]
     return [_judged(one, [pool.get(one.load) for pool in pools], promises) for one in probed]
 
 

@@ -6,8 +6,8 @@ from withstand.report.limit import HEADINGS, promised, rows, sentence
 from withstand.report.markup import Markup, joined, tag, unbroken
 
 _LEGEND = (
-    "Green: the load holds; red: it breaks a promise, or (triangle) its queue has no end; open: not known. Bars are 95 % "
-    "intervals. Dotted: what is promised. The limit lies in the shaded part."
+    "Green: the load holds; red: it breaks a promise, or (triangle) its queue has no end; open: not known. Bars are "
+    "95 % intervals. Dotted: what is promised. The limit lies in the shaded part."
 )
 
 
@@ -15,7 +15,7 @@ def limit_section(limit: Limit) -> Markup:
     """First on the page: it is what was asked."""
     body = [
         tag("p", unbroken(sentence(limit)), class_="found"),
-        tag("p", unbroken(f"Promised: {promised(limit.promises)}."), class_="lead"),
+        tag("p", unbroken(f"Promised: {promised(limit)}."), class_="lead"),
     ]
     if limit.probes:
         body += [_charts(limit), _table(limit)]

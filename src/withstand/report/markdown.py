@@ -40,7 +40,7 @@ def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = Fal
 def _limit(limit: Limit) -> Iterator[str]:
     """The sentence, what was promised, and the table of what was tried."""
     yield f"**{escaped(limits.sentence(limit))}**"
-    yield f"<sub>promised: {escaped(limits.promised(limit.promises))}</sub>"
+    yield f"<sub>promised: {escaped(limits.promised(limit))}</sub>"
     if limit.probes:
         head = [f"| {' | '.join(limits.HEADINGS)} |", "|" + " ---: |" * (len(limits.HEADINGS) - 1) + " --- |"]
         yield "\n".join([*head, *(f"| {' | '.join(map(escaped, row))} |" for row in limits.rows(limit))])
