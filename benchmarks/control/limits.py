@@ -8,7 +8,7 @@ apart, each held as long as its points need for the same precision, read off by 
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 import msgspec
@@ -40,7 +40,7 @@ _PROBES_MAX = 25
 _LONG = 300_000
 _SWEEP_STEP = 1.05
 _SWEEP_RANGE = (0.4, 1.25)
-_SWEEP_S = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 960.0)
+SWEEP_S = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 960.0)
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -183,9 +183,9 @@ def _cells(server: Server, trials: int, *, sweep: bool) -> Iterator[str]:
     yield f"{sum(_holds(limit, low_rps, high_rps) for limit, _ in searches)} of {trials}"
     yield from (f"{median(wrong):.1%}", f"{_most(wrong):.1%}", f"{ours_s:,.0f} s")
     if sweep:
-        sweep_s = _sweep_as_good(server, high_rps, trials, _most(wrong))
+        sweep_s = sweep_as_good(server, high_rps, trials, _most(wrong))
         yield f"{sweep_s:,.0f} s" if sweep_s else "-"
-        yield f"{ours_s / sweep_s:.2f}" if sweep_s else f"none of up to {_SWEEP_S[-1]:g} s a rate was as good"
+        yield f"{ours_s / sweep_s:.2f}" if sweep_s else f"none of up to {SWEEP_S[-1]:g} s a rate was as good"
 
 
 def _off(load: float, low_rps: float, high_rps: float) -> float:
@@ -203,9 +203,11 @@ def _most(wrong: list[float]) -> float:
     return wrong[int(0.9 * (len(wrong) - 1))]
 
 
-def _sweep_as_good(server: Server, true_rps: float, trials: int, wrong_most: float) -> float | None:
+def sweep_as_good(
+    server: Server, true_rps: float, trials: int, wrong_most: float, lengths_s: Sequence[float] = SWEEP_S
+) -> float | None:
     """How long the sweep takes whose errors are as small, in nine cases of ten; its step alone makes some of them."""
-    for length_s in _SWEEP_S:
+    for length_s in lengths_s:
         runs = [swept(server, true_rps, seed, length_s) for seed in range(trials)]
         if _most(sorted(abs(best / true_rps - 1) for best, _ in runs)) <= max(wrong_most, _SWEEP_STEP - 1):
             return median(took_s for _, took_s in runs)

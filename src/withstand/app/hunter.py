@@ -17,12 +17,15 @@ from withstand.control.belief import Evidence, believed
 from withstand.control.hunt import next_stage
 from withstand.control.limit import Limit
 from withstand.control.stop import told
-from withstand.control.tried import ALONE, CHECK, SEARCH, Tried
+from withstand.control.tried import CHECK, SEARCH, Tried
 from withstand.errors import TargetError, UsageError
 from withstand.metrics.summary import StageSummary
 from withstand.runs import RunState
 from withstand.spec import LimitSearch, Plan, Stage
 
+_MAYBE_DEAD = "so much failed that the server may have died"
+_GONE = "The server answers nobody any more"
+_OVER = frozenset({RunState.DONE, RunState.FAILED})
 _WORTH_SHARE = 0.25
 """A load that is tried for less of its time tells nothing."""
 
@@ -58,13 +61,15 @@ class Hunter:
             TargetError: the server is gone.
         """
         self._weigh(measured)
+        self._hear_check(measured)
         tried = self._tried(measured)
         if tried and tried[-1].look:
             self._screen.message(f"{tried[-1].stage.name}: {told(tried[-1].look)}")
-        self._ensure_alive(tried)
         stage = self._next(tried)
         if stage is None:
             return []
+        if stage.phase == CHECK:
+            self._journal.stage_failed(self._last(), _MAYBE_DEAD)
         if stage.phase == SEARCH:
             clock.sleep_s(self._wanted.rest_s)
         return [stage]
@@ -92,19 +97,25 @@ class Hunter:
                 look = believed(entry.look, Evidence(records, summaries[entry.name], self._wanted.promises))
                 self._journal.weighed(index, look)
 
-    def _ensure_alive(self, tried: Sequence[Tried]) -> None:
-        """Whoever answers nobody any more has not told how much he can take: that load is to be tried again."""
-        last = tried[-1] if tried else None
-        if last is None or last.answered or not last.failed or last.stage.phase not in {CHECK, ALONE}:
+    def _hear_check(self, measured: Sequence[StageSummary]) -> None:
+        """A server that is there has broken its promise; of one that is gone nobody knows what has stopped it.
+
+        Until that is known the load counts as failed: who goes on with the run tries it again.
+        """
+        tried = self._tried(measured)
+        if not tried or tried[-1].stage.phase != CHECK:
             return
-        why = "the server answered nobody any more"
-        for index, entry in list(enumerate(self._journal.manifest.stages))[-2:]:
-            if entry.state is RunState.DONE and not entry.stage.warmup:
-                self._journal.stage_failed(index, why)
-        raise TargetError(
-            f"After {tried[-2].stage.name if len(tried) > 1 else 'the warm-up'} {why}; look what became of it. "
-            "Whether the load or something else has stopped it is not known."
-        )
+        check = self._last()
+        if tried[-1].answered:
+            self._journal.stage_stands(self._last(before=check))
+            return
+        self._journal.stage_failed(check, _GONE)
+        raise TargetError(f"{_GONE}; look what became of it. `--resume` goes on when it is there again.")
+
+    def _last(self, before: int | None = None) -> int:
+        """The stage that was carried out last, or last before another one."""
+        order = [index for index, entry in self._journal.manifest.in_order() if entry.state in _OVER]
+        return order[-1 if before is None else order.index(before) - 1]
 
     def _within_budget(self, stage: Stage) -> Stage | None:
         """It may be shortened; None where too little of it would be left."""

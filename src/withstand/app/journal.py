@@ -192,6 +192,10 @@ class Journal:
         """A stage could not be driven."""
         self._entry(index, state=RunState.FAILED, error=error)
 
+    def stage_stands(self, index: int) -> None:
+        """What was taken for a failure of the stage was none."""
+        self._entry(index, state=RunState.DONE, error=None)
+
     def interrupted(self) -> None:
         """The user stopped it."""
         self._ended(state=RunState.INTERRUPTED)

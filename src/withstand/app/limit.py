@@ -32,7 +32,7 @@ def _look(entry: StageEntry) -> Look | None:
     if entry.state is RunState.DONE:
         return entry.look
     seen = entry.look or Look(standing=Standing.OPEN)
-    return replace(seen, standing=Standing.OPEN, promise=None, doubt=f"it failed: {entry.error}".rstrip("."))
+    return replace(seen, standing=Standing.OPEN, promise=None, doubt=(entry.error or "it failed").rstrip("."))
 
 
 def limit_in(manifest: Manifest, measured: Sequence[StageSummary], times: Times) -> Limit | None:

@@ -21,6 +21,7 @@ _NOTHING_MS, _NOTHING_SHARE = 0.1, 0.01
 """What our times are meant to be true to: no limit is shifted by less."""
 _OUR_LIMIT = "This client's limit"
 """How the error text of a request begins that we could not send."""
+_MEDIAN = 0.5
 _EITHER_WAY = frozenset({"tpot", "itl"})
 """A time between two stamps may be too short through us as well; one that begins with a send cannot."""
 
@@ -91,11 +92,12 @@ def _shifted(promise: Promise, look: Look, stage: StageSummary) -> Promise:
 def _off_ms(promise: Promise, error: ClientError) -> float:
     """By how much its percentile may be wrong; a response time holds our lateness, and what reading adds."""
     names = ("response", "e2el") if promise.metric == "response" else (promise.metric,)
-    return sum(_most(getattr(error, name)) for name in names)
+    return sum(_most(getattr(error, name), promise.share) for name in names)
 
 
-def _most(off: Off) -> float:
-    return max(off.p50 or 0.0, off.p99 or 0.0)
+def _most(off: Off, share: float) -> float:
+    """Between two percentiles whose bound is known, it is the larger."""
+    return max(off.p50 or 0.0, off.p99 or 0.0 if share > _MEDIAN else 0.0)
 
 
 def _again(look: Look, records: Iterable[Record], promises: Sequence[Promise]) -> Look:

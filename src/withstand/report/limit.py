@@ -54,7 +54,11 @@ def _of_one(alone: Look) -> str:
 
 def _rounded(limit: Limit) -> str:
     assert limit.load is not None
-    return f"{limit.load:.3g}" if limit.axis is Axis.RATE else f"{limit.load:.0f}"
+    return _three_digits(limit.load) if limit.axis is Axis.RATE else f"{limit.load:.0f}"
+
+
+def _three_digits(load: float) -> str:
+    return plain(float(f"{load:.3g}"))
 
 
 def _first_broken(limit: Limit) -> str:
@@ -68,10 +72,12 @@ def _price(limit: Limit) -> str:
     floor, unit = limit.floor, UNITS[limit.axis]
     if floor is None or limit.alone is not None:
         return ""
-    what = f"{floor.per_million:g} for 1M output tokens"
+    what = f"1M output tokens cost {floor.per_million:g} at most"
     if floor.load is None:
-        return f"From which load on they cost {what} at most is not known."
-    kept = f"From {floor.load:.3g} {unit} on they cost {what} at most"
+        return f"At no load that was tried {what}."
+    if limit.axis is Axis.CONCURRENCY and floor.interval.low is None:
+        return f"Already for one user at a time {what}."
+    kept = f"From {_three_digits(floor.load)} {unit} on {what}"
     if limit.is_worth_it is False:
         return f"{kept}: there is no load that keeps both."
     return f"{kept}{'' if limit.is_worth_it else ': whether a load keeps both is not known'}."
