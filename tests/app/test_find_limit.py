@@ -18,7 +18,7 @@ SERVER = Schedule(ttft_ms=10, itl_ms=3, tokens=11)
 """40 ms an answer: with two slots 50 requests a second at the most."""
 FIND = (sys.executable, "-m", "withstand", "find-limit")
 QUICK = ("--probe", "10", "--set", "workload.options.input_len=8", "--set", "find_limit.rest_s=0.1")
-PROMISE = (*PROMISE)
+PROMISE = ("--slo", "ttft:p50:30", "--start", "20", "--precision", "100%")
 
 
 def find_limit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
