@@ -55,7 +55,7 @@ REAL = (
         slots=8,
     ),
     Real(
-        _virtual("a batch that slows down", Queue(1000, batched(0.01, 0.19, 0.01), 21), "tpot:p90:20", (10.0, 90.0)),
+        _virtual("a batch that slows down", Queue(100, batched(0.01, 0.19, 0.01), 21), "tpot:p90:20", (10.0, 90.0)),
         Schedule(ttft_ms=10, itl_ms=10, tokens=21),
         batch=0.05,
     ),
