@@ -17,6 +17,7 @@ from withstand.app.heavier import is_heavier
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
+from withstand.control.probe import Look
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
@@ -195,6 +196,11 @@ class Journal:
             look=attended.found() if attended else None,
         )
 
+    def weighed(self, index: int, look: Look) -> None:
+        """What was found of a load has been held against our own error."""
+        if look != self.manifest.stages[index].look:
+            self._entry(index, look=look)
+
     def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:
         """Answers of a stage that has ended were counted by their text."""
         self.folder.add_text_counts(index, counts)
@@ -203,6 +209,10 @@ class Journal:
     def stage_failed(self, index: int, error: str) -> None:
         """A stage could not be driven."""
         self._entry(index, state=RunState.FAILED, error=error)
+
+    def stage_stands(self, index: int) -> None:
+        """What was taken for a failure of the stage was none."""
+        self._entry(index, state=RunState.DONE, error=None)
 
     def interrupted(self) -> None:
         """The user stopped it."""
@@ -230,7 +240,7 @@ class Journal:
     def report(self) -> Summary:
         """Bring ``summary.json`` and ``report.html`` up to date."""
         loaded = self._loaded.load(self.folder)
-        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about)
+        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about, loaded.limit)
         return loaded.summary
 
     def summarize(self, index: int) -> StageSummary:
@@ -257,13 +267,15 @@ class Journal:
             except StorageError as e:
                 unkept = unkept or str(e)
                 screen.message(str(e))
-        summary = self._loaded.load(self.folder).summary
+        loaded = self._loaded.load(self.folder)
+        summary = loaded.summary
         return Outcome(
             exit_code=NOT_MEASURED if unkept else exit_code(summary, self.manifest),
             folder=self.folder.path,
             summary=summary,
             missed=missed_slo(summary, self.manifest),
             unmeasured=unkept or not_measured(summary),
+            limit=loaded.limit,
         )
 
     def _mark_done(self) -> None:

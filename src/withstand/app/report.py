@@ -10,7 +10,9 @@ from withstand.app.context import context_of
 from withstand.app.costing import Costing
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
+from withstand.control.course import promised_times
 from withstand.control.limit import Limit
+from withstand.control.probe import Told
 from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
@@ -21,7 +23,7 @@ from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.numbers import counted
-from withstand.runs import Manifest, RunFolder, RunState, still_runs
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
 from withstand.spec import Plan, Price
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class LoadedStage(msgspec.Struct, frozen=True):
 
     summary: StageSummary
     series: StageSeries | None
+    times: tuple[Told | None, ...] = ()
+    """Those that were promised, if a limit was looked for."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -86,7 +90,8 @@ class Loader:
             plan = folder.manifest.plan
             with gathered(folder, new, plan.goodput, Besides(charts=self._charts)) as folds:
                 samples = folder.samples()
-                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan) for i in new}
+                entries = folder.manifest.stages
+                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan, entries[i]) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -103,7 +108,7 @@ class Loader:
             target=manifest.target,
             complete=partial is None,
         )
-        limit = limit_in(manifest)
+        limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
         economy = self._costing.run(summary.stages, manifest, limit)
         return Loaded(
             msgspec.structs.replace(summary, partial=partial, economy=economy),
@@ -113,9 +118,11 @@ class Loader:
             limit=limit,
         )
 
-    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan) -> LoadedStage:
+    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan, entry: StageEntry) -> LoadedStage:
         summary = self._costing.stage(stage_summary(fold, context), fold, plan)
-        return LoadedStage(summary, fold_series(fold, context) if self._charts else None)
+        promises = plan.find_limit.promises if plan.find_limit else ()
+        times = promised_times(fold.latencies, entry.look, promises) if entry.look else ()
+        return LoadedStage(summary, fold_series(fold, context) if self._charts else None, times)
 
 
 def load_run(path: Path) -> Loaded:

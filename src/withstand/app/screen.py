@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from withstand.control.limit import Limit
 from withstand.metrics.summary import StageSummary, Summary
 
 
@@ -55,3 +56,5 @@ class Outcome(msgspec.Struct, frozen=True):
     """Which stages missed the SLO."""
     unmeasured: str | None = None
     """Why the exit code is 3."""
+    limit: Limit | None = None
+    """What was found, if a limit was looked for."""

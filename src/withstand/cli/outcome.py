@@ -49,7 +49,7 @@ def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
     """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0."""
     if as_json:
-        write_result(summary_json(outcome.summary).decode())
+        write_result(summary_json(outcome.summary, outcome.limit).decode())
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")

@@ -23,9 +23,9 @@ from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
-    "json": lambda loaded: summary_json(loaded.summary).decode(),
-    "csv": lambda loaded: csv_text(loaded.summary),
-    "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
+    "json": lambda loaded: summary_json(loaded.summary, loaded.limit).decode(),
+    "csv": lambda loaded: csv_text(loaded.summary, loaded.limit),
+    "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about, loaded.limit),
 }
 _GOOD, _NOT_READ = 0, 3
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
@@ -81,7 +81,7 @@ def verb(
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
-    return markdown(loaded.summary, ledger=tokens) if form == "markdown" else _FORMATS[form](loaded)
+    return markdown(loaded.summary, loaded.limit, ledger=tokens) if form == "markdown" else _FORMATS[form](loaded)
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:

@@ -8,9 +8,11 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 
+from withstand.control.limit import Limit
 from withstand.interop.values import plain
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
+from withstand.report.limit import worst
 
 _LATENCIES = ("ttft", "ttft_scheduled", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -18,9 +20,26 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Cell = str | float | None
 
 
-def csv_text(summary: Summary) -> str:
+def csv_text(summary: Summary, limit: Limit | None = None) -> str:
     """The whole file; lines end as RFC 4180 wants them."""
-    return spreadsheet([_row(stage, summary) for stage in summary.stages])
+    return spreadsheet([_row(stage, summary) | _probe(stage, limit) for stage in summary.stages])
+
+
+def _probe(stage: StageSummary, limit: Limit | None) -> dict[str, Cell]:
+    """What a search has found of a stage, and what it found in the end; no columns where there was no search."""
+    if limit is None:
+        return {}
+    one = next((one for one in limit.probes if one.stage == stage.name), None)
+    told = worst(one, limit.promises) if one else None
+    return {
+        "probe_load": one.load if one else None,
+        "probe_found": one.look.standing.value if one else None,
+        "probe_broken": str(one.look.promise) if one and one.look.promise else None,
+        "probe_broken_share": told[0].value if told else None,
+        "limit": limit.load,
+        "limit_low": limit.interval.low,
+        "limit_high": limit.interval.high,
+    }
 
 
 def spreadsheet(rows: Sequence[Mapping[str, Cell]]) -> str:

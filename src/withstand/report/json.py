@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from withstand.control.limit import Limit
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Off, StageSummary, Summary
@@ -19,8 +20,8 @@ _BOUNDED = ("ttft", "tpot", "itl", "e2el", "response")
 _LATENCIES = ("ttft", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response", "ttft_scheduled")
 
 
-def summary_json(summary: Summary) -> bytes:
-    """The whole file, indented, with a newline at its end."""
+def summary_json(summary: Summary, limit: Limit | None = None) -> bytes:
+    """The whole file, indented, with a newline at its end; with the limit where one was looked for."""
     document = {
         "schema": SCHEMA,
         "complete": summary.complete,
@@ -29,6 +30,8 @@ def summary_json(summary: Summary) -> bytes:
         "doubts": [_doubt(doubt) for doubt in summary.doubts],
         "stages": [_stage(stage, summary) for stage in summary.stages],
     }
+    if limit is not None:
+        document["limit"] = msgspec.to_builtins(limit)
     return msgspec.json.format(msgspec.json.encode(finite(document)), indent=2) + b"\n"
 
 
