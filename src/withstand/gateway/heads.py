@@ -58,3 +58,10 @@ def told(engine: bytes, request_id: bytes | None, hop_ns: int, engine_ns: int) -
     timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (hop_ns / 1e6, engine_ns / 1e6)
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+
+
+def final(head: bytes) -> bytes:
+    """The answer's own head, without the interim ones (100, 103) that came before it: they were not asked for."""
+    while head[9:10] == b"1":
+        _, _, head = head.partition(b"\r\n\r\n")
+    return head

@@ -160,6 +160,7 @@ class Passage:
         self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
         engine_ns = read_ns - (self._watch.sent_ns or read_ns)
         lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns)
+        head = heads.final(head)
         end = head.index(b"\r\n")
         self._door.write(b"".join((head[:end], lines, head[end:])))
         self._pieces.append(head)
