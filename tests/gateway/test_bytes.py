@@ -3,11 +3,19 @@
 from collections.abc import Callable
 
 import pytest
+
 from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, answering, chunk, hanging_up, streaming, stuck, whole
 from gateways import CHAT, Gateway, body, get, model, post
 
-ODD = b'{ "stream":false,"x\\u0001":[1.0e5,  null,{"model":"other"}],\n"model" : "m","\xc3\xa9":"\xf0\x9f\x98\x80\\ud83d\\ude00" }'
-ODD_EVENTS = (b": ping\n\n", b"data:{}\r\n\r\n", b"event: x\ndata: 1\ndata: 2\n\n", EVENT, b"data: {\"error\":{}}\n\n", DONE)
+ODD = b'{ "stream":false,"x\\u0001":[1.0e5,  null,{"model":"other"}],\n"model" : "m","\xc3\xa9":"\xf0\x9f\x98\x80\\ud83d" }'
+ODD_EVENTS = (
+    b": ping\n\n",
+    b"data:{}\r\n\r\n",
+    b"event: x\ndata: 1\ndata: 2\n\n",
+    EVENT,
+    b'data: {"error":{}}\n\n',
+    DONE,
+)
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]

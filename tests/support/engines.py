@@ -101,7 +101,7 @@ Behave = Callable[[Talk, Seen], None]
 
 
 class Engine:
-    """``behave`` is called with each request; when it returns the next one is waited for, if the connection still is."""
+    """``behave`` is called with each request; after it the next one is waited for, if the connection is still there."""
 
     def __init__(self, behave: Behave) -> None:
         self.behave = behave

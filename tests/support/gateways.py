@@ -162,7 +162,10 @@ class Gateway:
         answer = client.send(get("/metrics")).answer()
         client.close()
         lines = (line for line in answer.raw.decode().splitlines() if not line.startswith("#"))
-        return {name.removeprefix("withstand_gateway_"): float(value) for name, _, value in (x.rpartition(" ") for x in lines)}
+        return {
+            name.removeprefix("withstand_gateway_"): float(value)
+            for name, _, value in (x.rpartition(" ") for x in lines)
+        }
 
     def until(self, name: str, value: float) -> None:
         """Wait for a metric to be that."""

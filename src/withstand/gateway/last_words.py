@@ -17,7 +17,7 @@ class Framing(Struct, frozen=True):
 def last_words(framing: Framing, piece: bytes | None, event: bytes) -> bytes | None:
     """What to write before the connection is closed; ``piece`` is the last of the body, None where none has come.
 
-    None where nothing can be said, in the midst of an event or of another kind of answer: there the missing end says it.
+    None where nothing can be said, in the midst of an event or of another kind of answer; a missing end says it then.
     """
     if not framing.events:
         return None
