@@ -7,7 +7,7 @@ import pytest
 from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, answering, chunk, hanging_up, streaming, stuck, whole
 from gateways import CHAT, Gateway, body, get, model, post
 
-ODD = b'{ "stream":false,"x\\u0001":[1.0e5,  null,{"model":"other"}],\n"model" : "m","\xc3\xa9":"\xf0\x9f\x98\x80\\ud83d" }'
+ODD = b'{ "stream":false,"x\\u0001":[1.0e5,  null,{"model":"other"}],\n"model" : "m","\xc3\xa9":"\\ud83d\\ude00" }'
 ODD_EVENTS = (
     b": ping\n\n",
     b"data:{}\r\n\r\n",
@@ -89,9 +89,11 @@ def test_a_stream_comes_as_the_engine_framed_it(engine: Engines, gateway: Gatewa
 def test_an_answer_that_comes_byte_by_byte(engine: Engines, gateway: Gateways) -> None:
     said = STREAM_HEAD + chunk(EVENT) + END
     one = engine(lambda talk, _: talk.say(*(said[i : i + 1] for i in range(len(said)))))
-    answer = gateway(model(one.url)).ask(body(stream=True))
+    gw = gateway(model(one.url))
+    answer = gw.ask(body(stream=True))
     assert answer.complete
     assert answer.raw == chunk(EVENT) + END
+    assert gw.metrics()['first_byte_seconds_count{model="m"}'] == 1
 
 
 def test_the_first_event_is_not_held_back(engine: Engines, gateway: Gateways) -> None:

@@ -110,27 +110,32 @@ def test_hundreds_that_leave_leave_nothing_behind(engine: Engines, gateway: Gate
 
 
 def test_a_slow_reader_holds_its_engine_back_and_nobody_else(engine: Engines, gateway: Gateways) -> None:
-    piece = chunk(b"data: " + b"x" * 60_000 + b"\n\n")
-    said = threading.Semaphore(0)
+    piece, count = chunk(b"data: " + b"x" * 60_000 + b"\n\n"), 2000
+    said: list[int] = []
 
     def flood(talk: Talk, seen: Seen) -> None:
-        if seen.json.get("flood"):
-            for _ in range(2000):
-                talk.say(piece)
-                said.release()
-        talk.say(*([] if seen.json.get("flood") else [STREAM_HEAD, chunk(EVENT)]), END)
+        talk.say(STREAM_HEAD)
+        for i in range(count if seen.json.get("flood") else 1):
+            talk.say(piece)
+            said.append(i)
+        talk.say(END)
 
-    one = engine(lambda talk, seen: (talk.say(STREAM_HEAD) if seen.json.get("flood") else None, flood(talk, seen))[1])
-    gw = gateway(model(one.url))
+    gw = gateway(model(engine(flood).url))
     slow = gw.client().send(post(body(stream=True, flood=True)))
     slow.read_until(b"data: x")
-    time.sleep(0.5)  # whatever is not held back is here by now
+    wait_for(lambda: settled(said))
+    assert len(said) < count
     assert resident_mb(gw.process.pid) < 150
     quick = gw.client()
     for _ in range(20):
         assert quick.send(post(body(stream=True))).answer().complete
-    answer = slow.answer()
-    assert answer.raw == piece * 2000 + END
+    assert slow.count_until(END) == len(piece) * count + len(END)
+
+
+def settled(said: list[int]) -> bool:
+    before = len(said)
+    time.sleep(0.3)
+    return len(said) == before
 
 
 def resident_mb(pid: int) -> float:

@@ -222,6 +222,18 @@ def test_a_whole_answer_that_is_cut_has_no_end(engine: Engines, gateway: Gateway
     assert client.at_end()
 
 
+def test_an_answer_that_ends_with_its_connection_is_cut_by_a_reset(engine: Engines, gateway: Gateways) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
+    for reset in (False, True):
+        client = gateway(model(engine(hanging_up(head, b"{}", reset=reset)).url)).client()
+        client.send(post(body())).read_until(b"{}")
+        if reset:
+            with pytest.raises(ConnectionResetError):
+                client.sock.recv(1)
+        else:
+            assert client.sock.recv(1) == b""
+
+
 def test_an_anthropic_client_is_told_in_its_own_form(engine: Engines, gateway: Gateways) -> None:
     gw = gateway(model(engine(hanging_up(STREAM_HEAD, chunk(EVENT))).url))
     raw = gw.ask(body(stream=True), "/v1/messages").raw

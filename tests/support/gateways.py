@@ -75,6 +75,15 @@ class Client:
                 raise AssertionError(f"{mark!r} never came, only {self._rest!r}")
         return self._rest
 
+    def count_until(self, end: bytes) -> int:
+        """Bytes of a body that is too large to be kept; ``end`` is its last ones."""
+        _, _, data = self._rest.partition(b"\r\n\r\n")
+        count, last = len(data), data[-len(end) :]
+        while last != end and (data := self.sock.recv(1 << 16)):
+            count, last = count + len(data), (last + data)[-len(end) :]
+        self._rest = b""
+        return count
+
     def at_end(self) -> bool:
         """Nothing is left, and the connection is closed."""
         return not self._rest and not self._more()

@@ -4,6 +4,8 @@ It does not know who answers: a passage for an engine's routes, the control plan
 """
 
 import asyncio
+import socket
+import struct
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from withstand.gateway.house import House
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _LINGER_S = 2.0
 """For a client that still sends to read why it was turned away: closing at once would reset what was said."""
 
@@ -129,7 +132,7 @@ class Door(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head and self._current is not None:  # what comes after the chunks says nothing to anybody
-            self._current.headers.append((name, value))
+            self._current.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         incoming = self._current
@@ -197,7 +200,7 @@ class Door(asyncio.Protocol):
         self._exchange = None
         self._since_s = self._house.now_s()
         if cut:
-            self.transport.abort()
+            self._reset()
         elif not keep or self._house.draining:
             self.transport.close()
         elif self._waiting:
@@ -205,6 +208,12 @@ class Door(asyncio.Protocol):
         elif self._held_back:
             self._held_back = False
             self.transport.resume_reading()
+
+    def _reset(self) -> None:
+        """Where the end of the connection is the end of the answer, only this is no such end."""
+        sock = self.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self.transport.abort()
 
     def _hold_back(self) -> None:
         """A client that sends ahead waits, so that memory is bounded; it is not heard leaving meanwhile."""
@@ -266,17 +275,11 @@ def plain_head(incoming: Incoming) -> bytes:
     """The head without what belongs to the connection, but for the body's length."""
     framing = b"".join(
         b"%b: %b\r\n" % (name, value)
-        for name, value in incoming.headers
-        if name.lower() in {b"content-length", b"transfer-encoding", b"host", b"expect", b"x-request-id"}
+        for key, name, value in incoming.headers
+        if key in {b"content-length", b"transfer-encoding", b"host", b"expect", b"x-request-id"}
     )
-    lines = b"".join(end_to_end(incoming))
-    return b"%b %b HTTP/%b\r\n%b%b\r\n" % (
-        incoming.method,
-        incoming.target,
-        incoming.version.encode("ascii"),
-        framing,
-        lines,
-    )
+    line = b"%b %b HTTP/%b\r\n" % (incoming.method, incoming.target, incoming.version.encode("ascii"))
+    return b"%b%b%b\r\n" % (line, framing, end_to_end(incoming))
 
 
 def _nowhere(_: bytes) -> None:

@@ -16,13 +16,12 @@ _IDLE_MAX = 1024
 class Engine:
     """Shared by all models that it serves, so that its load is one number."""
 
-    def __init__(self, origin: Origin, credentials: bytes | None) -> None:
+    def __init__(self, origin: Origin) -> None:
         self.origin = origin
         self.name = origin.name
         self.label = origin.name.encode("ascii")
         self.host = self.label.removesuffix(origin.prefix.encode("ascii"))
         self.prefix = origin.prefix.encode("ascii")
-        self.credentials = credentials
         self.breaker = Breaker()
         self.in_flight = 0
         self.draining = False
@@ -72,8 +71,10 @@ class Engine:
 class Seat:
     """An engine's place among those of a model."""
 
-    def __init__(self, engine: Engine, weight: float, served: str) -> None:
+    def __init__(self, engine: Engine, weight: float, served: str, credentials: bytes | None = None) -> None:
         self.engine = engine
+        self.credentials = credentials
+        """The gateway's key there."""
         self.weight = weight
         self.served = served
         """The model's name there."""

@@ -1,7 +1,5 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
-from collections.abc import Iterator
-
 from withstand.gateway.incoming import Incoming
 
 HOP_BY_HOP = frozenset(
@@ -23,32 +21,28 @@ HOP_BY_HOP = frozenset(
     )
 )
 CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
+OURS = HOP_BY_HOP | CREDENTIALS
+"""Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
 
 
-def end_to_end(incoming: Incoming, *, without: frozenset[bytes] = frozenset()) -> Iterator[bytes]:
+def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
     """The header lines that are meant for who answers: none that belong to the connection or are named by it."""
-    dropped = HOP_BY_HOP | without | _named_by_connection(incoming)
-    return (b"%b: %b\r\n" % (name, value) for name, value in incoming.headers if name.lower() not in dropped)
-
-
-def _named_by_connection(incoming: Incoming) -> frozenset[bytes]:
     said = incoming.header(b"connection")
-    if said is None or said.lower() in {b"keep-alive", b"close"}:
-        return frozenset()
-    return frozenset(word.strip().lower() for word in said.split(b","))
+    if said is not None and said.lower() not in {b"keep-alive", b"close"}:
+        dropped = dropped.union(word.strip().lower() for word in said.split(b","))
+    return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in incoming.headers if key not in dropped])
 
 
 def request_head(incoming: Incoming, own: bytes, size: int, dropped: frozenset[bytes]) -> bytes:
-    """The whole head but for the path's prefix and the host, which are the engine's and stand in ``own``'s place.
-
-    A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
-    """
-    lines = b"".join(end_to_end(incoming, without=dropped))
-    return b"%b%bcontent-length: %d\r\n\r\n" % (own, lines, size)
+    """The whole head; ``own`` is the request line and the lines that are the gateway's."""
+    return b"%b%bcontent-length: %d\r\n\r\n" % (own, end_to_end(incoming, dropped), size)
 
 
 def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
-    """``POST /v1/completions HTTP/1.1`` and the host."""
+    """``POST /v1/completions HTTP/1.1`` and the host.
+
+    A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
+    """
     version = b"1.0" if incoming.version == "1.0" else b"1.1"
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 

@@ -57,13 +57,13 @@ class House:
 
     def _look(self) -> None:
         self.counts.lag.add(max(0, clock.now_ns() - self._due_ns))
+        self._next_look = self._look_again()
         now_s = self.now_s()
         for passage in tuple(self.passages):
             passage.look(now_s)
         self._looks += 1
         if self._looks % _LOOKS_A_ROUND == 0:
             self._go_round(now_s)
-        self._next_look = self._look_again()
 
     def _go_round(self, now_s: float) -> None:
         for door in tuple(self.doors):

@@ -9,15 +9,19 @@ _CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
 
 
 class Incoming:
-    """Head and body. ``headers`` keep the client's spelling and order; ``size`` is the body's, in bytes."""
+    """Head and body. ``headers`` keep the client's spelling and order, with the name in small letters in front.
 
-    __slots__ = ("headers", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
+    ``size`` is the body's, in bytes.
+    """
+
+    __slots__ = ("_first", "headers", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
 
     def __init__(self) -> None:
         self.method = b""
         self.target = b""
         self.version = "1.1"
-        self.headers: list[tuple[bytes, bytes]] = []
+        self.headers: list[tuple[bytes, bytes, bytes]] = []
+        self._first: dict[bytes, bytes] = {}
         self.parts: list[bytes] = []
         self.size = 0
         self.keeps_alive = True
@@ -27,16 +31,22 @@ class Incoming:
     @property
     def head_bytes(self) -> int:
         """Of the target and the headers."""
-        return len(self.target) + sum(len(name) + len(value) for name, value in self.headers)
+        return len(self.target) + sum(len(name) + len(value) for _, name, value in self.headers)
 
     @property
     def body(self) -> bytes:
         """All of it."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
+    def add_header(self, name: bytes, value: bytes) -> None:
+        """One more."""
+        key = name.lower()
+        self.headers.append((key, name, value))
+        self._first.setdefault(key, value)
+
     def header(self, name: bytes) -> bytes | None:
         """The first of that name, which is given in small letters."""
-        return next((value for key, value in self.headers if key.lower() == name), None)
+        return self._first.get(name)
 
 
 def request_id(said: bytes | None) -> bytes:

@@ -12,7 +12,7 @@ from withstand.errors import UsageError
 from withstand.gateway.counts import Ending
 
 _LINES_MAX = 100_000
-"""What waits for a disk that does not take it; then the oldest are lost rather than the gateway's memory."""
+"""What may wait to be written; the rest is lost rather than the gateway's memory."""
 
 
 class Journal:
@@ -30,9 +30,12 @@ class Journal:
     def flush(self) -> None:
         """Hand over what there is to the system."""
         if self._lines and self._descriptor is not None:
-            lines, self._lines = b"".join(self._lines), []
+            lines = b"".join(self._lines)
+            self._lines.clear()
             with contextlib.suppress(OSError):  # a full disk takes the log, not the service
-                os.write(self._descriptor, lines)
+                written = os.write(self._descriptor, lines)
+                if written < len(lines):
+                    self._lines.append(lines[written:])
 
 
 def line_of(ending: Ending, at: str) -> bytes:

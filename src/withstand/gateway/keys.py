@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from withstand.gateway.config import KeyConfig
-from withstand.gateway.heads import CREDENTIALS
-
-_NOTHING: frozenset[bytes] = frozenset()
+from withstand.gateway.heads import HOP_BY_HOP, OURS
 
 
 class Key(Struct, frozen=True):
@@ -39,8 +37,8 @@ class Keyring:
         return self._keys.get(hashlib.sha256(secret.strip()).digest()) if secret is not None else None
 
     def dropped(self, *, engine_has_key: bool) -> frozenset[bytes]:
-        """Headers that an engine does not get to see: keys of ours, and any that would stand in for its own."""
-        return CREDENTIALS if self._keys or engine_has_key else _NOTHING
+        """Headers that an engine does not get to see: keys of ours among them, and any in the place of its own."""
+        return OURS if self._keys or engine_has_key else HOP_BY_HOP
 
 
 def _key(owner: str, told: KeyConfig) -> Key:

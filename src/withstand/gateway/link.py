@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import httptools
 
 from withstand import clock
+from withstand.gateway import heads
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
@@ -110,7 +111,7 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self._head_over and not (self._sized or self.chunked)
+        return self.status != 0 and not (self._sized or self.chunked)
 
     # asyncio.Protocol.
 
@@ -145,9 +146,9 @@ class Link(asyncio.Protocol):
 
     def _hand_over(self, passage: "Passage", read_ns: int) -> None:
         """The head is complete: the passage takes it, or leaves it and asks another engine."""
-        head = self.held
+        head = heads.final(self.held)
         passage.answered(self, head, read_ns)
-        if self._head_over and not head.endswith(b"\r\n\r\n"):
+        if self._head_over and len(head) > head.index(b"\r\n\r\n") + 4:
             passage.began(read_ns)
             self._flowing = True
         self._conclude()

@@ -125,15 +125,15 @@ class Passage:
         self._link = link
         seat = self._tried[-1]
         body = self._body if seat.served == self._named else asked.renamed(self._body, self._named, seat.served)
-        link.carry(self, self._head_for(link.engine, len(body)), body)
+        link.carry(self, self._head_for(seat, len(body)), body)
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
         self._expect(self._timeouts.first_byte_s, "The engine did not begin its answer in time.")
 
-    def _head_for(self, engine: "Engine", size: int) -> bytes:
-        line = heads.request_line(self._incoming, engine.prefix, engine.host)
-        key = b"" if engine.credentials is None else b"authorization: Bearer %b\r\n" % engine.credentials
-        dropped = self._house.keyring.dropped(engine_has_key=engine.credentials is not None)
+    def _head_for(self, seat: "Seat", size: int) -> bytes:
+        line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
+        key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
+        dropped = self._house.keyring.dropped(engine_has_key=seat.credentials is not None)
         return heads.request_head(self._incoming, b"%bx-request-id: %b\r\n%b" % (line, self._id, key), size, dropped)
 
     # The way back: what links say.
@@ -160,10 +160,11 @@ class Passage:
         self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
         engine_ns = read_ns - (self._watch.sent_ns or read_ns)
         lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns)
-        head = heads.final(head)
         end = head.index(b"\r\n")
         self._door.write(b"".join((head[:end], lines, head[end:])))
         self._pieces.append(head)
+        self._body = b""  # nobody else will be asked; the stream may last, and need not hold it
+        self._incoming.parts.clear()
         link.flow(self._door.write, self._pieces.append)
 
     def began(self, read_ns: int) -> None:

@@ -63,13 +63,13 @@ class Roster:
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
         """
-        origin = told.origin
+        origin, credentials = told.origin, _credentials(told)
         if any(seat.engine.origin == origin for seat in model.seats):
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         engine = self.engines.get(origin)
         if engine is None:
-            engine = self.engines[origin] = Engine(origin, _credentials(told))
-        seat = Seat(engine, told.weight, told.model or model.name)
+            engine = self.engines[origin] = Engine(origin)
+        seat = Seat(engine, told.weight, told.model or model.name, credentials)
         model.seats.append(seat)
         return seat
 

@@ -52,8 +52,9 @@ class ControlExchange(HttpToolsProtocol):
 
     def abandon(self) -> None:
         """The client has left."""
-        self._over = True
-        self.connection_lost(None)
+        if not self._over:
+            self._over = True
+            self.connection_lost(None)
 
     def stop(self) -> None:
         """The gateway is about to end; it is not waited for."""
@@ -119,4 +120,4 @@ def retold(incoming: Incoming) -> bytes:
     )
     body = incoming.body
     size = b"content-length: %d\r\n" % len(body) if body or incoming.method not in {b"GET", b"HEAD"} else b""
-    return b"%b%b%b\r\n%b" % (line, b"".join(end_to_end(incoming)), size, body)
+    return b"%b%b%b\r\n%b" % (line, end_to_end(incoming), size, body)
