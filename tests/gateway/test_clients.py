@@ -1,7 +1,6 @@
 """Clients that leave, do not read, send too much, or speak no HTTP."""
 
 import socket
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path

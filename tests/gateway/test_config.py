@@ -3,12 +3,13 @@
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from withstand.errors import SpecError, UsageError
-from withstand.gateway.config import config_from_file, config_of
+from withstand.gateway.config import Config, Limits, Timeouts, config_from_file, config_of
 
 ENGINE = {"url": "http://a:1"}
 
@@ -65,6 +66,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("listen = ")
     with pytest.raises(UsageError, match="no TOML"):
         config_from_file(tmp_path / "bad.toml")
+
+
+def test_the_pages_example_is_understood() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text("utf-8")
+    _, _, rest = page.partition("```toml\n")
+    told = config_of(tomllib.loads(rest.partition("```")[0]))
+    assert told.limits == Limits()
+    assert told.timeouts == Timeouts()
+    assert told.drain_s == Config().drain_s
+    assert [engine.weight for engine in told.models["llama"].engines] == [3, 1]
 
 
 @pytest.mark.parametrize(

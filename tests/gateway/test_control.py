@@ -104,6 +104,11 @@ def test_the_engines_key_is_the_gateways(
     assert b"theirs" not in one.seen[0].head + other.seen[0].head
 
 
+def test_an_engines_key_that_is_not_there_is_missed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="environment variable NOT_SET holds no API key"):
+        Gateway(tmp_path, model("http://127.0.0.1:1").rstrip() + '\napi_key_env = "NOT_SET"\n')
+
+
 # Engines that come and go.
 
 

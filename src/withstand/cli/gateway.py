@@ -9,7 +9,7 @@ import click
 @click.command("gateway", add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def verb(options: tuple[str, ...]) -> None:
-    """Serve models of one or many engines behind one OpenAI-compatible address.
+    """Serve models of one or many engines behind one address.
 
     The command line may not import what it measures, so the gateway takes over this process.
     """

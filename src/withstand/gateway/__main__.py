@@ -17,7 +17,7 @@ from withstand.gateway.config import Config, config_from_file, config_of
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Serve models of one or many engines behind one OpenAI-compatible address."""
+    """Serve models of one or many engines behind one address."""
     try:
         config = _config(**options)
         _serve(config)

@@ -14,6 +14,7 @@ class Asked(Struct, frozen=True):
 
 
 _read = msgspec.json.Decoder(Asked).decode
+_read_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def read(body: bytes) -> Asked:
@@ -34,12 +35,15 @@ def renamed(body: bytes, old: str, new: str) -> bytes:
     """The same bytes with another value of the top level's ``model``.
 
     Which of the places that look like it is the one, the decoder says: it is where a change is seen.
+
+    Raises:
+        ValueError: the body's field names are no UTF-8.
     """
     quoted = msgspec.json.encode(new)
     for place in re.finditer(rb'"model"\s*:\s*(%s)' % re.escape(msgspec.json.encode(old)), body):
         changed = body[: place.start(1)] + quoted + body[place.end(1) :]
         if _read(changed).model == new:
             return changed
-    tree = msgspec.json.decode(body)  # the name is spelled with escapes
-    tree["model"] = new
+    tree = _read_fields(body)  # the field or its name is spelled with escapes
+    tree["model"] = msgspec.Raw(quoted)
     return msgspec.json.encode(tree)

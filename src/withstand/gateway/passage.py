@@ -43,7 +43,7 @@ class Passage:
         self._timeouts = house.timeouts[route.path]
         self._deadlines = Deadlines(self._timeouts, house.now_s())
         self._watch = Stopwatch(incoming.read_ns)
-        self._body = incoming.body
+        self._body = self._outgoing = incoming.body
         self._named = ""
         """The model, as the client calls it."""
         self._key: Key | None = None
@@ -94,6 +94,11 @@ class Passage:
         if seat is None:
             self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
+        try:
+            self._outgoing = self._body_for(seat)
+        except ValueError as e:
+            self._refuse(refusals.bad_request(f"The body's model cannot be renamed: {e}."), Outcome.REFUSED)
+            return
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
@@ -105,6 +110,12 @@ class Passage:
         else:
             self._dial(engine)
 
+    def _body_for(self, seat: "Seat") -> bytes:
+        """The client's bytes, unless the engine knows the model by another name."""
+        if seat.served == self._named:
+            return self._body
+        return asked.renamed(self._body, self._named, seat.served)
+
     def _dial(self, engine: "Engine") -> None:
         self._watch.theirs(clock.now_ns())
         self._expect(self._timeouts.connect_s, "The engine did not accept the connection in time.")
@@ -113,7 +124,7 @@ class Passage:
     async def _dialed(self, engine: "Engine") -> None:
         try:
             link = await engine.dial(self._house.loop)
-        except OSError:
+        except (OSError, UnicodeError):  # the second: a host that no name can be made of
             self._dialing = None
             self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
@@ -124,23 +135,24 @@ class Passage:
     def _carry(self, link: "Link") -> None:
         self._link = link
         seat = self._tried[-1]
-        body = self._body if seat.served == self._named else asked.renamed(self._body, self._named, seat.served)
-        link.carry(self, self._head_for(seat, len(body)), body)
+        link.carry(self, self._head_for(seat), self._outgoing)
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
         self._expect(self._timeouts.first_byte_s, "The engine did not begin its answer in time.")
 
-    def _head_for(self, seat: "Seat", size: int) -> bytes:
+    def _head_for(self, seat: "Seat") -> bytes:
         line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
         key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
         dropped = self._house.keyring.dropped(engine_has_key=seat.credentials is not None)
-        return heads.request_head(self._incoming, b"%bx-request-id: %b\r\n%b" % (line, self._id, key), size, dropped)
+        own = b"%bx-request-id: %b\r\n%b" % (line, self._id, key)
+        return heads.request_head(self._incoming, own, len(self._outgoing), dropped)
 
     # The way back: what links say.
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
         now_s = self._house.now_s()
+        self._watch.ours(read_ns)
         if link.status < 500:
             link.engine.breaker.worked()
         else:
@@ -149,7 +161,6 @@ class Passage:
                 self._leave_engine()
                 self._dispatch()
                 return
-        self._watch.ours(read_ns)
         self._pass_on(link, head, read_ns)
         self._watch.theirs(clock.now_ns())
         self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
@@ -163,7 +174,7 @@ class Passage:
         end = head.index(b"\r\n")
         self._door.write(b"".join((head[:end], lines, head[end:])))
         self._pieces.append(head)
-        self._body = b""  # nobody else will be asked; the stream may last, and need not hold it
+        self._body = self._outgoing = b""  # nobody else will be asked; the stream may last, and need not hold it
         self._incoming.parts.clear()
         link.flow(self._door.write, self._pieces.append)
 
