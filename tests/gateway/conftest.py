@@ -8,8 +8,11 @@ import pytest
 from engines import Behave, Engine
 from gateways import Gateway
 
-pytest.importorskip("uvloop", reason="the gateway's extra is not installed")
-pytest.importorskip("fastapi", reason="the gateway's extra is not installed")
+
+@pytest.fixture(autouse=True)
+def _extra() -> None:
+    for name in ("fastapi", "uvicorn", "uvloop"):
+        pytest.importorskip(name, reason="the gateway's extra is not installed")
 
 
 @pytest.fixture

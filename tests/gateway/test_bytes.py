@@ -1,6 +1,9 @@
 """What goes through is what came: bodies and answers to the byte, headers but for the connection's own."""
 
+import random
+import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -130,6 +133,25 @@ def test_planes_take_turns_on_one_connection(engine: Engines, gateway: Gateways)
         assert client.send(post(body())).answer().json == {"ok": True}
     client.send(get("/health") + post(body()) + get("/v1/models/m") + post(b"{") + post(body(), "/v1/embeddings"))
     assert [client.answer().status for _ in range(5)] == [200, 200, 200, 400, 200]
+
+
+def test_reads_may_be_cut_anywhere(engine: Engines, gateway: Gateways) -> None:
+    one = engine(lambda talk, seen: talk.say(STREAM_HEAD, chunk(seen.body), END))
+    gw = gateway(model(one.url))
+    chunked = f"POST {CHAT} HTTP/1.1\r\nhost: x\r\nTransfer-Encoding: Chunked\r\n\r\n".encode() + chunk(ODD[:9])
+    said = post(ODD) + get("/health") + chunked + chunk(ODD[9:]) + b"0\r\nx-trailer: 1\r\n\r\n" + post(body(n=1))
+    dice = random.Random(7)
+    for _ in range(30):
+        client = gw.client()
+        cuts = sorted(dice.sample(range(len(said)), 12))
+        for start, end in pairwise([0, *cuts, len(said)]):
+            client.send(said[start:end])
+            time.sleep(dice.choice((0.0, 0.001)))
+        answers = [client.answer() for _ in range(4)]
+        assert [answer.status for answer in answers] == [200] * 4
+        assert answers[0].raw == answers[2].raw == chunk(ODD) + END
+        assert answers[3].raw == chunk(body(n=1)) + END
+        client.close()
 
 
 def test_an_offer_of_http_2_is_passed_over(engine: Engines, gateway: Gateways) -> None:

@@ -106,6 +106,7 @@ class Door(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it left
         self._house.doors.discard(self)
+        del self._parser  # it holds this object, and both would wait for the collector
         self._waiting.clear()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:

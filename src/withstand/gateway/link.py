@@ -172,6 +172,7 @@ class Link(asyncio.Protocol):
             self.passage.finished(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        del self._parser  # it holds this object, and both would wait for the collector
         if self.passage is None:
             self.engine.forget(self)
         elif exc is None and self.ends_with_connection:
