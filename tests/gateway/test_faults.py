@@ -237,8 +237,9 @@ def test_an_answer_that_ends_with_its_connection_is_cut_by_a_reset(engine: Engin
 def test_an_anthropic_client_is_told_in_its_own_form(engine: Engines, gateway: Gateways) -> None:
     gw = gateway(model(engine(hanging_up(STREAM_HEAD, chunk(EVENT))).url))
     raw = gw.ask(body(stream=True), "/v1/messages").raw
-    assert b'event: error\ndata: {"type":"error","error":{"type":"upstream_error"' in raw
-    assert gw.ask(body("other"), "/v1/messages").json["type"] == "error"
+    assert b'event: error\ndata: {"type":"error","error":{"type":"api_error"' in raw
+    unknown = gw.ask(body("other"), "/v1/messages").json
+    assert (unknown["type"], unknown["error"]["type"]) == ("error", "not_found_error")
 
 
 def test_what_follows_an_answer_never_begins_the_next(engine: Engines, gateway: Gateways) -> None:

@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from withstand.gateway.routes import Dialect
 
+_ANTHROPIC_KINDS = {404: "not_found_error", 413: "request_too_large", 502: "api_error", 503: "overloaded_error"}
+"""Where Anthropic has a word of its own for a status."""
+
 
 class Refusal(Struct, frozen=True):
     """A status, and why."""
@@ -64,10 +67,19 @@ def timed_out(what: str) -> Refusal:
 
 def body_of(refusal: Refusal, dialect: Dialect) -> bytes:
     """The JSON."""
-    told = {"message": refusal.message, "type": refusal.kind, "param": None, "code": refusal.code}
     if dialect is Dialect.ANTHROPIC:
-        return msgspec.json.encode({"type": "error", "error": {"type": refusal.kind, "message": refusal.message}})
+        return _typed(refusal, dialect)
+    told = {"message": refusal.message, "type": refusal.kind, "param": None, "code": refusal.code}
     return msgspec.json.encode({"error": told})
+
+
+def _typed(refusal: Refusal, dialect: Dialect) -> bytes:
+    kind = refusal.kind
+    if dialect is Dialect.ANTHROPIC:
+        kind = _ANTHROPIC_KINDS.get(refusal.status, kind)
+    return msgspec.json.encode(
+        {"type": "error", "error": {"type": kind, "message": refusal.message, "code": refusal.code}}
+    )
 
 
 def answer(refusal: Refusal, dialect: Dialect, request_id: bytes) -> bytes:
@@ -90,5 +102,4 @@ def event(refusal: Refusal, dialect: Dialect) -> bytes:
     """An error within a stream that has begun. No ``[DONE]`` and no finish follows it, for there was none."""
     if dialect is Dialect.OPENAI:
         return b"data: " + body_of(refusal, dialect) + b"\n\n"
-    told = {"type": refusal.kind, "message": refusal.message, "code": refusal.code}
-    return b"event: error\ndata: " + msgspec.json.encode({"type": "error", "error": told}) + b"\n\n"
+    return b"event: error\ndata: " + _typed(refusal, dialect) + b"\n\n"
