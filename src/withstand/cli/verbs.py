@@ -22,6 +22,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
+    "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""
