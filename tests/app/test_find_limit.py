@@ -71,11 +71,11 @@ def test_each_time_can_be_promised_at_any_percentile(
     slots: int | None, batch: float, promise: str, tmp_path: Path
 ) -> None:
     with TruthServer(SERVER, slots=slots, batch=batch) as server:
-        search = ("--slo", promise, "--slo", "success:80%", "--start", "200", "--budget", "12s")
+        search = ("--slo", promise, "--slo", "success:80%", "--start", "100", "--budget", "12s")
         done = find_limit("--base-url", server.base_url, *KEPT_TO, *search, "--json", cwd=tmp_path)
     limit = json.loads(done.stdout)
     standings = {probe["load"]: probe["look"]["standing"] for probe in limit["probes"]}
-    assert standings[200] in {"breaks", "grows", "open"}, done.stderr
+    assert standings[100] in {"breaks", "grows"}, done.stderr
     metric = promise.partition(":")[0]
     assert [one["metric"] for one in limit["promises"]] == [metric, "success"]
     assert all(probe["times"][0]["value"] > 0 and probe["times"][1] is None for probe in limit["probes"])

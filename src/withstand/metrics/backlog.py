@@ -13,7 +13,8 @@ from statistics import median
 from withstand.metrics.flow import Flow
 from withstand.metrics.trend import Growth, growth
 
-_FEWEST = 30
+_FEWEST = 20
+"""Looks after the filling: with more, an overload that fills most of the time is not known before its probe is over."""
 _PARTS = 10
 _WALK = 4.0
 _FILLED_SHARE = 0.95
