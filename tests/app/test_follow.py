@@ -15,6 +15,7 @@ from withstand.app.follow import Follower, follow
 from withstand.metrics.live import METRICS, Current, Snapshot, Told
 from withstand.record import Record, encode_record
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, this_process
+from withstand.runs.manifest import Writer
 from withstand.spec import Plan, Poisson, Slo, Stage
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.records import make_failure, make_record
@@ -198,3 +199,12 @@ def current(follower: Follower) -> Current:
     assert seen
     assert set(seen.latencies) == set(METRICS)
     return seen
+
+
+def test_a_run_that_ends_while_one_looks_was_not_killed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(_: Writer) -> bool:
+        folder.update(msgspec.structs.replace(folder.manifest, state=RunState.DONE))
+        return False
+
+    monkeypatch.setattr("withstand.app.follow.still_runs", ends)
+    assert Follower(folder.path).look().state == "done"

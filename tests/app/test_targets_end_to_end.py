@@ -11,7 +11,9 @@ import pytest
 
 from cutting import begun, facts, stages_of, state_of, wait_until, withstand
 from outcomes import code
-from withstand.runs import RunFolder, RunState
+from withstand.runs import Asked, RunFolder, RunState, TargetsFolder
+from withstand.runs.manifest import Writer
+from withstand.spec import Plan, Target
 from withstand.testing import Schedule, TruthServer
 
 FAST = Schedule(ttft_ms=5, itl_ms=1, tokens=4)
@@ -103,6 +105,18 @@ def test_where_no_target_is_there_nothing_is_left_behind(tmp_path: Path) -> None
     done = withstand("plan.toml", "--output-dir", "r", cwd=tmp_path)
     assert done.returncode == 3
     assert not (tmp_path / "r").exists()
+
+
+def test_what_cannot_be_gone_on_with_now_can_be_later_and_notes_beside_it_stay(tmp_path: Path) -> None:
+    with TruthServer(FAST) as server:
+        gone = server.base_url
+    plan = Plan(target=Target(base_url=gone), targets={name: Target(base_url=gone) for name in ("a", "b")})
+    asked = Asked(version="0", created_utc="", plan=plan, writer=Writer(pid=0, started=None))
+    TargetsFolder.create(tmp_path / "r", asked)
+    (tmp_path / "r" / "notes.txt").write_text("mine")
+    assert withstand("--resume", "r", cwd=tmp_path).returncode == 3
+    assert TargetsFolder.is_one(tmp_path / "r")
+    assert (tmp_path / "r" / "notes.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize(("target", "place"), [("fast", 2), ("slow", 1), ("slow", 2)])

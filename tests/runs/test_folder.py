@@ -17,7 +17,7 @@ from withstand.errors import StorageError, UsageError
 from withstand.load.sink import RecordSink
 from withstand.record import Record, Status, encode_record
 from withstand.runs import Manifest, RunFolder, RunState, still_runs, this_process
-from withstand.runs.folder import free_bytes
+from withstand.runs.folder import free_bytes, new_folder
 from withstand.spec import Plan
 
 
@@ -190,6 +190,34 @@ def test_a_writer_that_is_gone_is_known() -> None:
         gone.wait()
     assert not still_runs(type(this_process())(pid=gone.pid, started="1"))
     assert not still_runs(type(this_process())(pid=os.getpid(), started="1"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system tells no states of processes")
+def test_a_writer_that_was_killed_is_gone_though_its_parent_takes_no_note() -> None:
+    says = "from withstand.runs import this_process; print(this_process().started, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", says], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        writer = type(this_process())(pid=child.pid, started=child.stdout.readline().decode().strip())
+        assert still_runs(writer)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not still_runs(writer)
+
+
+def test_runs_that_begin_at_the_same_instant_have_a_folder_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(clock, "local_stamp", lambda: "now")
+    made = [new_folder(None, "run.json") for _ in range(3)]
+    assert made == [Path("runs/now"), Path("runs/now-2"), Path("runs/now-3")]
+
+
+def test_where_no_folder_of_its_own_can_be_made_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(StorageError, match="cannot be written"):
+        new_folder(None, "run.json")
 
 
 def test_free_space_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from withstand.ui.hub import PAGES_MAX, Course, Hub, events
+from withstand.ui.hub import COURSES_MAX, PAGES_MAX, Course, Hub, events
 
 PATH = Path("run")
 
@@ -101,3 +101,15 @@ def test_numbers_that_json_has_not_are_unknown() -> None:
         return (await all_of(course))[0]
 
     assert asyncio.run(main()) == b'event: look\ndata: {"rate":null}\n\n'
+
+
+def test_who_hangs_up_before_his_stream_begins_takes_no_place_and_no_thread() -> None:
+    async def main() -> None:
+        hub = Hub(lambda _: looks(1))
+        threads = threading.active_count()
+        for number in range(2 * COURSES_MAX):
+            assert hub.course(Path(str(number)))
+        assert threading.active_count() == threads
+        assert hub.course(PATH)
+
+    asyncio.run(main())

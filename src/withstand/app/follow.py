@@ -42,7 +42,7 @@ class Follower:
         self._path = folder
         self._look_ns = int(look_s * _NS_PER_S)
         """A look reads records for so long, and is over soon after."""
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[int, int, int] | None = None
         self._folder: RunFolder | None = None
         self._epoch_ns = 0
         self._began_ns = 0
@@ -71,12 +71,15 @@ class Follower:
         began_ns = clock.now_ns()
         manifest = self._manifest()
         now_ns = began_ns - self._epoch_ns
+        is_dead = _is_dead(manifest)
+        if is_dead:  # it may have told its end since we read
+            manifest = self._manifest()
         self._begin_stage(manifest, now_ns)
         if self._records and self._live:
             self._records.read(self._live, now_ns, began_ns + self._look_ns)
             if self._told:
                 self._live.tell(self._told)
-        return self._snapshot(manifest, now_ns)
+        return self._snapshot(manifest, now_ns, is_dead=is_dead)
 
     def _manifest(self) -> Manifest:
         """Read again only if it was written again."""
@@ -87,8 +90,9 @@ class Follower:
             status = None
         if status is None or not path.is_file() or status.st_size > _MANIFEST_BYTES_MAX:
             raise UsageError(f"{self._path} holds no run that can be read.")
-        if self._folder is None or self._seen != (status.st_mtime_ns, status.st_size):
-            self._seen = (status.st_mtime_ns, status.st_size)
+        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if self._folder is None or self._seen != stamp:
+            self._seen = stamp
             self._folder = RunFolder.open(self._path)
             self._epoch_ns = epoch_ns(self._folder.manifest)
             self._began_ns = clock.now_ns() - int(clock.wall_s() * _NS_PER_S) + status.st_mtime_ns - self._epoch_ns
@@ -115,13 +119,13 @@ class Follower:
             started_ns = now_ns - max(0, elapsed_ns)
             self._live = LiveStage(running[-1], stage, manifest.plan.goodput, started_ns, since=since)
 
-    def _snapshot(self, manifest: Manifest, now_ns: int) -> Snapshot:
+    def _snapshot(self, manifest: Manifest, now_ns: int, *, is_dead: bool) -> Snapshot:
         current = self._live.current(now_ns) if self._live else None
         stages = [
             _with(stage, current) if current and current.index == stage.index else stage for stage in self._stages
         ]
         return Snapshot(
-            state=_state(manifest),
+            state=KILLED if is_dead and manifest.state is RunState.RUNNING else manifest.state.value,
             target=manifest.target,
             model=manifest.model,
             elapsed_s=max(0.0, now_ns / _NS_PER_S),
@@ -134,9 +138,9 @@ class Follower:
         )
 
 
-def _state(manifest: Manifest) -> str:
-    is_dead = manifest.state is RunState.RUNNING and not still_runs(manifest.writer)
-    return KILLED if is_dead else manifest.state.value
+def _is_dead(manifest: Manifest) -> bool:
+    """Whether nobody goes on with what is said to be going on."""
+    return manifest.state is RunState.RUNNING and not still_runs(manifest.writer)
 
 
 def _stage_now(index: int, entry: StageEntry) -> StageNow:

@@ -4,7 +4,6 @@ A budget is for all, and each has an equal share: so all are measured equally lo
 others alone, and ``resume`` tries again what failed, was cut, or was not begun.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,7 +128,7 @@ class _Round:
         """
         whole = self._measured()
         if not self._folder.begun():
-            shutil.rmtree(self._folder.path, ignore_errors=True)
+            self._folder.discard()
             if self._failed:
                 raise self._failed[0]
             raise KeyboardInterrupt
@@ -157,7 +156,8 @@ class _Round:
         return True
 
     def _stopped(self) -> bool:
-        self._screen.message(f"`withstand run --resume {self._folder.path}` goes on with all targets.")
+        if self._folder.begun():
+            self._screen.message(f"`withstand run --resume {self._folder.path}` goes on with all targets.")
         return False
 
     def _one(self, name: str) -> Outcome:

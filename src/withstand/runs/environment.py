@@ -9,6 +9,7 @@ from withstand import __version__, clock
 from withstand.runs.manifest import Manifest, Writer
 
 _PID_MAX = (1 << 31) - 1
+_ZOMBIE, _GONE = ["Z"], ["X"]
 
 
 def machine_facts() -> dict[str, str]:
@@ -80,10 +81,20 @@ def still_runs(writer: Writer) -> bool:
         return False
     except PermissionError:
         pass  # it lives, under another user
-    return writer.started is None or _start_time(writer.pid) == writer.started
+    return not _is_dead(writer.pid) and (writer.started is None or _start_time(writer.pid) == writer.started)
+
+
+def _is_dead(pid: int) -> bool:
+    """Whether a process is over, and only its parent has not taken note: nobody may ever do so in a container."""
+    return _stat(pid)[:1] in (_ZOMBIE, _GONE)
 
 
 def _start_time(pid: int) -> str | None:
     """Ticks since boot at which a process began; None where /proc does not tell."""
-    stat = _read(Path(f"/proc/{pid}/stat"))
-    return stat.rpartition(")")[2].split()[19] if stat else None
+    stat = _stat(pid)
+    return stat[19] if stat else None
+
+
+def _stat(pid: int) -> list[str]:
+    """What /proc tells of a process, from its state on; nothing where there is no /proc."""
+    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()

@@ -7,6 +7,7 @@ record is readable after a ``kill -9`` at any instant.
 
 import shutil
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -162,7 +163,8 @@ def new_folder(path: Path | None, manifest: str) -> Path:
         UsageError: there is one already, or something else.
         StorageError: it cannot be made.
     """
-    path = path or _default_path()
+    if path is None:
+        return _made_by_default()
     if (path / manifest).exists():
         raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -191,11 +193,21 @@ def _is_new(record: Record, seen: set[tuple[int, int]] | None) -> bool:
     return len(seen) > before
 
 
-def _default_path() -> Path:
-    """``runs/20261128-030405``, with a number behind it where that is taken."""
+def _made_by_default() -> Path:
+    """``runs/20261128-030405``, with a number behind it where that is taken: another run may begin at this instant."""
     base = Path("runs") / clock.local_stamp()
-    candidates = (base if i == 1 else base.with_name(f"{base.name}-{i}") for i in range(1, 1000))
-    return next(c for c in candidates if not c.exists())
+    for i in count(1):
+        path = base if i == 1 else base.with_name(f"{base.name}-{i}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError as e:
+            if not base.parent.is_dir():
+                raise storage_error(path, e) from None
+        except OSError as e:
+            raise storage_error(path, e) from None
+        else:
+            break
+    return path
 
 
 def manifest_of(path: Path, data: bytes) -> Manifest:

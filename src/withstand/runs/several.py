@@ -3,13 +3,14 @@
 It tells what was asked. What became of it, each run folder tells itself.
 """
 
+import contextlib
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
 from withstand.errors import StorageError, UsageError
-from withstand.files import is_there, write_atomically
+from withstand.files import discard, is_there, write_atomically
 from withstand.runs.environment import still_runs, this_process
 from withstand.runs.folder import RunFolder, new_folder
 from withstand.runs.manifest import Writer
@@ -38,6 +39,7 @@ class TargetsFolder:
     def __init__(self, path: Path, asked: Asked) -> None:
         self.path = path
         self.asked = asked
+        self._is_new = False
 
     @classmethod
     def create(cls, path: Path | None, asked: Asked) -> Self:
@@ -49,6 +51,7 @@ class TargetsFolder:
         """
         folder = cls(new_folder(path, _MANIFEST), asked)
         folder._write()
+        folder._is_new = True
         return folder
 
     def take_over(self) -> None:
@@ -92,6 +95,13 @@ class TargetsFolder:
     def of(self, target: str) -> Path:
         """Where a target's run is, or will be."""
         return self.path / target
+
+    def discard(self) -> None:
+        """Of a plan of which nothing came; what others have put beside it stays, and so does what is gone on with."""
+        if self._is_new:
+            discard(self.path / _MANIFEST)
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
 
     def begun(self) -> dict[str, Path]:
         """The run folders that there are, by target, in the plan's order."""

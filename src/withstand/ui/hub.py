@@ -4,6 +4,7 @@ A page gets the newest look and never a queue of old ones, so a slow reader cost
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -35,10 +36,23 @@ class Course:
         """Of looks that there were."""
         self.is_over = False
         self.pages = 0
-        threading.Thread(target=self._follow, daemon=True).start()
+        self._has_begun = False
+
+    def enter(self) -> None:
+        """A page looks on. The reading begins with the first: who hangs up before may never come to his stream."""
+        self.pages += 1
+        if not self._has_begun:
+            self._has_begun = True
+            threading.Thread(target=self._follow, daemon=True).start()
 
     def leave(self) -> None:
-        """Nobody looks on any more."""
+        """A page does not look on any more."""
+        self.pages -= 1
+        if self.pages == 0:
+            self.stop()
+
+    def stop(self) -> None:
+        """All streams end, and so does the reading."""
         self._left.set()
         self._end()
 
@@ -56,7 +70,7 @@ class Course:
             self._call(self._end)
 
     def _call(self, function: Callable[..., None], *arguments: bytes) -> None:
-        if not self._loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the loop has been closed
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _publish(self, look: bytes) -> None:
@@ -82,8 +96,9 @@ class Hub:
 
     def course(self, path: Path) -> Course | None:
         """That of a run; None where there are too many already."""
-        for old in [path for path, course in self._courses.items() if course.is_over]:
-            del self._courses[old]
+        self._forget(lambda one: one.is_over)
+        if len(self._courses) >= COURSES_MAX:
+            self._forget(lambda one: one.pages == 0)  # those who asked have hung up
         course = self._courses.get(path)
         if sum(one.pages for one in self._courses.values()) >= PAGES_MAX:
             return None
@@ -91,15 +106,18 @@ class Hub:
             course = self._courses[path] = Course(path, self._follow)
         return course
 
+    def _forget(self, which: Callable[[Course], bool]) -> None:
+        self._courses = {path: one for path, one in self._courses.items() if not which(one)}
+
     def stop(self) -> None:
         """All streams end."""
         for course in self._courses.values():
-            course.leave()
+            course.stop()
 
 
 async def events(course: Course) -> AsyncIterator[bytes]:
     """The stream of one page: ``look`` after ``look``, and ``end``, after which it must not come again."""
-    course.pages += 1
+    course.enter()
     seen = 0
     try:
         while True:
@@ -116,6 +134,4 @@ async def events(course: Course) -> AsyncIterator[bytes]:
                 except TimeoutError:
                     yield b": still here\n\n"
     finally:
-        course.pages -= 1
-        if course.pages == 0:
-            course.leave()
+        course.leave()
