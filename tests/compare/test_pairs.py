@@ -6,11 +6,15 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from compared import queue, records_of, run_of, side_of
+from withstand.compare.build import compare
 from withstand.compare.difference import Pair
 from withstand.compare.estimate import Estimate
 from withstand.compare.pairs import Lead, fitted, pair_of_turns
-from withstand.compare.run import Turn
+from withstand.compare.run import ComparedRun, Turn
+from withstand.compare.shape import Method, Verdict
 from withstand.control.interleaving import blocks_of
 
 NOISE = 0.02
@@ -70,3 +74,20 @@ def test_too_few_pairs_tell_nothing_and_one_order_neither() -> None:
     assert few.chance is None
     assert few.lack is not None
     assert fitted([Lead(0.1, 1), Lead(0.2, 1), Lead(0.1, 1)]) is None
+
+
+def test_a_comparison_of_runs_that_were_measured_in_turn_is_over_pairs() -> None:
+    """The machine becomes slower all the time; only B is slower than that."""
+    random = Random(7)
+    sides: tuple[list[ComparedRun], list[ComparedRun]] = ([], [])
+    for block in blocks_of(8):
+        factor = (1 + 0.05 * block.place) * (1.2 if block.side else 1.0) * math.exp(random.gauss(0, 0.01))
+        run = run_of(records_of([20 * factor * value for value in queue(60, 0.1, f"pair {block.pair}")]))
+        sides[block.side].append(replace(run, turn=Turn(block.pair, block.place)))
+    comparison = compare([side_of("A", *sides[0]), side_of("B", *sides[1])])
+    difference = next(r for r in comparison.groups[0].rows if r.metric == "ttft.mean").differences[1]
+    assert difference is not None
+    assert difference.method is Method.PAIRS
+    assert difference.verdict is Verdict.WORSE
+    assert difference.percent == pytest.approx(20, abs=3)
+    assert "measured in turn" in comparison.method
