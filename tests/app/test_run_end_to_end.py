@@ -64,14 +64,39 @@ def test_records_that_were_removed_are_missed(tmp_path: Path) -> None:
     assert "records of stage-1 are gone" in done.stderr
 
 
-def test_the_same_seed_sends_the_same_bytes(tmp_path: Path) -> None:
-    bodies = []
-    for name in ("a", "b"):
-        with TruthServer(QUICK, keep_bodies=True) as server:
-            withstand("--base-url", server.base_url, "--request-rate", "50", *SMALL, "--output-dir", name, cwd=tmp_path)
-            bodies.append(sorted(json.dumps(s.body) for s in server.truth() if s.body))
-    assert bodies[0] == bodies[1]
-    assert len(bodies[0]) == 13
+def bodies_of(tmp_path: Path, name: str, *options: str) -> list[dict[str, object]]:
+    """What a run asks for, in any order."""
+    with TruthServer(QUICK, keep_bodies=True) as server:
+        arguments = ("--base-url", server.base_url, "--request-rate", "50", *SMALL, *options, "--output-dir", name)
+        done = withstand(*arguments, cwd=tmp_path)
+        assert code(done, tmp_path / name) == 0, done.stderr
+        return sorted((s.body for s in server.truth() if s.body), key=json.dumps)
+
+
+@pytest.mark.parametrize("option", [("--seed", "3"), ("--same-prompts",), ("--set", "salt=mine")])
+def test_the_same_seed_and_salt_send_the_same_bytes(tmp_path: Path, option: tuple[str, ...]) -> None:
+    a, b = (bodies_of(tmp_path, name, *option) for name in ("a", "b"))
+    assert a == b
+    assert len(a) == 13
+
+
+def test_without_a_seed_no_prompt_is_one_of_another_run_and_the_work_is_the_same(tmp_path: Path) -> None:
+    a, b = (bodies_of(tmp_path, name) for name in ("a", "b"))
+    assert not {json.dumps(body) for body in a} & {json.dumps(body) for body in b}
+    one, other = (records_of(tmp_path / name) for name in ("a", "b"))
+    assert one == other
+    salts = {json.loads((tmp_path / name / "run.json").read_text())["plan"]["salt"] for name in ("a", "b")}
+    assert len(salts) == 2
+    compared = [sys.executable, "-m", "withstand", "compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    done = subprocess.run(compared, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def records_of(folder: Path) -> list[tuple[object, ...]]:
+    """How much was asked, and after how long."""
+    found = sorted(RunFolder.open(folder).records(1), key=lambda r: r.id)
+    first_ns = found[0].scheduled_ns or 0
+    return [(r.id, r.prompt_tokens, r.requested_output_tokens, (r.scheduled_ns or 0) - first_ns) for r in found]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from withstand.app.stages import all_stages, connections_foreseen, connections_of, preconnect_of, stripes_of
 from withstand.errors import SpecError
-from withstand.spec import Constant, Inf, Plan, Poisson, Stage, Step, StepPart, Target, Workload
+from withstand.spec import Constant, Inf, Plan, Poisson, Stage, Step, StepPart, Target, Until, Workload
 
 LOAD = Workload(num_prompts=40)
 
@@ -99,3 +99,10 @@ def test_connections_opened_beforehand_are_foreseen_but_a_warm_up_opens_none() -
     assert [connections_foreseen(told, stage) for stage in (warmup, few, open_loop)] == [3, 50, 50]
     assert connections_foreseen(plan(), few) == 3
     assert connections_foreseen(plan(), open_loop) is None
+
+
+def test_a_stages_own_rules_are_laid_over_the_plans_and_a_warm_up_has_none() -> None:
+    own = Stage(name="b", until=Until(errors=0.5, queue="grows"))
+    warmup, plain, laid = all_stages(plan(Stage(name="a"), own, until=Until(errors=0.2)))
+    assert (warmup.until, plain.until) == (None, Until(errors=0.2))
+    assert laid.until == Until(errors=0.5, queue="grows")

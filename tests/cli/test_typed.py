@@ -21,6 +21,11 @@ from withstand.cli.typed import without_secrets
         (["--set", "target.base_url=http://u:sesame@h/v1"], ["--set", "target.base_url=http://h/v1"]),
         (["--base-url", "https://u:sesame@h:8/v1"], ["--base-url", "https://h:8/v1"]),
         (["--base-url", "http://[sesame"], ["--base-url", "***"]),
+        (["--set", "targets.a.headers.X=sesame"], ["--set", "targets.a.headers.X=***"]),
+        (["--set", 'targets={"a":{"headers":{"X":"sesame"}}}'], ["--set", "targets=***"]),
+        (["--set", 'targets.a={"headers":{"X":"sesame"}}'], ["--set", "targets.a=***"]),
+        (["--set", "targets.a.base_url=http://u:sesame@h/v1"], ["--set", "targets.a.base_url=http://h/v1"]),
+        (["--set", "targets.a.model=m"], ["--set", "targets.a.model=m"]),
     ],
 )
 def test_secrets_are_hidden(typed: list[str], kept: list[str]) -> None:

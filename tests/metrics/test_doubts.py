@@ -9,11 +9,25 @@ import pytest
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt, DoubtKind
+from withstand.metrics.server import Watched
 from withstand.metrics.summarize import summarize_stage
-from withstand.record import Clock, ClockOffset, Health, Place, Record, Spread, Status, TokensFrom
+from withstand.record import (
+    HOST,
+    Clock,
+    ClockOffset,
+    Health,
+    Place,
+    Record,
+    Sample,
+    Seen,
+    Spread,
+    Status,
+    TokensFrom,
+)
 from withstand.spec import Constant, Inf, Poisson, Ramp
 
 MS = 1_000_000
+NS = 1_000_000_000
 Answer = Callable[..., Record]
 Context = Callable[..., StageContext]
 Judge = Callable[..., dict[DoubtKind, Doubt]]
@@ -341,6 +355,20 @@ def test_long_answers_in_a_short_test_are_no_overload(judge: Judge, answer: Answ
     assert not found.blocking
 
 
+@pytest.mark.parametrize(
+    ("busy", "beside_server", "named"), [(0.97, True, True), (0.97, False, False), (0.5, True, False)]
+)
+def test_an_engine_that_had_no_core_is_named_where_a_stage_is_too_short(
+    busy: float, beside_server: bool, named: bool, judge: Judge, answer: Answer
+) -> None:
+    rng = random.Random(9)
+    records = [answer(i, at_ms=25 * i, tokens=rng.randint(10, 1000)) for i in range(400)]
+    samples = tuple(Sample(at_ns=s * NS, source=HOST, values={Seen.CPU_SHARE: busy}) for s in range(10))
+    circumstances = {"watched": Watched(samples, 0, 10 * NS), "beside_server": beside_server}
+    found = only(judge(records, Constant(rate=40.0), **circumstances), DoubtKind.TOO_SHORT_TO_TELL)
+    assert ("whose cores were 97 % busy" in found.sentence) is named
+
+
 def test_a_burst_past_saturation_that_ends_soon_is_not_left_alone(judge: Judge, answer: Answer) -> None:
     """As in a demo: forty requests in twelve seconds at a server that takes two a second."""
     found = judge(queue(answer, 300, 500)[:40], Constant(rate=1 / 0.3))
@@ -512,6 +540,14 @@ def test_the_prefix_cache_by_the_servers_word(
     assert set(found) == ({DoubtKind.PREFIX_CACHE} if raised else set())
     if raised:
         assert "6,400 of 12,800 prompt tokens (50 %)" in found[DoubtKind.PREFIX_CACHE].sentence
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+def test_prompts_that_other_runs_send_too_may_be_warm_from_them(
+    repeatable: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    found = only(judge(paced(cached_tokens=30), repeatable=repeatable), DoubtKind.PREFIX_CACHE)
+    assert ("Other runs send the same prompts" in found.sentence) is repeatable
 
 
 def test_identical_prompts_where_the_server_does_not_tell(judge: Judge, paced: Callable[..., list[Record]]) -> None:

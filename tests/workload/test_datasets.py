@@ -12,8 +12,8 @@ import pytest
 from shared import shared
 from withstand.errors import DatasetError, SpecError, UsageError
 from withstand.request import Request
-from withstand.spec import Inf, Stage, Trace, Workload
-from withstand.workload import Tokenizer, open_dataset, open_tokenizer, requests
+from withstand.spec import Inf, Poisson, Stage, Trace, Workload
+from withstand.workload import Seed, Tokenizer, open_dataset, open_tokenizer, requests
 
 
 class Words:
@@ -29,6 +29,7 @@ class Words:
 TIKTOKEN = open_tokenizer("tiktoken", None)
 WORDS = Words()
 STAGE = Stage()
+SEED = Seed(0, "s")
 
 
 def made(
@@ -36,7 +37,7 @@ def made(
     count: int | None = 5,
     *,
     tokenizer: Tokenizer = TIKTOKEN,
-    seed: str = "0/s",
+    seed: Seed = SEED,
     stage: Stage = STAGE,
     path: Path | None = None,
     **more: Any,
@@ -93,17 +94,57 @@ from withstand.spec import *
 from withstand.workload import *
 w = Workload(dataset="random", options={"input_len": 40, "range_ratio": 0.5})
 s = Stage(workload=w, num_prompts=30, arrivals=Poisson(5.0))
-for r in requests(open_dataset(w, open_tokenizer("tiktoken", None), sys.argv[1]), s, sys.argv[1]):
+seed = Seed(int(sys.argv[1]), *sys.argv[2:])
+for r in requests(open_dataset(w, open_tokenizer("tiktoken", None), seed), s, seed):
     sys.stdout.buffer.write(msgspec.json.encode(r))
 """
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_process() -> None:
-    def run(seed: str) -> bytes:
-        return subprocess.run([sys.executable, "-c", SEEDED, seed], capture_output=True, check=True).stdout
+    def run(*seed: str) -> bytes:
+        return subprocess.run([sys.executable, "-c", SEEDED, *seed], capture_output=True, check=True).stdout
 
-    assert run("7/a") == run("7/a")
-    assert len({run("7/a"), run("7/b"), run("8/a")}) == 3
+    assert run("7", "a") == run("7", "a")
+    assert len({run("7", "a"), run("7", "b"), run("8", "a"), run("7", "a", "salt")}) == 4
+
+
+MADE_UP: dict[str, dict[str, Any]] = {
+    "random": {"input_len": 40, "range_ratio": 0.5, "prefix_len": 16},
+    "synthetic": {"input_len": 40},
+    "prefix-repetition": {"prefix_len": 20, "suffix_len": 20, "num_prefixes": 4},
+    "conversations": {"system_len": 20, "first_len": 20, "later_len": 8, "range_ratio": 0.5, "think_s": 1},
+}
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_a_salt_changes_every_word_and_nothing_of_the_work(name: str) -> None:
+    """Nor does a prefix cache that knows one run know the beginning of any prompt of the other."""
+    poisson = Stage(arrivals=Poisson(5.0))
+    plain, salted = (made(name, 40, seed=Seed(7, "a", salt), stage=poisson, **MADE_UP[name]) for salt in ("", "4f2a"))
+    assert [work_of(r) for r in plain] == [work_of(r) for r in salted]
+    heads = [{tuple(text_of(r).split()[:8]) for r in found} for found in (plain, salted)]
+    assert not heads[0] & heads[1]
+
+
+def work_of(request: Request) -> Request:
+    return msgspec.structs.replace(request, messages=())
+
+
+def test_a_salt_shares_alike_what_a_run_shares() -> None:
+    """Requests that begin with the same prefix do so whatever the salt."""
+    options = MADE_UP["prefix-repetition"]
+    runs = [made("prefix-repetition", 40, seed=Seed(7, "a", salt), **options) for salt in ("", "4f2a")]
+    heads = [[" ".join(text_of(r).split()[:8]) for r in found] for found in runs]
+    assert [one.index(head) for one in heads[:1] for head in one] == [
+        other.index(head) for other in heads[1:] for head in other
+    ]
+
+
+def test_a_salt_takes_the_rows_of_a_file_in_another_order(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps([share(("human", f"{LONG} {i}"), ("gpt", LONG)) for i in range(60)]))
+    a, b = (made("sharegpt", 30, tokenizer=WORDS, path=path, seed=Seed(0, "a", salt)) for salt in ("", "4f2a"))
+    assert {text_of(r) for r in a} != {text_of(r) for r in b}
 
 
 def share(*pairs: tuple[str, str]) -> dict[str, Any]:
@@ -142,7 +183,7 @@ def test_sharegpt_filters_as_vllm_does(tmp_path: Path) -> None:
 
 def test_sharegpt_is_shuffled_by_the_seed(tmp_path: Path) -> None:
     path = written(tmp_path, [share(("human", f"{LONG}{i}"), ("gpt", LONG)) for i in range(30)])
-    a, b = (made("sharegpt", 30, tokenizer=WORDS, path=path, seed=s) for s in ("0/a", "0/b"))
+    a, b = (made("sharegpt", 30, tokenizer=WORDS, path=path, seed=Seed(0, s)) for s in ("a", "b"))
     assert {text_of(r) for r in a} == {text_of(r) for r in b}
     assert [text_of(r) for r in a] != [text_of(r) for r in b]
 

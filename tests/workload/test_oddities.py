@@ -10,7 +10,9 @@ import pytest
 from withstand.errors import DatasetError
 from withstand.request import Request
 from withstand.spec import Stage, Trace, Workload
-from withstand.workload import open_dataset, requests
+from withstand.workload import Seed, open_dataset, requests
+
+SEED = Seed(0, "s")
 
 
 class Words:
@@ -30,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 def made(dataset: str, path: Path, count: int, **options: Any) -> list[Request]:
     workload = Workload(dataset=dataset, path=str(path), num_prompts=count, options=options)
-    return list(requests(open_dataset(workload, Words(), "0/s"), Stage(workload=workload), "0/s"))
+    return list(requests(open_dataset(workload, Words(), SEED), Stage(workload=workload), SEED))
 
 
 def lines(*rows: Any) -> str:
@@ -117,7 +119,7 @@ def test_dates_with_a_zone_are_times(path: Path) -> None:
     )
     workload = Workload(dataset="azure-trace", path=str(path))
     stage = Stage(workload=workload, arrivals=Trace(), num_prompts=2)
-    found = list(requests(open_dataset(workload, Words(), "0"), stage, "0"))
+    found = list(requests(open_dataset(workload, Words(), SEED), stage, SEED))
     assert [r.due_ns for r in found] == [0, 990_070_000]
 
 
@@ -133,7 +135,7 @@ def test_bailian_blocks_have_16_tokens_and_times_in_seconds(path: Path) -> None:
     path.write_text(lines(*rows))
     workload = Workload(dataset="mooncake-trace", path=str(path))
     stage = Stage(workload=workload, arrivals=Trace(), num_prompts=3)
-    found = list(requests(open_dataset(workload, Words(), "0"), stage, "0"))
+    found = list(requests(open_dataset(workload, Words(), SEED), stage, SEED))
     assert [r.due_ns for r in found] == [0, 1_500_000_000, 2_000_000_000]
     a, b, c = ((r.messages[0].content or "").split() for r in found)
     assert [len(a), len(b), len(c)] == [40, 36, 36]

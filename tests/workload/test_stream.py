@@ -11,7 +11,7 @@ import pytest
 from withstand.errors import DatasetError
 from withstand.request import Request
 from withstand.spec import Arrivals, Constant, Inf, Poisson, Stage, Step, StepPart, Trace, Workload
-from withstand.workload import open_dataset, requests
+from withstand.workload import Seed, open_dataset, requests
 
 SECOND_NS = 1_000_000_000
 
@@ -32,8 +32,8 @@ class Words:
 
 
 def stream(workload: Workload, arrivals: Arrivals, tokenizer: Words | None = None, **more: Any) -> Iterator[Request]:
-    dataset = open_dataset(workload, tokenizer or Words(), "0/s")
-    return requests(dataset, Stage(workload=workload, arrivals=arrivals, **more), "0/s")
+    dataset = open_dataset(workload, tokenizer or Words(), Seed(0, "s"))
+    return requests(dataset, Stage(workload=workload, arrivals=arrivals, **more), Seed(0, "s"))
 
 
 def trace(folder: Path, *rows: tuple[float, int], repeat: bool = False, **options: Any) -> Workload:

@@ -5,8 +5,19 @@ from withstand.control.probe import Look
 from withstand.control.stop import Ending, StopRule
 from withstand.load.job import Report
 from withstand.load.stage import Order
+from withstand.spec import Stage, rate_rps_of
 
 _LOOK_NS = 200_000_000
+_WATCHED_RPS_MAX = 500.0
+"""At a higher rate to read along would take from those that send; the report sees the queue all the same."""
+
+
+def watches_queue(stage: Stage) -> bool:
+    """Whether a growing queue is named while the stage goes on: where the rate is constant, and no rule ends it."""
+    rate_rps = rate_rps_of(stage.arrivals)
+    if stage.warmup or rate_rps is None or rate_rps > _WATCHED_RPS_MAX:
+        return False
+    return stage.until is None or not (stage.until.queue or stage.until.known)
 
 
 class Attended:

@@ -32,6 +32,11 @@ def foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight
     return foresight
 
 
+def say_how_long_all(plan: Plan, stages: Sequence[Stage], runs: int, screen: Screen) -> None:
+    """The same for as many runs as there are targets."""
+    screen.message(f"For {runs} targets: {in_words(estimated(plan, stages).times(runs), plan.price_per_hour)}")
+
+
 def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Sequence[Stage] = ()) -> None:
     """How many stages, how long, at what price; nothing of a single one without an end. ``known``: the run's so far."""
     estimate = estimated(plan, stages, known)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from withstand.app.salt import is_repeated
 from withstand.metrics.context import StageContext
 from withstand.metrics.server import Watched
 from withstand.record import Sample
-from withstand.runs import RunFolder, RunState, StageEntry
+from withstand.runs import RunFolder, RunState, StageEntry, TargetsFolder
 
 _AROUND_NS = 10_000_000_000
 
@@ -27,6 +28,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         tokenizer=tokenizer.name if tokenizer else None,
         tokenizer_exact=tokenizer.exact if tokenizer else True,
         identical_prompts=entry.identical_prompts,
+        repeatable=is_repeated(manifest.plan) or TargetsFolder.is_one(folder.path.resolve().parent),
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
         beside_server=_is_loopback(manifest.target),
         damaged_lines=folder.damaged_lines,

@@ -30,6 +30,10 @@ class Estimate(msgspec.Struct, frozen=True):
         """How many can be known."""
         return self.stages - len(self.unknown)
 
+    def times(self, runs: int) -> "Estimate":
+        """Of so many runs, one after another."""
+        return Estimate(self.stages * runs, self.known_s * runs, self.unknown * runs)
+
 
 def estimated(plan: Plan, stages: Sequence[Stage], known: Sequence[Stage] = ()) -> Estimate:
     """Of the stages, and of those that the plan's rates will become: where none of ``known`` has their heading."""

@@ -13,6 +13,7 @@ from withstand.app.attended import Attended
 from withstand.app.budget import Lasted, likely_drain_s
 from withstand.app.census import Census
 from withstand.app.estimate import lasting
+from withstand.app.heavier import is_heavier
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
@@ -93,6 +94,12 @@ class Journal:
         """The same, as stages."""
         return tuple(self.stage(i) for i in self.pending())
 
+    def too_heavy(self, index: int) -> str | None:
+        """One sentence on why a stage need not be tried: a lighter one was too much. None = nobody knows."""
+        tried = [entry for entry in self.manifest.stages if entry.too_much and entry.state is RunState.DONE]
+        lighter = next((entry for entry in tried if is_heavier(self.stage(index), entry.stage)), None)
+        return f"it is heavier than {lighter.name}, where {lighter.ended_by}" if lighter else None
+
     def known_stages(self) -> list[Stage]:
         """All that there are, carried out or not."""
         return [entry.stage for entry in self.manifest.stages]
@@ -163,6 +170,7 @@ class Journal:
         """A stage has ended, by itself or not."""
         cut = result.interrupted and sum(h.finished for h in result.health) < result.planned
         state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
+        ending = attended.ending if attended else None
         self._entry(
             index,
             state=state,
@@ -173,7 +181,8 @@ class Journal:
             fixed_lengths=census.fixed_lengths,
             health=result.health,
             error=result.error,
-            ended_by=attended.ending.because if attended and attended.ending else None,
+            ended_by=ending.because if ending else None,
+            too_much=ending is not None and ending.too_much,
             look=attended.found() if attended else None,
         )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 
-_NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG})
+_NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
 
 
 class LoadedStage(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
-from withstand.app.attended import Attended
+from withstand.app.attended import Attended, watches_queue
 from withstand.app.beforehand import foreseen, say_how_long
 from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
@@ -21,12 +21,13 @@ from withstand.app.hunter import Hunter
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
+from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
-from withstand.control.stop import rule_of
+from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.fleets import Hosts, hosts_of
@@ -52,7 +53,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
-    plan = fitted(plan)
+    plan = salted(fitted(plan), screen)
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.watch)
@@ -183,12 +184,17 @@ class _Measuring:
         """The next stage that can end within the budget; those before it that cannot are left out."""
         for index in self._journal.pending():
             stage = self._journal.stage(index)
-            why = self._budget.why_not(stage, self._journal.likely_drain_s(stage))
-            if why is None:
+            if self._plan.leave_out_heavier and (why := self._journal.too_heavy(index)):
+                self._leave_out(index, RunState.TOO_HEAVY, why)
+            elif why := self._budget.why_not(stage, self._journal.likely_drain_s(stage)):
+                self._leave_out(index, RunState.LEFT_OUT, why)
+            else:
                 return index
-            self._journal.leave_out(index, RunState.LEFT_OUT, why)
-            self._screen.message(f"Stage {stage.name} is left out: {why}.")
         return None
+
+    def _leave_out(self, index: int, state: RunState, why: str) -> None:
+        self._journal.leave_out(index, state, why)
+        self._screen.message(f"Stage {self._journal.stage(index).name} is left out: {why}.")
 
     def _add_stages(self, more: More) -> bool:
         """Those that follow from what was seen; whether there are any."""
@@ -204,8 +210,7 @@ class _Measuring:
             stage = self._journal.stage(index)
             if too_long(stage, context):
                 why = f"its {tokens_of(stage):,} tokens do not fit into the server's context of {context:,}"
-                self._journal.leave_out(index, RunState.TOO_LONG, why)
-                self._screen.message(f"Stage {stage.name} is left out: {why}.")
+                self._leave_out(index, RunState.TOO_LONG, why)
         if all(stage.warmup for stage in self._journal.pending_stages()):
             raise UsageError(
                 f"No stage fits into the server's context of {context:,} tokens; give a smaller input_len."
@@ -262,9 +267,11 @@ class _Measuring:
         return result
 
     def _attended(self, index: int, stage: Stage) -> Attended | None:
-        """None where only its limit ends it."""
-        rule = rule_of(stage.until)
-        return Attended(rule, RecordTail(self._journal.folder, index)) if rule else None
+        """None where only its limit ends it, and nothing is looked for."""
+        rules = list(rules_of(stage.until))
+        if watches_queue(stage):
+            rules.append(Noticing(UntilGrowing(), lambda why: self._screen.message(f"Stage {stage.name}: {why}.")))
+        return Attended(FirstOf(rules), RecordTail(self._journal.folder, index)) if rules else None
 
     def _load(self, index: int, stage: Stage, work: Path, attended: Attended | None) -> StageResult:
         self._census.begin_stage()
@@ -296,7 +303,7 @@ class _Measuring:
         assert stage.workload is not None
         tokenizer = self._tokenizer_of(stage)
         tokenizer.begin()
-        seed = f"{self._plan.seed}/{stage.name}"
+        seed = seed_of(self._plan, stage.name)
         return workload.requests(workload.open_dataset(stage.workload, tokenizer, seed), stage, seed)
 
     def _tokenizer_of(self, stage: Stage) -> AloudTokenizer:

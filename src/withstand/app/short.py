@@ -1,15 +1,20 @@
-"""Why a stage was shorter than its plan, where nobody asked for that. Pure."""
+"""Why a stage was shorter than its plan. Pure."""
 
+from withstand.app.estimate import lasting
 from withstand.load.stage import StageResult
 from withstand.runs import StageEntry
 from withstand.spec import Inf, Stage
 
 
 def why_short(planned: Stage, entry: StageEntry, result: StageResult) -> str | None:
-    """None where it is as long as planned, or ended when it was known what was asked of it."""
+    """None where it is as long as planned. What was found of a load that was tried, its search tells."""
     if entry.ended_by:
-        return None
+        return None if entry.look else _ended_by_rule(entry.ended_by, entry.name, result)
     return _cut_short(planned, entry.stage, result) or _ended_early(entry.stage, result)
+
+
+def _ended_by_rule(why: str, name: str, result: StageResult) -> str:
+    return f"Stage {name} ended after {lasting((result.ended_ns - result.started_ns) / 1e9)}: {why}."
 
 
 def _cut_short(planned: Stage, stage: Stage, result: StageResult) -> str | None:

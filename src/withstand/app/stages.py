@@ -7,7 +7,7 @@ import msgspec
 
 from withstand.errors import SpecError
 from withstand.load.stage import Stripes
-from withstand.spec import Inf, Plan, Stage, Step, Workload, rate_rps_of
+from withstand.spec import Inf, Plan, Stage, Step, Until, Workload, rate_rps_of
 
 _RATE_PER_WORKER_RPS = 1_000
 _CONNECTIONS_PER_WORKER = 1_000
@@ -27,7 +27,7 @@ def all_stages(plan: Plan) -> tuple[Stage, ...]:
 
 
 def filled(plan: Plan, stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages with their workloads and counts.
+    """The stages with their workloads, counts and stop rules.
 
     Raises:
         SpecError: a stage has neither an end nor a limit.
@@ -45,7 +45,14 @@ def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
             "The plan is wrong: arrivals `inf` with only a duration would send without end; "
             f"give max_concurrency or num_prompts - at `$.stages[{index}]`."
         )
-    return msgspec.structs.replace(stage, workload=workload, num_prompts=num_prompts)
+    return msgspec.structs.replace(stage, workload=workload, num_prompts=num_prompts, until=_until(plan, stage))
+
+
+def _until(plan: Plan, stage: Stage) -> Until | None:
+    """The plan's, with the stage's own laid over it; a warm-up is judged by its answers instead."""
+    if plan.until is None or stage.warmup:
+        return stage.until
+    return stage.until.over(plan.until) if stage.until else plan.until
 
 
 def _warmup(plan: Plan, stages: Sequence[Stage]) -> Stage:

@@ -51,8 +51,11 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     parse_plan(from_file)  # from here on, every table in it is one
     tree = copy.deepcopy(from_file)
     _put(tree, options, _TOP)
-    _put(tree.setdefault("target", {}), options, _TARGET)
-    _add_headers(tree["target"], options.get("header") or ())
+    if options.get("same_prompts"):
+        tree["salt"] = ""
+    for target in _targets(tree, options):
+        _put(target, options, _TARGET)
+        _add_headers(target, options.get("header") or ())
     _put(tree.setdefault("watch", {}), {**options, "metrics_url": options.get("metrics_url") or None}, _WATCH)
     tree["stages"] = _stages(tree.get("stages") or [{}], options)
     for rates in tree.get("rates", []):
@@ -84,6 +87,15 @@ def _add_headers(target: Tree, texts: Sequence[str]) -> None:
         if not match:
             raise UsageError("--header: write it as NAME=VALUE, or as 'NAME: VALUE'.")
         target.setdefault("headers", {})[match[1]] = match[2]
+
+
+def _targets(tree: Tree, options: Mapping[str, Any]) -> list[Tree]:
+    """The plan's, and each of several: what is typed wins over all."""
+    several = list(tree.get("targets", {}).values())
+    if several and options.get("base_url") is not None:
+        names = ", ".join(tree["targets"])
+        raise UsageError(f"--base-url: the plan has several targets ({names}); give --set targets.NAME.base_url=URL.")
+    return [tree.setdefault("target", {}), *several]
 
 
 def _workloads(tree: Tree) -> Iterator[Tree]:

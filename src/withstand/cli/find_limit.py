@@ -64,6 +64,8 @@ def verb(
             outcome = resume(folder, screen=screen)
         else:
             asked = build_plan(options | {"find_limit": _asked(options)}, from_file)
+            if asked.targets:
+                raise UsageError("find-limit searches one target; give --base-url, or a plan without [targets].")
             outcome = run(searching(asked), argv=without_secrets(context.obj), screen=screen)
     limit = limit_in(RunFolder.open(outcome.folder).manifest)
     if limit is None:

@@ -116,7 +116,14 @@ workload_options = _all_of(
         _option(_WORKLOAD, "--num-prompts", "Prompts a stage; 100 by default.", "N", type=_COUNT),
         _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_COUNT),
         _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_COUNT),
-        _option(_WORKLOAD, "--seed", "The same seed gives the same requests at the same times.", "N", type=int),
+        _option(
+            _WORKLOAD,
+            "--seed",
+            "The same seed gives the same requests at the same times. None: the words are each run's own.",
+            "N",
+            type=int,
+        ),
+        _option(_WORKLOAD, "--same-prompts", "Send the prompts of every run that says so.", is_flag=True, default=None),
         _option(
             _WORKLOAD,
             "--tokenizer",

@@ -1,5 +1,7 @@
 """What is printed when a use case has ended: the table of its stages and the report's path, or ``summary.json``."""
 
+from typing import TYPE_CHECKING
+
 from withstand.app.hunter import limit_code
 from withstand.app.screen import Outcome
 from withstand.cli.output import rendered, say, write_result
@@ -8,6 +10,9 @@ from withstand.report.json import summary_json
 from withstand.report.limit import limit_json, print_limit
 from withstand.report.terminal import print_report
 from withstand.report.write import REPORT_NAME
+
+if TYPE_CHECKING:
+    from withstand.app.targets import TargetsOutcome
 
 
 def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
@@ -20,6 +25,24 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
     return limit_code(limit, outcome)
+
+
+def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
+    """Each target's table, then all of them compared; as JSON the comparison, or without one what there is."""
+    from withstand.report.comparison_text import print_comparison  # noqa: PLC0415  one run needs no comparison
+
+    compared = outcome.compared
+    if as_json and compared:
+        write_result((outcome.folder / "comparison.json").read_text("utf-8"))
+        return outcome.exit_code
+    for name, one in outcome.outcomes.items():
+        if not as_json:
+            write_result(f"\n— {name} —")
+        show_outcome(one, as_json=as_json)
+    if compared:
+        write_result(rendered(lambda console: print_comparison(compared.comparison, compared.decisions, console)))
+        write_result(f"Comparison: {outcome.folder / 'comparison.html'}")
+    return outcome.exit_code
 
 
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:

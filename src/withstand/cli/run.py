@@ -1,13 +1,14 @@
 """``withstand run``: options and a plan file → a measurement."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
+from withstand.app.screen import Screen
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -19,12 +20,16 @@ from withstand.cli.options import (
     target_options,
     workload_options,
 )
-from withstand.cli.outcome import show_outcome
+from withstand.cli.outcome import show_outcome, show_targets
 from withstand.cli.output import write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
-from withstand.spec import plan_from_file
+from withstand.runs import TargetsFolder
+from withstand.spec import Plan, plan_from_file
+
+if TYPE_CHECKING:
+    from withstand.app.targets import TargetsOutcome
 
 _WITH_RESUME = {"folder", "quiet", "as_json"}
 
@@ -64,12 +69,23 @@ def verb(
     if folder:
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
+    argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
-        if folder:
-            outcome = resume(folder, screen=screen)
+        if asked.targets or (folder and TargetsFolder.is_one(folder)):
+            several = _several(asked, folder, argv, screen)
         else:
-            outcome = run(asked, argv=without_secrets(context.obj), screen=screen)
+            outcome = resume(folder, screen=screen) if folder else run(asked, argv=argv, screen=screen)
+            several = None
+    if several:
+        return show_targets(several, as_json=as_json)
     return show_outcome(outcome, as_json=as_json)
+
+
+def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) -> "TargetsOutcome":
+    """One run needs no comparison, so it does not wait for that to be loaded."""
+    from withstand.app.targets import resume_targets, run_targets  # noqa: PLC0415
+
+    return resume_targets(folder, screen=screen) if folder else run_targets(asked, argv=argv, screen=screen)
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """The command line as it may be written into a run folder: without what opens a door."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from withstand.spec import Plan, Target, redacted
 
 _HIDDEN = "***"
-_SECRET_PATHS = ("target.headers", "target.extra_body")
+_SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*)?|targets")
+_URL_PATH = re.compile(r"(target|targets\.[^.]+)\.base_url")
 
 
 def without_secrets(argv: Sequence[str]) -> list[str]:
@@ -31,9 +33,9 @@ def _hidden(option: str, value: str) -> str:
     if option == "--header":
         return f"{_until(value, '=:')}={_HIDDEN}"
     path, _, assigned = value.partition("=")
-    if path == "target" or path.startswith(_SECRET_PATHS):
+    if _SECRET_PATH.fullmatch(path):
         return f"{path}={_HIDDEN}"
-    return f"{path}={_without_password(assigned)}" if path == "target.base_url" else value
+    return f"{path}={_without_password(assigned)}" if _URL_PATH.fullmatch(path) else value
 
 
 def _until(text: str, ends: str) -> str:

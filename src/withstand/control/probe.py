@@ -10,7 +10,6 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from statistics import median
 
 import msgspec
 
@@ -19,8 +18,8 @@ from withstand.control.kept import broken
 from withstand.control.order import InOrder
 from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
+from withstand.metrics.backlog import queue_growth
 from withstand.metrics.latency import timing_if_good
-from withstand.metrics.trend import growth
 from withstand.record import Record
 from withstand.spec import Promise
 
@@ -31,9 +30,6 @@ _FEWEST = 10
 _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
 """Fewer independent requests than these have not seen the load's slow waves."""
-_PARTS = 10
-_WALK = 4.0
-"""A random walk is hardly ever so many roots of its steps away from where it began."""
 
 
 class Standing(StrEnum):
@@ -140,12 +136,7 @@ class Probe:
         return told(Standing.OPEN)
 
     def _grows(self) -> bool:
-        """Whether more are on their way than chance makes of a queue that just keeps up: a random walk's root."""
-        if len(self._in_flight) < _FIRST_LOOK or not _rises(self._in_flight):
-            return False
-        part = len(self._in_flight) // _PARTS
-        early, late = (median(n for _, n in some) for some in (self._in_flight[:part], self._in_flight[-part:]))
-        return late - early > _WALK * math.sqrt(len(self._series) + late)
+        return queue_growth(self._in_flight, len(self._series), self._series.took_ns) is not None
 
 
 class _Series:
@@ -154,7 +145,8 @@ class _Series:
     def __init__(self, promises: int) -> None:
         self.counts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(promises)]
         self._asked_ns: list[int] = []
-        self._took_ns: list[int] = []
+        self.took_ns: list[int] = []
+        """Of those that were answered well."""
         self._first_ns: list[int] = []
 
     def __len__(self) -> int:
@@ -171,7 +163,7 @@ class _Series:
         if timing is not None and record.sent_ns is not None:
             took_ns = timing.e2el_ns or 0
             self._asked_ns.append(record.sent_ns)
-            self._took_ns.append(took_ns)
+            self.took_ns.append(took_ns)
             self._first_ns.append(timing.ttft_ns if timing.ttft_ns is not None else took_ns)
 
     def memory(self) -> float:
@@ -179,17 +171,17 @@ class _Series:
 
         Where nothing has had to wait yet, times tell nothing of how long a queue will stay; the company does.
         """
-        if len(self._took_ns) < _FIRST_LOOK:
+        if len(self.took_ns) < _FIRST_LOOK:
             return 1.0
         met = self._met()
-        series = (_logs(self._first_ns), _logs(self._took_ns), met)
+        series = (_logs(self._first_ns), _logs(self.took_ns), met)
         return max(1 + math.fsum(met) / len(met), *map(memory_in_values, series))
 
     def _met(self) -> list[float]:
         """How many were on their way when each was asked."""
         ends: list[int] = []
         met = []
-        for asked_ns, took_ns in zip(self._asked_ns, self._took_ns, strict=True):
+        for asked_ns, took_ns in zip(self._asked_ns, self.took_ns, strict=True):
             while ends and ends[0] <= asked_ns:
                 heapq.heappop(ends)
             met.append(float(len(ends)))
@@ -199,13 +191,7 @@ class _Series:
     @property
     def steady(self) -> bool:
         """Whether the times have settled."""
-        return len(set(self._took_ns)) < 2 or steady_from(_logs(self._took_ns)) is not None
-
-
-def _rises(points: Sequence[tuple[int, int]]) -> bool:
-    """Over the whole, and over its later half."""
-    found = [growth(part) for part in (points, points[len(points) // 2 :])]
-    return all(one is not None and one.sure for one in found)
+        return len(set(self.took_ns)) < 2 or steady_from(_logs(self.took_ns)) is not None
 
 
 def _logs(times_ns: Sequence[int]) -> list[float]:

@@ -1,11 +1,13 @@
 """When a stage may end before its limit. Records and counts in, an ending out; it knows neither files nor workers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
 from withstand.control.exactness import Exactness
+from withstand.control.failing import Failing
+from withstand.control.growing import Growing
 from withstand.control.probe import Look, Probe, Standing
 from withstand.record import Record
 from withstand.spec import Precision, Promise, Until
@@ -18,6 +20,8 @@ class Ending(msgspec.Struct, frozen=True):
     """Half a sentence: ``p95 TTFT ≤ 500 ms is kept``."""
     at_once: bool = False
     """What runs need not be waited for: the server has more than it can do."""
+    too_much: bool = False
+    """Heavier loads need not be tried."""
 
 
 class StopRule(Protocol):
@@ -95,8 +99,121 @@ def told(look: Look) -> str:
     return "the queue has no end" if look.standing is Standing.GROWS else "not known in this time"
 
 
-def rule_of(until: Until | None) -> StopRule | None:
+class UntilFailing:
+    """It ends when it is sure that more than a share of the requests fail."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._failing = Failing(share)
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests of the stage that are over."""
+        self._failing.feed(records)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """Does not matter here."""
+
+    def ending(self) -> Ending | None:
+        """None = it goes on. What runs is waited for: it may be all that is good."""
+        failing = self._failing
+        if not failing.is_sure():
+            return None
+        counts = f"{failing.failed:,} of the first {failing.asked:,} did"
+        return Ending(f"more than {100 * self._share:g} % of the requests fail ({counts})", too_much=True)
+
+    def found(self) -> None:
+        """No load was tried."""
+
+
+class UntilGrowing:
+    """It ends when it is sure that a queue grows."""
+
+    def __init__(self) -> None:
+        self._growing = Growing()
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests of the stage that are over."""
+        self._growing.feed(records)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """How many are on their way."""
+        self._growing.in_flight(at_ns, requests)
+
+    def ending(self) -> Ending | None:
+        """None = it goes on."""
+        growth = self._growing.growth()
+        if growth is None:
+            return None
+        rise = f"from {growth.early:,.0f} to {growth.late:,.0f} requests on their way"
+        return Ending(f"the queue grows ({rise})", at_once=True, too_much=True)
+
+    def found(self) -> None:
+        """No load was tried."""
+
+
+class Noticing:
+    """A rule that ends nothing: what it would end for is told, once."""
+
+    def __init__(self, rule: StopRule, tell: Callable[[str], None]) -> None:
+        self._rule = rule
+        self._tell = tell
+        self._told = False
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests of the stage that are over."""
+        self._rule.feed(records)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """How many are on their way."""
+        self._rule.in_flight(at_ns, requests)
+
+    def ending(self) -> None:
+        """It goes on."""
+        if not self._told and (ending := self._rule.ending()):
+            self._told = True
+            self._tell(ending.because)
+
+    def found(self) -> None:
+        """No load was tried."""
+
+
+class FirstOf:
+    """Several rules: the first that has a reason ends the stage."""
+
+    def __init__(self, rules: Sequence[StopRule]) -> None:
+        self._rules = rules
+
+    def feed(self, records: Iterable[Record]) -> None:
+        """Requests of the stage that are over."""
+        new = list(records)
+        for rule in self._rules:
+            rule.feed(new)
+
+    def in_flight(self, at_ns: int, requests: int) -> None:
+        """How many are on their way."""
+        for rule in self._rules:
+            rule.in_flight(at_ns, requests)
+
+    def ending(self) -> Ending | None:
+        """None = it goes on."""
+        endings = [rule.ending() for rule in self._rules]
+        return next((ending for ending in endings if ending), None)
+
+    def found(self) -> Look | None:
+        """By the one that was asked for it."""
+        looks = [rule.found() for rule in self._rules]
+        return next((look for look in looks if look), None)
+
+
+def rules_of(until: Until | None) -> Iterator[StopRule]:
     """None where nothing but its limit ends a stage."""
-    if until is None or not (until.known or until.precise):
-        return None
-    return UntilKnown(until.known) if until.known else UntilPrecise(until.precise)
+    if until is None:
+        return
+    if until.known:
+        yield UntilKnown(until.known)
+    if until.precise:
+        yield UntilPrecise(until.precise)
+    if until.errors is not None:
+        yield UntilFailing(until.errors)
+    if until.queue is not None:
+        yield UntilGrowing()

@@ -23,6 +23,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_exact: bool = True
     identical_prompts: int = 0
     """Requests whose prompt had been sent before in this run."""
+    repeatable: bool = False
+    """Other runs send the same prompts, and may have done so before."""
     cores: int | None = None
     """Of the machine that started the run."""
     beside_server: bool = False

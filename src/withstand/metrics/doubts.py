@@ -97,7 +97,8 @@ RULES: Mapping[DoubtKind, str] = {
     ),
     DoubtKind.LATENCY_GROWS: (
         "At a constant offered rate: the response time rose by over 10 % from the first to the last blocks of ten, "
-        "and a rank test says that it is no chance (1 in 200)."
+        "and a rank test says that it is no chance (1 in 200); or, once the first requests were over, so did the "
+        "number of those on their way, by over four roots of all."
     ),
     DoubtKind.TOO_SHORT_TO_TELL: (
         "At a constant offered rate and with at least ten good answers: over a third of them were still on their way "

@@ -6,6 +6,7 @@ from withstand.metrics.evidence import Evidence
 from withstand.metrics.rules import client, outcome, pace, server, setting, stream, tokens
 from withstand.metrics.rules.case import Case
 from withstand.metrics.summary import StageSummary
+from withstand.metrics.trend import Growth
 
 _RULES = (
     *client.RULES,
@@ -18,8 +19,10 @@ _RULES = (
 )
 
 
-def stage_doubts(summary: StageSummary, evidence: Evidence, context: StageContext) -> tuple[Doubt, ...]:
-    """Every doubt that one stage shows by itself, blocking ones first."""
-    case = Case(summary=summary, evidence=evidence, context=context)
+def stage_doubts(
+    summary: StageSummary, evidence: Evidence, context: StageContext, backlog: Growth | None = None
+) -> tuple[Doubt, ...]:
+    """Every doubt that one stage shows by itself, blocking ones first. ``backlog``: a queue that grew, if one did."""
+    case = Case(summary=summary, evidence=evidence, context=context, backlog=backlog)
     doubts = [doubt for rule in _RULES if (doubt := rule(case))]
     return tuple(sorted(doubts, key=lambda doubt: not doubt.blocking))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from withstand.metrics import rates
+from withstand.metrics.backlog import growth_in
 from withstand.metrics.client_error import client_error
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt
@@ -40,7 +41,8 @@ def stage_summary(fold: StageFold, context: StageContext) -> StageSummary:
         server=server_side(context.watched) if context.watched else None,
         ledger=fold.accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )
-    return msgspec.structs.replace(summary, doubts=stage_doubts(summary, fold.evidence, context))
+    doubts = stage_doubts(summary, fold.evidence, context, growth_in(fold.flow))
+    return msgspec.structs.replace(summary, doubts=doubts)
 
 
 def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageContext) -> StageSummary:
@@ -57,6 +59,7 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         statuses=commonest(tally.statuses),
         errors=commonest(tally.errors, _ERRORS_SHOWN),
         success_rate=tally.completed / tally.attempted if tally.attempted else None,
+        ended_by=context.ended_by,
         duration_s=seconds,
         scheduled_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.scheduled),
         achieved_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.sent),

@@ -99,6 +99,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, int] = {}
     """The commonest error texts with their counts, at most ten."""
     success_rate: float | None = None
+    ended_by: str | None = None
+    """What ended it before its limit, as was asked; in half a sentence."""
     duration_s: float | None = None
     """First send to last end."""
     scheduled_rate: float | None = None

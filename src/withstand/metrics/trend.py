@@ -12,7 +12,8 @@ import msgspec
 
 _BLOCKS = 10
 _SURE = 29
-_FEWEST = 3 * _BLOCKS
+FEWEST = 3 * _BLOCKS
+"""A block's median is then of three at least."""
 _MATERIAL = 1.1
 _FILL_SHARE_MAX = 1 / 3
 
@@ -25,13 +26,13 @@ class Growth(msgspec.Struct, frozen=True):
     sure: bool
 
 
-def growth(points: Sequence[tuple[int, int]]) -> Growth | None:
+def growth(points: Sequence[tuple[int, int]], fewest: int = FEWEST) -> Growth | None:
     """Of (instant, time) pairs sorted by instant, in the same unit; None where there are too few to say.
 
     The first requests find an empty server: as many as fill it (those of the first typical time) are left out.
     """
     steady = _without_filling(points)
-    if len(steady) < _FEWEST:
+    if len(steady) < max(fewest, _BLOCKS):
         return None
     blocks = _blocks([value for _, value in steady])
     early, late = median(blocks[:3]), median(blocks[-3:])
@@ -39,7 +40,7 @@ def growth(points: Sequence[tuple[int, int]]) -> Growth | None:
 
 
 def _without_filling(points: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    if len(points) < _FEWEST:
+    if len(points) < FEWEST:
         return points
     start, span = points[0][0], points[-1][0] - points[0][0]
     typical = median(value for _, value in points[: len(points) // _BLOCKS])

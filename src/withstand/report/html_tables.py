@@ -8,6 +8,7 @@ from withstand.report import costs as cost_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
+from withstand.report.ending import ending_lines
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
 
@@ -29,9 +30,9 @@ def stages(summary: Summary) -> Markup:
     """The overview."""
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
     table = tag("table", tag("caption", CAPTION), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1))
-    line = run_line(summary)
-    said = tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") if line else Markup()
-    return joined(scrollable(table, "Stages"), said)
+    lines = [*filter(None, [run_line(summary)]), *ending_lines(summary)]
+    said = [tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") for line in lines]
+    return joined(scrollable(table, "Stages"), *said)
 
 
 def _heading(stacked: tuple[str, str, str]) -> Markup:

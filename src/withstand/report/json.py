@@ -65,6 +65,7 @@ def _asked(stage: StageSummary) -> dict[str, Any]:
         "max_concurrency": load.max_concurrency,
         "duration_limit_s": load.duration_s,
         "stopped_early": load.stopped_early,
+        "ended_by": stage.ended_by,
     }
 
 

@@ -7,6 +7,7 @@ from withstand.metrics.summary import Summary
 from withstand.report import costs, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.ending import ending_lines
 from withstand.report.server import server_lines
 from withstand.report.standing import Heard, heard, standing
 
@@ -15,7 +16,6 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 def markdown(summary: Summary, *, ledger: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
-    line = run_line(summary)
     parts = [
         f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
@@ -24,7 +24,7 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
         _small("tokens by", tokens.columns_of(summary), summary)
         if ledger or any(map(tokens.tells, summary.stages))
         else "",
-        *(f"<sub>{escaped(told)}</sub>" for told in (*([line] if line else []), *server_lines(summary))),
+        *(f"<sub>{escaped(told)}</sub>" for told in _beside(summary)),
         _small("tokens cost", costs.columns_of(summary), summary),
         *map(escaped, costs.sentences(summary)),
     ]
@@ -32,6 +32,14 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
     if doubts:
         parts += ["### Doubts", "\n".join(doubt_line(doubt) for doubt in doubts)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _beside(summary: Summary) -> Iterator[str]:
+    """Lines below the table."""
+    if line := run_line(summary):
+        yield line
+    yield from ending_lines(summary)
+    yield from server_lines(summary)
 
 
 def _subject(summary: Summary) -> str:

@@ -15,6 +15,7 @@ from withstand.metrics.summary import StageSummary, Summary
 from withstand.report import costs, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
+from withstand.report.ending import ending_lines
 from withstand.report.folding import TextColumn, folded, text_column
 from withstand.report.itl import itl_lines
 from withstand.report.markup import NO_BREAK, unbroken
@@ -46,7 +47,7 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
-        for line in (*itl_lines(summary), *server_lines(summary)):
+        for line in (*itl_lines(summary), *ending_lines(summary), *server_lines(summary)):
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)

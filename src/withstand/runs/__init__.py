@@ -5,16 +5,19 @@ from withstand.runs.folder import RunFolder, free_bytes
 from withstand.runs.imported import is_import, keep_import, open_import
 from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
+from withstand.runs.several import Asked, TargetsFolder
 from withstand.runs.shelf import Shelf
 
 __all__ = [
     "WHOLE",
+    "Asked",
     "Manifest",
     "RunFolder",
     "RunState",
     "Share",
     "Shelf",
     "StageEntry",
+    "TargetsFolder",
     "TokenizerFacts",
     "Writer",
     "allowed_cores",

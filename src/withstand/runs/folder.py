@@ -46,16 +46,7 @@ class RunFolder:
             UsageError: there is a run already, or something else.
             StorageError: it cannot be made.
         """
-        path = path or _default_path()
-        if (path / _MANIFEST).exists():
-            raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise UsageError(f"{path} is not empty; choose another --output-dir.")
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise storage_error(path, e) from None
-        folder = cls(path, manifest)
+        folder = cls(new_folder(path, _MANIFEST), manifest)
         folder.update(manifest)
         return folder
 
@@ -162,6 +153,25 @@ class RunFolder:
             return
         lines = (encode_record(record) + b"\n" for record in self.records())
         pack(lines, self.path / _CLOSED, instead_of=(*parts, self.path / _COUNTS))
+
+
+def new_folder(path: Path | None, manifest: str) -> Path:
+    """An empty folder for something that will have a manifest of this name; by default ``runs/<date-time>``.
+
+    Raises:
+        UsageError: there is one already, or something else.
+        StorageError: it cannot be made.
+    """
+    path = path or _default_path()
+    if (path / manifest).exists():
+        raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is not empty; choose another --output-dir.")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise storage_error(path, e) from None
+    return path
 
 
 def _size(path: Path) -> int:

@@ -28,6 +28,8 @@ class RunState(StrEnum):
     """It did not fit into what was left of the budget."""
     TOO_LONG = "too_long"
     """The server takes no requests so long, and the plan says to leave such stages out."""
+    TOO_HEAVY = "too_heavy"
+    """A lighter stage was too much for the server, and the plan says to leave heavier ones out."""
 
 
 class TokenizerFacts(msgspec.Struct, frozen=True):
@@ -57,6 +59,8 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     ended_by: str | None = None
     """What ended it before its limit, in half a sentence."""
+    too_much: bool = False
+    """It ended because the server has more than it can do."""
     look: Look | None = None
     """Of a load that was tried: whether its promises are kept. The next load was chosen by it."""
 

@@ -11,6 +11,7 @@ import msgspec
 from withstand.errors import SpecError, UsageError
 from withstand.spec.matrix import Origin, expanded
 from withstand.spec.plan import Plan
+from withstand.spec.targets import laid_over
 
 _STAGE_AT = re.compile(r"\$\.stages\[(\d+)\]([^`]*)")
 
@@ -21,7 +22,7 @@ def parse_plan(raw: dict[str, Any]) -> Plan:
     Raises:
         SpecError: with the path of the field, as ``Expected `float` > 0.0 - at `$.stages[0].arrivals.rate```.
     """
-    tree, origins = expanded(raw)
+    tree, origins = expanded(laid_over(raw))
     try:
         plan = msgspec.convert(tree, Plan)
     except msgspec.ValidationError as e:

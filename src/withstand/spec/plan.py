@@ -12,6 +12,8 @@ from withstand.spec.workload import Workload
 
 Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
 Price = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+TargetName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
+"""It is a folder's name too."""
 MASK = "***"
 _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
@@ -75,6 +77,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ``withstand run`` does."""
 
     target: Target = Target()
+    targets: dict[TargetName, Target] = {}
+    """Several, each laid over ``target``: the stages are measured with each of them, a run for each."""
     workload: Workload = Workload()
     workloads: dict[str, Workload] = {}
     """Several, each laid over ``workload``: the stages are measured with each of them."""
@@ -82,9 +86,16 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rates: tuple[Rates, ...] = ()
     budget_s: Seconds | None = None
     """The run keeps within it: durations are scaled down, and no stage begins that cannot end in time."""
+    until: Until | None = None
+    """For every stage but warm-ups; what a stage says for itself is laid over it, key by key."""
+    leave_out_heavier: bool = False
+    """When a stage ended because the server has more than it can do, leave out those that only load it more."""
     leave_out_too_long: bool = False
     """Leave out stages whose prompt and answer are longer than what the server says that it takes."""
-    seed: int = 0
+    seed: int | None = None
+    """Of lengths and times, and without a salt of words too. None = 0, and words get a salt of each run's own."""
+    salt: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    """Makes words, and the order of a file's rows, unlike those of other salts; empty = the seed's own."""
     num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""
     goodput: Slo = Slo()
@@ -104,18 +115,20 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def redacted(plan: Plan) -> Plan:
     """The plan as it may be written to disk: nothing in it opens a door. Values of headers are never written."""
-    target = plan.target
+    targets = {name: _redacted(target) for name, target in plan.targets.items()}
+    return msgspec.structs.replace(plan, target=_redacted(plan.target), targets=targets)
+
+
+def _redacted(target: Target) -> Target:
     headers = dict.fromkeys(target.headers, MASK)
     url = _without_user(target.base_url) if target.base_url else None
-    return msgspec.structs.replace(
-        plan,
-        target=msgspec.structs.replace(target, headers=headers, extra_body=_masked(target.extra_body), base_url=url),
-    )
+    return msgspec.structs.replace(target, headers=headers, extra_body=_masked(target.extra_body), base_url=url)
 
 
 def is_redacted(plan: Plan) -> bool:
     """Whether something was masked, so that the plan cannot be carried out again."""
-    return bool(plan.target.headers) or MASK in _texts(plan.target.extra_body)
+    targets = (plan.target, *plan.targets.values())
+    return any(target.headers or MASK in _texts(target.extra_body) for target in targets)
 
 
 def secret_texts(body: dict[str, Any]) -> list[str]:

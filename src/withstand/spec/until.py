@@ -16,6 +16,15 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """It is known whether all of these are kept, or that the queue has no end."""
     precise: tuple[Precision, ...] = ()
     """All of these numbers are known so exactly."""
+    errors: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    """It is sure that more than this share of the requests fail; 1 = never."""
+    queue: Literal["grows"] | None = None
+    """It is sure that more and more requests are on their way: the server cannot keep up with the rate."""
+
+    def over(self, other: "Until") -> "Until":
+        """The other, with what is said here in place of its own."""
+        said = {name: value for name, value in msgspec.structs.asdict(self).items() if value not in (None, ())}
+        return msgspec.structs.replace(other, **said)
 
 
 Load = Annotated[float, msgspec.Meta(gt=0, le=1e6)]

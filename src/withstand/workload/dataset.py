@@ -9,6 +9,7 @@ from withstand import plugins
 from withstand.errors import SpecError
 from withstand.request import Message
 from withstand.spec import Workload
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 
 
@@ -66,7 +67,7 @@ def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
         raise SpecError(f"The plan is wrong: {told}.") from None
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """The dataset that the workload names.
 
     Raises:

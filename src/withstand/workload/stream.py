@@ -10,12 +10,13 @@ from withstand.request import Request
 from withstand.spec import Inf, Stage, Trace
 from withstand.workload.arrivals import due_times_ns
 from withstand.workload.dataset import Dataset, Session
+from withstand.workload.seed import Seed
 
 _LONE_GAP_NS = 1_000_000_000
 """Between two passes of a trace that has no gaps of its own."""
 
 
-def requests(dataset: Dataset, stage: Stage, seed: str) -> Iterator[Request]:
+def requests(dataset: Dataset, stage: Stage, seed: Seed) -> Iterator[Request]:
     """The stage's requests, by due time; the turns of a session come one after another.
 
     Raises:
@@ -23,7 +24,7 @@ def requests(dataset: Dataset, stage: Stage, seed: str) -> Iterator[Request]:
         SpecError: the times of a dataset are asked for that has none.
     """
     ids = itertools.count()
-    for number, (session, due_ns) in enumerate(_timed_sessions(dataset, _filled(stage), seed)):
+    for number, (session, due_ns) in enumerate(_timed_sessions(dataset, _filled(stage), seed.work)):
         for place, turn in enumerate(session.turns):
             yield Request(
                 id=next(ids),

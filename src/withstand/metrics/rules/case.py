@@ -5,6 +5,7 @@ import msgspec
 from withstand.metrics.context import StageContext
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.summary import Distribution, StageSummary
+from withstand.metrics.trend import Growth
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -13,6 +14,8 @@ class Case(msgspec.Struct, frozen=True):
     summary: StageSummary
     evidence: Evidence
     context: StageContext
+    backlog: Growth | None = None
+    """More and more requests were on their way: how many at first, and at last."""
 
 
 def number(value: float) -> str:

@@ -102,7 +102,9 @@ def _lost(case: Case) -> int:
 def fewer_than_asked(case: Case) -> Doubt | None:
     """Prompts that nobody took up, although nothing told us to stop."""
     stage, taken = case.context.stage, case.evidence.first_turns + _lost(case)
-    if stage.num_prompts is None or stage.duration_s is not None or case.context.stopped_early:
+    if stage.num_prompts is None or stage.duration_s is not None:
+        return None
+    if case.context.stopped_early or case.context.ended_by:
         return None
     missing = stage.num_prompts - taken
     if missing <= 0:

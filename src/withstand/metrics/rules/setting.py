@@ -14,11 +14,11 @@ def prefix_cache(case: Case) -> Doubt | None:
     """The server did not compute all of the prefill. Its own word counts more than our guess."""
     cached, prompts = case.evidence.cached_tokens, case.evidence.prompt_tokens
     if prompts:
-        return _cache_hit(cached, prompts) if cached > _CACHED_SHARE * prompts else None
+        return _cache_hit(cached, prompts, case) if cached > _CACHED_SHARE * prompts else None
     looked_up = _by_metrics(case)
     if looked_up:
         hits, queries = looked_up
-        return _cache_hit(hits, queries) if hits > _CACHED_SHARE * queries else None
+        return _cache_hit(hits, queries, case) if hits > _CACHED_SHARE * queries else None
     identical, asked = case.context.identical_prompts, case.summary.attempted
     if identical <= _IDENTICAL_SHARE * asked:
         return None
@@ -38,12 +38,14 @@ def _by_metrics(case: Case) -> tuple[int, int] | None:
     return server.prefix_hits or 0, server.prefix_queries
 
 
-def _cache_hit(cached: int, prompts: int) -> Doubt:
+def _cache_hit(cached: int, prompts: int, case: Case) -> Doubt:
+    before = " Other runs send the same prompts, and may have left them there." if case.context.repeatable else ""
     return Doubt(
         DoubtKind.PREFIX_CACHE,
         f"{cached:,} of {prompts:,} prompt tokens ({percent(cached, prompts)}) came from the server's prefix cache: "
-        "TTFT and throughput hold for prompts that share as much.",
-        "Use distinct prompts, or turn the cache off, unless the sharing is what you measure.",
+        f"TTFT and throughput hold for prompts that share as much.{before}",
+        "Use distinct prompts (without --seed and --same-prompts they are each run's own), or turn the cache off, "
+        "unless the sharing is what you measure.",
     )
 
 

@@ -12,6 +12,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.trace import Limits, Row, replayed
 from withstand.workload.files import read_text
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -23,7 +24,7 @@ _COLUMNS = (
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """The trace, in its own order.
 
     Raises:
@@ -31,7 +32,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     """
     limits = read_options(workload, Limits)
     rows = _rows(read_text(workload.path, "azure-trace", EXPECTED), workload.path)
-    words, random = Wording(tokenizer), Random(f"{seed}/texts")
+    words, random = Wording(tokenizer), Random(f"{seed.words}/texts")
 
     def write(batch: Sequence[Row]) -> list[str]:
         return words.texts(random, [row.input_len for row in batch])

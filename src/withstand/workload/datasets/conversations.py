@@ -21,6 +21,7 @@ from withstand.workload.datasets.made_up import drawn
 from withstand.workload.datasets.openai_jsonl import messages_in, raw
 from withstand.workload.datasets.sharegpt import messages_of, read_conversations
 from withstand.workload.files import read_lines, read_text
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -56,7 +57,7 @@ class Line(msgspec.Struct, frozen=True):
     extra_body: dict[str, msgspec.Raw] = {}
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Conversations in a seeded order.
 
     Raises:
@@ -67,7 +68,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     if workload.path is None:
         return _MadeUp(maker, Wording(tokenizer), seed)
     rows = _recorded(workload.path)
-    return FromFile("conversations", rows, maker.convert, seed=seed)
+    return FromFile("conversations", rows, maker.convert, seed=seed.words)
 
 
 def _recorded(path: str) -> Sequence[list[Line] | msgspec.Raw]:
@@ -120,11 +121,11 @@ def _text(content: Any) -> str:
 class _Maker:
     """Messages → turns, with lengths and pauses."""
 
-    def __init__(self, options: Options, workload: Workload, tokenizer: Tokenizer, seed: str) -> None:
+    def __init__(self, options: Options, workload: Workload, tokenizer: Tokenizer, seed: Seed) -> None:
         self.options = options
         self._ignore_eos = workload.ignore_eos
         self._tokenizer = tokenizer
-        self._think = Random(f"{seed}/think")
+        self._think = Random(f"{seed.work}/think")
 
     def convert(self, batch: Sequence[list[Line] | msgspec.Raw]) -> list[Session | str]:
         """One session a conversation."""
@@ -189,16 +190,16 @@ class _MadeUp:
     most: int | None = None
     certain = True
 
-    def __init__(self, maker: _Maker, words: Wording, seed: str) -> None:
+    def __init__(self, maker: _Maker, words: Wording, seed: Seed) -> None:
         self._maker = maker
         self._words = words
         self._seed = seed
         length = maker.options.system_len
-        self._system = words.texts(Random(f"{seed.partition('/')[0]}/system"), [length] if length else [])
+        self._system = words.texts(Random(f"{seed.common}/system"), [length] if length else [])
 
     def sessions(self) -> Iterator[Session]:
         """Made as they are drawn."""
-        random, draw = Random(f"{self._seed}/texts"), Random(f"{self._seed}/lengths")
+        random, draw = Random(f"{self._seed.words}/texts"), Random(f"{self._seed.work}/lengths")
         while True:
             lengths = self._lengths(draw)
             texts = self._words.texts(random, lengths)

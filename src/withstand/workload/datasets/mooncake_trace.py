@@ -14,6 +14,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.trace import Limits, Row, Tokens, replayed
 from withstand.workload.files import read_lines
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -33,7 +34,7 @@ class Blocks(Row, frozen=True):
     hash_ids: tuple[int, ...] = ()
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """The trace, in its own order.
 
     Raises:
@@ -43,7 +44,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
     lines = list(read_lines(workload.path, "mooncake-trace", EXPECTED))
     is_bailian = bool(lines) and "chat_id" in lines[0][1]
     rows = [_row(row, number, workload.path, 1e9 if is_bailian else 1e6) for number, row in lines]
-    writer = _Writer(Wording(tokenizer), options.block_size or (16 if is_bailian else 512), seed.partition("/")[0])
+    writer = _Writer(Wording(tokenizer), options.block_size or (16 if is_bailian else 512), seed.common)
     return replayed("mooncake-trace", rows, options, writer.write, ignore_eos=workload.ignore_eos is not False)
 
 

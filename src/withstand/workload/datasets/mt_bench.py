@@ -12,6 +12,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_lines
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 
 EXPECTED = 'MT-Bench\'s question.jsonl, lines of {"question_id": …, "turns": […, …]}'
@@ -24,7 +25,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turns: Annotated[int, msgspec.Meta(ge=1)] = 2
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """The questions in a seeded order.
 
     Raises:
@@ -42,7 +43,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
         counts = iter(tokenizer.counts([text for turns in batch for text in turns]))
         return [Session(turns=tuple(_turn(t, next(counts), workload, options) for t in turns)) for turns in batch]
 
-    return FromFile("mt-bench", rows, convert, seed=seed, judged=Counter())
+    return FromFile("mt-bench", rows, convert, seed=seed.words, judged=Counter())
 
 
 def _turn(text: str, count: int, workload: Workload, options: Options) -> Turn:

@@ -16,6 +16,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_lines
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 
 EXPECTED = 'lines of {"messages": [{"role": …, "content": …}]} or {"prompt": …}'
@@ -31,7 +32,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shuffle: bool = True
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """The file's requests.
 
     Raises:
@@ -45,7 +46,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
         counts = iter(tokenizer.counts([text for turn in batch if (text := _text(turn)) is not None]))
         return [Session(turns=(_counted(turn, counts),)) for turn in batch]
 
-    return FromFile("openai-jsonl", turns, convert, seed=seed if options.shuffle else None, judged=Counter())
+    return FromFile("openai-jsonl", turns, convert, seed=seed.words if options.shuffle else None, judged=Counter())
 
 
 def _counted(turn: Turn, counts: Iterator[int]) -> Turn:

@@ -10,6 +10,7 @@ import msgspec
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -25,16 +26,17 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_len: Tokens = 128
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Endless prompts; each takes one of the prefixes by chance."""
     options = read_options(workload, Options)
-    words, random = Wording(tokenizer), Random(f"{seed}/texts")
+    words, random, draw = Wording(tokenizer), Random(f"{seed.words}/texts"), Random(f"{seed.work}/prefixes")
     prefixes = [
-        words.chunk(Random(f"{seed}/prefix/{i}"), options.prefix_len).lstrip() for i in range(options.num_prefixes)
+        words.chunk(Random(f"{seed.words}/prefix/{i}"), options.prefix_len).lstrip()
+        for i in range(options.num_prefixes)
     ]
 
     def write(lengths: list[int]) -> list[str]:
-        texts = [random.choice(prefixes) + words.rough(random, options.suffix_len) for _ in lengths]
+        texts = [draw.choice(prefixes) + words.rough(random, options.suffix_len) for _ in lengths]
         return words.mended(texts, lengths)
 
     def lengths() -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ import msgspec
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp, drawn
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -25,18 +26,18 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens at the front that all prompts share, on top of ``input_len``."""
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Endless prompts, none like another."""
     options = read_options(workload, Options)
-    words, random = Wording(tokenizer), Random(f"{seed}/texts")
-    prefix = words.chunk(Random(f"{seed.partition('/')[0]}/prefix"), options.prefix_len)
+    words, random = Wording(tokenizer), Random(f"{seed.words}/texts")
+    prefix = words.chunk(Random(f"{seed.common}/prefix"), options.prefix_len)
 
     def write(lengths: list[int]) -> list[str]:
         texts = [(prefix + words.rough(random, n - options.prefix_len)).lstrip() for n in lengths]
         return words.mended(texts, lengths)
 
     def lengths() -> Iterator[tuple[int, int]]:
-        draw = Random(f"{seed}/lengths")
+        draw = Random(f"{seed.work}/lengths")
         while True:
             own_len = drawn(draw, options.input_len, options.range_ratio)
             yield options.prefix_len + own_len, drawn(draw, options.output_len, options.range_ratio)

@@ -14,6 +14,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_rows
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 
 EXPECTED = 'a JSON list of {"conversations": [{"from": …, "value": …}, …]}'
@@ -43,7 +44,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Leave out rows that do not begin with a user's message and its answer (vLLM takes them)."""
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Rows in a seeded order."""
     options = read_options(workload, Options)
     rows = read_conversations(workload.path, "sharegpt")
@@ -57,7 +58,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
             for pair in pairs
         ]
 
-    return FromFile("sharegpt", rows, convert, seed=seed)
+    return FromFile("sharegpt", rows, convert, seed=seed.words)
 
 
 def read_conversations(path: str | None, dataset: str) -> list[msgspec.Raw]:

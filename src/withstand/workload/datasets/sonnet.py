@@ -11,6 +11,7 @@ from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
 from withstand.workload.files import read_text
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -26,7 +27,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prefix_len: Annotated[int, msgspec.Meta(ge=0)] = 200
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Endless prompts out of the file's lines.
 
     Raises:
@@ -40,7 +41,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset
         )
     text = read_text(workload.path, "sonnet", "a text file with a line of verse a line")
     lines = [line + "\n" for line in text.splitlines() if line.strip()]
-    poem = _Poem(lines, tokenizer, options, Random(f"{seed}/lines"))
+    poem = _Poem(lines, tokenizer, options, Random(f"{seed.words}/lines"))
 
     def lengths() -> Iterator[tuple[int, int]]:
         while True:

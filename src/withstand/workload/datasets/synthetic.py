@@ -9,6 +9,7 @@ import msgspec
 from withstand.spec import Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
+from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
@@ -22,10 +23,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_len: Tokens = 256
 
 
-def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: str) -> Dataset:
+def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
     """Endless prompts of one length, none like another."""
     options = read_options(workload, Options)
-    words, random = Wording(tokenizer), Random(f"{seed}/texts")
+    words, random = Wording(tokenizer), Random(f"{seed.words}/texts")
     return MadeUp(
         "synthetic",
         lambda: itertools.repeat((options.input_len, options.output_len)),

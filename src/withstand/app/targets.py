@@ -1,0 +1,188 @@
+"""A plan with several targets: for each a run of its own, one after another with the same prompts, then a comparison.
+
+A budget is for all, and each has an equal share: so all are measured equally long. What fails at one target leaves the
+others alone, and ``resume`` tries again what failed, was cut, or was not begun.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from withstand import __version__, clock
+from withstand.app.beforehand import say_how_long_all
+from withstand.app.budget import fitted
+from withstand.app.compare import compare_paths, keep_comparison
+from withstand.app.endpoint import check_target
+from withstand.app.prices import prices_of
+from withstand.app.run import resume, run
+from withstand.app.salt import salted
+from withstand.app.screen import Outcome, Screen
+from withstand.app.stages import all_stages
+from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED
+from withstand.compare.build import Options
+from withstand.compare.decision import decide
+from withstand.compare.shape import Comparison, Decision
+from withstand.errors import SpecError, UsageError, WithstandError
+from withstand.runs import Asked, RunFolder, RunState, TargetsFolder, this_process
+from withstand.spec import Plan, is_redacted, redacted
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """The targets against the first of them."""
+
+    comparison: Comparison
+    decisions: tuple[Decision, ...]
+
+
+class TargetsOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How it ended."""
+
+    exit_code: int
+    folder: Path
+    outcomes: dict[str, Outcome]
+    """By target; those of which there is something."""
+    compared: Compared | None
+    """None where there are no two to compare."""
+
+
+def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcome:
+    """Measure each target.
+
+    Raises:
+        WithstandError: nothing was measured at any of them.
+    """
+    plan = salted(plan, screen)
+    plans = dict(plans_of(plan, Path()))
+    _check(plans, screen)
+    asked = Asked(
+        version=__version__,
+        created_utc=clock.utc_iso(clock.anchor().wall_ns),
+        plan=redacted(plan),
+        argv=tuple(argv),
+        writer=this_process(),
+    )
+    folder = TargetsFolder.create(Path(plan.output_dir) if plan.output_dir else None, asked)
+    return _Round(folder, plan, argv, screen).everything()
+
+
+def resume_targets(path: Path, *, screen: Screen) -> TargetsOutcome:
+    """Go on where it stopped.
+
+    Raises:
+        WithstandError: it cannot be gone on with.
+    """
+    folder = TargetsFolder.open(path)
+    plan = folder.asked.plan
+    if is_redacted(plan):
+        raise UsageError(f"{path} was run with a secret in a header or the body, which is not stored; run it anew.")
+    folder.take_over()
+    return _Round(folder, plan, list(folder.asked.argv), screen).everything()
+
+
+def plans_of(plan: Plan, folder: Path) -> Iterator[tuple[str, Plan]]:
+    """The plan of each target's run, with its share of the budget."""
+    budget_s = None if plan.budget_s is None else plan.budget_s / len(plan.targets)
+    for name, target in plan.targets.items():
+        own = {"target": target, "targets": {}, "budget_s": budget_s, "output_dir": str(folder / name)}
+        yield name, msgspec.structs.replace(plan, **own)
+
+
+def _check(plans: dict[str, Plan], screen: Screen) -> None:
+    """What can be wrong with any of them is said before the first is measured.
+
+    Raises:
+        UsageError: a target's description, or the share of the budget.
+    """
+    for name, plan in plans.items():
+        try:
+            check_target(plan.target)
+        except SpecError as e:
+            raise SpecError(f"targets.{name}: {e}") from None
+        except UsageError as e:
+            raise UsageError(f"targets.{name}: {e}") from None
+    first = next(iter(plans.values()))
+    try:
+        first = fitted(first)
+    except UsageError as e:
+        raise UsageError(f"{e} That is for each of {len(plans)} targets.") from None
+    say_how_long_all(first, all_stages(first), len(plans), screen)
+
+
+class _Round:
+    """From target to target."""
+
+    def __init__(self, folder: TargetsFolder, plan: Plan, argv: list[str], screen: Screen) -> None:
+        self._folder = folder
+        self._plans = dict(plans_of(plan, folder.path))
+        self._argv = argv
+        self._screen = screen
+        self._outcomes: dict[str, Outcome] = {}
+        self._failed: list[WithstandError] = []
+
+    def everything(self) -> TargetsOutcome:
+        """All that is not done.
+
+        Raises:
+            WithstandError: nothing came of it.
+        """
+        whole = self._measured()
+        if not self._folder.begun():
+            shutil.rmtree(self._folder.path, ignore_errors=True)
+            if self._failed:
+                raise self._failed[0]
+            raise KeyboardInterrupt
+        return TargetsOutcome(
+            exit_code=self._exit_code() if whole else NOT_MEASURED,
+            folder=self._folder.path,
+            outcomes=self._outcomes,
+            compared=self._compared(),
+        )
+
+    def _measured(self) -> bool:
+        """Whether all targets had their turn: the user may have stopped it."""
+        for place, name in enumerate(self._plans, start=1):
+            self._screen.message(f"Target {name}, {place} of {len(self._plans)}.")
+            try:
+                self._outcomes[name] = self._one(name)
+            except WithstandError as e:
+                self._failed.append(e)
+                self._screen.message(f"Target {name}: {e}")
+            except KeyboardInterrupt:
+                return self._stopped()
+            else:
+                if RunFolder.open(self._folder.of(name)).manifest.state is RunState.INTERRUPTED:
+                    return self._stopped()
+        return True
+
+    def _stopped(self) -> bool:
+        self._screen.message(f"`withstand run --resume {self._folder.path}` goes on with all targets.")
+        return False
+
+    def _one(self, name: str) -> Outcome:
+        path = self._folder.of(name)
+        if RunFolder.is_one(path):
+            return resume(path, screen=self._screen)
+        return run(self._plans[name], argv=self._argv, screen=self._screen)
+
+    def _exit_code(self) -> int:
+        codes = {outcome.exit_code for outcome in self._outcomes.values()}
+        if self._failed or codes - {GOOD, MISSED}:
+            return NOT_MEASURED
+        return MISSED if MISSED in codes else GOOD
+
+    def _compared(self) -> Compared | None:
+        """What there is of the targets, in the plan's order."""
+        begun = self._folder.begun()
+        if len(begun) < 2:
+            return None
+        try:
+            comparison = compare_paths([f"{name}={path}" for name, path in begun.items()], None, Options())
+            prices = prices_of((), {side.label: side.price_per_hour for side in comparison.sides})
+            decisions = tuple(decide(comparison, prices))
+            keep_comparison(self._folder.path, comparison, decisions)
+        except WithstandError as e:
+            self._screen.message(f"The targets are not compared: {e}")
+            return None
+        return Compared(comparison, decisions)

@@ -1,0 +1,15 @@
+"""Why stages ended before their limit, where a rule ended them: a line each."""
+
+from collections.abc import Iterator
+
+from withstand.metrics.summary import Summary
+from withstand.report.numbers import seconds
+
+
+def ending_lines(summary: Summary) -> Iterator[str]:
+    """``ended early (rate-8): more than 20 % of the requests fail (9 of the first 11 did); after 3.1 s``."""
+    for stage in summary.stages:
+        if stage.ended_by:
+            whose = f" ({stage.name})" if len(summary.stages) > 1 else ""
+            after = f"; after {seconds(stage.duration_s)}" if stage.duration_s is not None else ""
+            yield f"ended early{whose}: {stage.ended_by}{after}"
