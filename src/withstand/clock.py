@@ -47,6 +47,14 @@ def utc_iso(wall_ns: int) -> str:
     return dt.datetime.fromtimestamp(wall_ns // 1_000_000_000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def wall_of(utc: str) -> float | None:
+    """The way back, in seconds; None where it is no such text."""
+    try:
+        return dt.datetime.strptime(utc, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def local_stamp() -> str:
     """``20261128-030405``: the local time as it stands in a folder's name."""
     return dt.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from withstand.app.prices import prices_of
+from withstand.app.prices import prices_of, token_price_of
 from withstand.errors import UsageError
+from withstand.spec import TokenPrice
 
 
 def test_one_price_is_for_all_and_a_named_one_for_its_side() -> None:
@@ -25,3 +26,14 @@ def test_what_is_typed_wins_over_what_a_plan_says() -> None:
 def test_what_is_no_price_is_told(word: str) -> None:
     with pytest.raises(UsageError, match="--price-per-hour"):
         prices_of([word], {"a": None, "b": 1.0})
+
+
+def test_what_tokens_cost_elsewhere() -> None:
+    assert token_price_of("0.15:0.60") == TokenPrice(input=0.15, output=0.6)
+    assert token_price_of("0:0.6:0") == TokenPrice(input=0, output=0.6, cached_input=0)
+
+
+@pytest.mark.parametrize("word", ["", "1", "1:", "1:2:3:4", "-1:2", "nan:1", "inf:1", "0:0", "a:b"])
+def test_what_is_no_price_of_tokens_is_told(word: str) -> None:
+    with pytest.raises(UsageError, match="--against-token-price"):
+        token_price_of(word)

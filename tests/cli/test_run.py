@@ -62,7 +62,7 @@ def test_options_and_file_become_the_plan(app: App, tmp_path: Path) -> None:
 
 def test_the_price_of_an_hour_is_a_part_of_the_plan(app: App) -> None:
     assert exit_code_of(["run", "--price-per-hour", "2.5"]) == 0
-    assert app.plan.price_per_hour == 2.5
+    assert app.plan.asked_price.hour() == 2.5
 
 
 def test_the_command_line_is_handed_on_without_secrets(app: App) -> None:
@@ -155,7 +155,7 @@ def test_demo_hands_on_its_options(app: App, tmp_path: Path) -> None:
 def test_help_lists_options_under_headings(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(["run", "--help"]) == 0
     headings = [line for line in capsys.readouterr().out.splitlines() if line.endswith(":") and line[0] != " "]
-    assert headings == ["Target:", "Workload:", "Load:", "Options:"]
+    assert headings == ["Target:", "Workload:", "Load:", "Options:", "Cost:"]
 
 
 def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App) -> None:

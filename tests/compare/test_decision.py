@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from withstand.compare.decision import decide
-from withstand.compare.shape import Cell, Comparison, Decision, Difference, Group, Method, Row, Side, Verdict
+from withstand.compare.shape import Cell, Comparison, Decision, Difference, Group, Method, Row, Side, Verdict, Volume
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import Interval
+from withstand.spec import TokenPrice
 
 LABELS = ("a", "b", "c")
 
@@ -163,3 +165,42 @@ def test_each_side_is_priced_at_its_own_best_load() -> None:
     low = ("1 req/s", [row("output_throughput", [100.0, 100.0], [Verdict.NO_DIFFERENCE])])
     high = ("9 req/s", [row("output_throughput", [900.0, 50.0], [Verdict.WORSE])])
     assert "a 1.11 at 9 req/s, b 10 at 1 req/s" in cost_of(comparison(low, high), a=3.6, b=3.6).evidence
+
+
+TOKENS = TokenPrice(input=3.0, output=6.0)
+"""A request of 100 and 50 tokens costs 0.0006; at 3.6 an hour a machine pays from 1.67 req/s on."""
+
+
+def against_tokens(label: str, row_of_rates: Row, **prices: float) -> Decision:
+    told = comparison((label, [row_of_rates]))
+    volume = Volume(completed=10, input_tokens=1000, output_tokens=500)
+    groups = [msgspec.structs.replace(group, volumes=(volume,) * len(told.sides)) for group in told.groups]
+    told = msgspec.structs.replace(told, groups=tuple(groups))
+    return next(one for one in decide(told, prices, TOKENS) if one.wins_for == "cheaper than tokens")
+
+
+def test_the_machine_that_is_shown_to_be_cheaper_than_tokens_and_than_all_others() -> None:
+    sure = [Interval(0.9, 1.1), Interval(3.8, 4.2)]
+    decision = against_tokens("inf", row("request_throughput", [1.0, 4.0], [Verdict.BETTER], sure), a=3.6, b=3.6)
+    assert decision.winner == "b"
+    assert "b 2.4 times cheaper at inf, from 1.67 req/s on" in decision.evidence
+    assert "a 1.67 times dearer at inf, never cheaper at what was seen" in decision.evidence
+
+
+@pytest.mark.parametrize(
+    ("sure", "verdict"),
+    [
+        ([Interval(0.9, 1.1), Interval(1.6, 6.0)], Verdict.BETTER),
+        ([Interval(0.9, 3.9), Interval(3.8, 4.2)], Verdict.NO_DIFFERENCE),
+        ([Interval(0.9, 1.1), Interval(3.8, 4.2)], Verdict.UNKNOWN),
+        ([None, Interval(3.8, 4.2)], Verdict.BETTER),
+    ],
+    ids=["may be dearer", "may be the other", "doubted", "of one nothing is known"],
+)
+def test_a_machine_that_is_not_shown_to_be_cheaper_wins_nothing(sure: list[Interval | None], verdict: Verdict) -> None:
+    assert against_tokens("inf", row("request_throughput", [1.0, 4.0], [verdict], sure), a=3.6, b=3.6).winner is None
+
+
+def test_without_tokens_nothing_is_weighed_against_them() -> None:
+    told = comparison(("inf", [row("request_throughput", [1.0, 4.0], [Verdict.BETTER])]))
+    assert "cheaper than tokens" not in [one.wins_for for one in decide(told, {"a": 3.6}, TOKENS)]

@@ -114,3 +114,31 @@ def test_the_chances_of_so_few_and_of_so_many_leave_only_that_number_out_and_in(
 def test_none_broken_of_many_is_as_rare_as_it_should_be() -> None:
     assert Share(0, 59).below(0.05) == pytest.approx(0.95**59)
     assert Share(3, 3).above(0.05) == pytest.approx(0.05**3)
+
+
+@given(st.integers(0, 50), st.integers(1, 300))
+def test_a_share_lies_in_its_interval_at_whose_ends_it_is_seen_once_in_forty(k: int, n: int) -> None:
+    share = Share(min(k, n), n)
+    low, high = share.interval.low, share.interval.high
+    assert low is not None
+    assert high is not None
+    assert low <= share.value <= high
+    if 0 < share.broken < n:
+        assert share.above(low) == pytest.approx(0.025, abs=1e-6)
+        assert share.below(high) == pytest.approx(0.025, abs=1e-6)
+
+
+def test_a_cut_response_time_counts_from_the_schedule() -> None:
+    cut = replace(_cut(300, tokens=False), scheduled_ns=(RECORD.sent_ns or 0) - 200_000_000)
+    assert broken(cut, promise_of("response:p95:400")) == (1, 1)
+    assert broken(cut, promise_of("e2el:p95:400")) == (0, 0)
+
+
+def test_a_limiter_that_breaks_a_promise_is_told_from_an_engine() -> None:
+    answers = SERVER.answers(2.0, 1, 100)
+    for status, by_limiter in ((Status.LIMITED, True), (Status.HTTP_ERROR, False)):
+        probe = Probe((promise_of("success:95%"),))
+        probe.feed(replace(r, status=status) if r.id % 4 == 0 else r for r in answers)
+        look = probe.last_look()
+        assert look.standing is Standing.BREAKS
+        assert look.by_limiter is by_limiter

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.control.hunt import ALONE, CROWD, SEARCH, Tried, found, next_stage
+from withstand.control.hunt import found, next_stage
 from withstand.control.limit import limit_of
 from withstand.control.probe import Look, Probed, Standing
 from withstand.control.repair import repaired
 from withstand.control.search import Axis, Search
 from withstand.control.share import Share
-from withstand.spec import LimitSearch, Poisson, promise_of
+from withstand.control.tried import ALONE, CHECK, CROWD, SEARCH, Tried
+from withstand.spec import LimitSearch, Poisson, Stage, promise_of
 
 PROMISE = promise_of("ttft:p95:400")
 
@@ -150,3 +151,77 @@ def test_where_one_user_does_not_get_it_nothing_is_searched() -> None:
     limit = found(WANTED, tried)
     assert limit.alone is not None
     assert limit.load is None
+
+
+def test_what_broke_before_anything_had_held_is_tried_again_for_the_server_may_have_been_cold() -> None:
+    tried: list[Probed] = []
+    search = Search(promises=(PROMISE,), start=8.0)
+    while (load := search.next(repaired(tried, search.promises))) is not None:
+        tried.append(sure(load, 1.0 if len(tried) < 3 else 40.0))
+        assert len(tried) < 40
+    assert [p.load for p in tried[:6]] == [8.0, 4.0, 2.0, 1.0, 2.0, 4.0]
+    interval = limit_of(tried, Axis.RATE, (PROMISE,)).interval
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low <= 40 < interval.high
+
+
+def test_an_end_that_hangs_by_a_single_clump_of_requests_is_tried_again() -> None:
+    search = Search(promises=(PROMISE,), start=4.0)
+    tried = [one(4.0, Standing.HOLDS), one(4.15, Standing.BREAKS, 3, 4)]
+    assert search.next(tried) == 4.15
+    assert search.next([*tried, one(4.15, Standing.BREAKS, 3, 4)]) is None
+    assert search.next([one(4.0, Standing.HOLDS), one(4.15, Standing.BREAKS, 9, 40)]) is None
+
+
+def doubted(load: float) -> Probed:
+    look = Look(standing=Standing.OPEN, shares=(Share(40, 200),), requests=200, doubt="our own client was too slow")
+    return Probed(load, look)
+
+
+def test_nothing_is_tried_above_a_load_at_which_our_own_client_is_in_the_way() -> None:
+    search = Search(promises=(PROMISE,), start=4.0)
+    tried: list[Probed] = []
+    while (load := search.next(repaired(tried, search.promises))) is not None:
+        tried.append(one(load, Standing.HOLDS) if load < 30 else doubted(load))
+        assert len(tried) < 20
+    assert max(p.load for p in tried) == 32.0
+    limit = limit_of(tried, Axis.RATE, (PROMISE,))
+    assert limit.interval.high is None
+    assert limit.interval.low is not None
+    assert limit.interval.low > 24
+    assert limit.doubted == doubted(32.0)
+
+
+def test_a_doubt_beside_a_narrow_interval_does_not_matter() -> None:
+    tried = [one(4.0, Standing.HOLDS), doubted(4.1), one(4.15, Standing.BREAKS, 9, 40)]
+    assert limit_of(tried, Axis.RATE, (PROMISE,)).doubted is None
+    wide = [one(4.0, Standing.HOLDS), doubted(4.1), one(8.0, Standing.BREAKS, 9, 40)]
+    assert limit_of(wide, Axis.RATE, (PROMISE,)).doubted == doubted(4.1)
+
+
+def _broken(failed: int, answered: int) -> list[Tried]:
+    alone = Tried(Stage(name=ALONE, phase=ALONE, max_concurrency=1), one(0, Standing.HOLDS).look, 2.0, 0.5)
+    stage = Stage(name="rate-8", phase=SEARCH, arrivals=Poisson(8.0))
+    return [alone, Tried(stage, one(8.0, Standing.BREAKS, 9, 40).look, failed=failed, answered=answered)]
+
+
+def test_where_much_failed_it_is_asked_whether_the_server_is_still_there() -> None:
+    wanted = LimitSearch(promises=(PROMISE,), start=8.0)
+    assert next_stage(wanted, _broken(0, 40)).phase == SEARCH  # type: ignore[union-attr]
+    check = next_stage(wanted, _broken(9, 31))
+    assert check is not None
+    assert check.phase == CHECK
+    answered = next_stage(wanted, [*_broken(9, 31), Tried(check, answered=3)])
+    assert answered is not None
+    assert answered.arrivals == Poisson(4.0)
+    assert next_stage(wanted, [*_broken(9, 31), Tried(check, answered=0, failed=3)]) is None
+
+
+def test_few_requests_are_waited_for_longer_unless_a_time_was_said() -> None:
+    for rate_rps, probe_s, least_s in ((8.0, None, 120.0), (0.1, None, 1700.0), (0.1, 60.0, 60.0)):
+        wanted = LimitSearch(promises=(PROMISE,), start=rate_rps, probe_s=probe_s)
+        stage = next_stage(wanted, _broken(0, 40)[:1])
+        assert stage is not None
+        assert stage.duration_s is not None
+        assert least_s <= stage.duration_s <= 1.1 * least_s

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from comparisons import DECISIONS, EVIL_DECISIONS, NOW, comparison_of, evil_comparison
+from limits_found import searched_limit
 from pages import CHROMIUM, attribute, browse, measured
 from withstand.compare.shape import Comparison
 from withstand.metrics.server import Course
@@ -46,6 +47,18 @@ def test_the_server_s_side_has_the_charts_of_what_was_seen(sample: Any, tmp_path
     _fits(document, 800)
     assert attribute(document, "plots") == "20"
     assert "Preemptions" not in document
+
+
+@pytest.mark.parametrize("width", [1400, 800])
+def test_the_course_of_a_search_for_a_limit_is_drawn_in_silence(width: int, sample: Any, tmp_path: Path) -> None:
+    page = render_html(sample.summary, sample.series, sample.about, searched_limit())
+    drawn, console = browse(page, tmp_path, width)
+    assert console == ""
+    assert attribute(drawn, "charts") == "drawn"
+    document, _ = browse(measured(page), tmp_path, width)
+    _fits(document, width)
+    assert attribute(document, "plots") == "20"
+    assert attribute(document, "needless") == "0"
 
 
 def _fits(document: str, window: int) -> None:

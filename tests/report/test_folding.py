@@ -21,6 +21,7 @@ from withstand.report.comparison_text import print_comparison
 from withstand.report.comparison_words import difference_interval
 from withstand.report.folding import folded, text_column
 from withstand.report.terminal import print_report
+from withstand.spec import Price
 
 Print = Callable[[Console], None]
 narrow = pytest.mark.parametrize("width", [50, 60, 70])
@@ -57,7 +58,7 @@ def shown(comparison: Comparison) -> Print:
 
 @narrow
 def test_a_report_is_whole(sample: Any, width: int) -> None:
-    stages = tuple(priced(stage, 3.6, 0.99) for stage in sample.summary.stages)
+    stages = tuple(priced(stage, Price(per_hour=3.6), 0.99) for stage in sample.summary.stages)
     summary = msgspec.structs.replace(sample.summary, stages=stages)
     text = assert_whole(lambda console: print_report(summary, console, ledger=True), width)
     rows = [line for line in text.splitlines() if line.startswith("concurrency-16 ")]

@@ -14,6 +14,7 @@ from withstand.metrics.summary import Summary
 from withstand.report.csv import csv_text
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
+from withstand.spec import Price
 
 Matches = Callable[[str, str], None]
 
@@ -82,7 +83,7 @@ def test_a_name_is_no_formula(fallen: Any) -> None:
 
 
 def test_costs_as_people_read_them(sample: Any, matches: Matches) -> None:
-    stages = tuple(priced(stage, 3.6, 0.99) for stage in sample.summary.stages)
+    stages = tuple(priced(stage, Price(per_hour=3.6), 0.99) for stage in sample.summary.stages)
     summary = msgspec.structs.replace(sample.summary, stages=stages)
     text = printed(summary, 80)
     begin, end = text.index("tokens cost"), text.index("added.") + len("added.")

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
@@ -54,3 +54,25 @@ def vllm(**values: float) -> str:
     """As vLLM writes it, with the label that all have: ``num_requests_running=8``."""
     lines = [f'vllm:{name}{{engine="0",model_name="m"}} {value}' for name, value in values.items()]
     return "# HELP vllm:x y\n# TYPE vllm:x gauge\n" + "\n".join(lines) + "\n"
+
+
+def dcgm(watts: Mapping[int, float], *, idle: Collection[int] = (), counters: bool = True) -> Answer:
+    """As DCGM's exporter writes it: a node's GPUs by number, of steady power; the idle ones hold no memory."""
+    began = time.monotonic()
+
+    def text(_: int) -> tuple[int, str]:
+        lines = []
+        for gpu, power in watts.items():
+            told = {
+                "POWER_USAGE": power,
+                "GPU_UTIL": 0 if gpu in idle else 90,
+                "FB_USED": 4 if gpu in idle else 60_000,
+                "FB_FREE": 20_000,
+            }
+            if counters:
+                told["TOTAL_ENERGY_CONSUMPTION"] = 1e9 + 1000 * power * (time.monotonic() - began)
+            labels = f'gpu="{gpu}",UUID="GPU-{gpu}",modelName="NVIDIA H100 80GB HBM3",Hostname="node-a"'
+            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value}" for name, value in told.items()]
+        return 200, "\n".join(lines) + "\n"
+
+    return text

@@ -289,6 +289,21 @@ def test_slots_serve_so_many_at_once_and_the_others_in_order(client_of: Callable
     assert started[2:] == [first_ns + turn * service_ns for turn in (1, 2) for first_ns in started[:2]]
 
 
+def test_in_a_batch_an_answer_is_slower_by_those_that_are_under_way_when_it_begins(
+    client_of: Callable[..., Any], tools: Any
+) -> None:
+    with TruthServer(Schedule(ttft_ms=60, itl_ms=20, tokens=6), batch=0.5) as server:
+        client = client_of(server)
+        socks = [client.connect() for _ in range(3)]
+        for sock in socks:
+            sock.sendall(tools.request_bytes("/v1/chat/completions", tools.body_of()))
+        for sock in socks:
+            assert tools.listen(sock).message.complete
+            sock.close()
+        log = server.truth()
+    assert [round((served.tpot_ms or 0) / 10) for served in log] == [2, 3, 4]
+
+
 def test_whoever_leaves_the_queue_takes_no_slot(client_of: Callable[..., Any], tools: Any) -> None:
     with TruthServer(Schedule(ttft_ms=150, itl_ms=0, tokens=1), slots=1) as server:
         client = client_of(server)

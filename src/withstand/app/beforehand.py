@@ -41,4 +41,4 @@ def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Seq
     """How many stages, how long, at what price; nothing of a single one without an end. ``known``: the run's so far."""
     estimate = estimated(plan, stages, known)
     if sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
-        screen.message(f"Planned: {in_words(estimate, plan.price_per_hour)}")
+        screen.message(f"Planned: {in_words(estimate, plan.asked_price.hour())}")

@@ -17,6 +17,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
     manifest = folder.manifest
     entry = manifest.stages[index]
     tokenizer = entry.texts_by or manifest.tokenizer
+    beside = _is_loopback(manifest.target)
     warmed_up = any(e.stage.warmup and e.state is RunState.DONE for e in manifest.stages)
     return StageContext(
         stage=entry.stage,
@@ -30,20 +31,20 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         identical_prompts=entry.identical_prompts,
         repeatable=is_repeated(manifest.plan) or TargetsFolder.is_one(folder.path.resolve().parent),
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
-        beside_server=_is_loopback(manifest.target),
+        beside_server=beside,
         damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
-        watched=_watched(entry, samples),
+        watched=_watched(entry, samples, beside_server=beside),
     )
 
 
-def _watched(entry: StageEntry, samples: Sequence[Sample]) -> Watched | None:
+def _watched(entry: StageEntry, samples: Sequence[Sample], *, beside_server: bool) -> Watched | None:
     """Those around the stage, where it is known when that was."""
     if entry.started_ns is None or entry.ended_ns is None:
         return None
     low_ns, high_ns = entry.started_ns - _AROUND_NS, entry.ended_ns + _AROUND_NS
     around = tuple(sample for sample in samples if low_ns <= sample.at_ns <= high_ns)
-    return Watched(around, entry.started_ns, entry.ended_ns) if around else None
+    return Watched(around, entry.started_ns, entry.ended_ns, beside_server) if around else None
 
 
 def _is_loopback(target: str | None) -> bool:

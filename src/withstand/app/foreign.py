@@ -13,14 +13,15 @@ from withstand.files import spelled
 from withstand.interop.shape import Imported, ImportedRun
 from withstand.interop.summary import can_be_stage, series_of, summary_of
 from withstand.metrics.cost import priced
+from withstand.metrics.economy import economy_of, largest_seen
 from withstand.report.about import About
-from withstand.spec import Slo
+from withstand.spec import Price, Slo
 
 _COMPACT = re.compile(r"^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$")
 """As vLLM writes a date."""
 
 
-def load_foreign(imported: Imported, path: Path, price_per_hour: float | None, *, charts: bool) -> Loaded:
+def load_foreign(imported: Imported, path: Path, price: Price | None, *, charts: bool) -> Loaded:
     """What a file or folder held that is not ours.
 
     Its limits, which it does not tell, are taken to ask for as many good requests as ours do.
@@ -42,8 +43,9 @@ def load_foreign(imported: Imported, path: Path, price_per_hour: float | None, *
         engine=engines.pop() if len(engines) == 1 else None,
     )
     summary = summary_of(runs)
-    stages = tuple(priced(stage, price_per_hour, Slo().share) for stage in summary.stages)
-    summary = msgspec.structs.replace(summary, stages=stages)
+    stages = tuple(priced(stage, price or Price(), Slo().share) for stage in summary.stages)
+    economy = economy_of(stages, price, largest_seen(stages)) if price and len(runs) == 1 else None
+    summary = msgspec.structs.replace(summary, stages=stages, economy=economy)
     return Loaded(summary, series_of(runs) if charts else (), about, imported=runs, notices=tuple(notices))
 
 

@@ -17,12 +17,22 @@ from withstand.app.heavier import is_heavier
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
+from withstand.control.probe import Look
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.record import Record
 from withstand.report.write import write_reports
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TokenizerFacts, machine_facts, this_process
+from withstand.runs import (
+    Manifest,
+    RunFolder,
+    RunState,
+    StageEntry,
+    TokenizerFacts,
+    epoch_ns,
+    machine_facts,
+    this_process,
+)
 from withstand.spec import Plan, Stage, redacted
 from withstand.stack import EngineInfo
 from withstand.wire.reply import one_line
@@ -37,7 +47,7 @@ class Journal:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
-        self.epoch_ns = _epoch_ns(folder.manifest)
+        self.epoch_ns = epoch_ns(folder.manifest)
         """What records count from. Once and for all: the wall clock may be set while we run."""
         self._loaded = Loader()
         self._spent_before_ns = folder.manifest.spent_ns
@@ -140,7 +150,7 @@ class Journal:
             "context": str(engine.context),
             "ready after": f"{engine.ready_s:.2f} s",
         }
-        self._update(engine=facts)
+        self._update(engine=facts, engine_ready_s=engine.ready_s)
 
     def endpoint(self, target: str, model: str | None) -> None:
         """Where it goes, and for which model."""
@@ -186,6 +196,11 @@ class Journal:
             look=attended.found() if attended else None,
         )
 
+    def weighed(self, index: int, look: Look) -> None:
+        """What was found of a load has been held against our own error."""
+        if look != self.manifest.stages[index].look:
+            self._entry(index, look=look)
+
     def count_texts(self, index: int, tokenizer: Tokenizer, counts: Sequence[tuple[int, int]]) -> None:
         """Answers of a stage that has ended were counted by their text."""
         self.folder.add_text_counts(index, counts)
@@ -194,6 +209,10 @@ class Journal:
     def stage_failed(self, index: int, error: str) -> None:
         """A stage could not be driven."""
         self._entry(index, state=RunState.FAILED, error=error)
+
+    def stage_stands(self, index: int) -> None:
+        """What was taken for a failure of the stage was none."""
+        self._entry(index, state=RunState.DONE, error=None)
 
     def interrupted(self) -> None:
         """The user stopped it."""
@@ -221,7 +240,7 @@ class Journal:
     def report(self) -> Summary:
         """Bring ``summary.json`` and ``report.html`` up to date."""
         loaded = self._loaded.load(self.folder)
-        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about)
+        write_reports(self.folder.path, loaded.summary, loaded.series, loaded.about, loaded.limit)
         return loaded.summary
 
     def summarize(self, index: int) -> StageSummary:
@@ -248,13 +267,15 @@ class Journal:
             except StorageError as e:
                 unkept = unkept or str(e)
                 screen.message(str(e))
-        summary = self._loaded.load(self.folder).summary
+        loaded = self._loaded.load(self.folder)
+        summary = loaded.summary
         return Outcome(
             exit_code=NOT_MEASURED if unkept else exit_code(summary, self.manifest),
             folder=self.folder.path,
             summary=summary,
             missed=missed_slo(summary, self.manifest),
             unmeasured=unkept or not_measured(summary),
+            limit=loaded.limit,
         )
 
     def _mark_done(self) -> None:
@@ -284,12 +305,6 @@ def _span_ns(records: Sequence[Record]) -> int:
     begins = [ns for r in records if (ns := r.started_ns or r.sent_ns) is not None]
     ends = [r.end_ns for r in records if r.end_ns is not None]
     return max(ends) - min(begins) if begins and ends else 0
-
-
-def _epoch_ns(manifest: Manifest) -> int:
-    """On this boot's monotonic clock: a resumed run may have seen another."""
-    now = clock.anchor()
-    return now.monotonic_ns - (now.wall_ns - manifest.anchor.wall_ns)
 
 
 def _drop_empty(log: Path) -> None:

@@ -1,11 +1,15 @@
-"""``--price-per-hour`` → prices by label: one for all sides, or one for each that is named."""
+"""What was typed of prices: of an hour, one for all sides or one for each that is named, and of tokens elsewhere."""
 
 import math
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from withstand.errors import UsageError
+from withstand.spec import TokenPrice
 
 _OPTION = "--price-per-hour"
+_TOKENS = ("input", "output", "cached_input")
 
 
 def prices_of(words: Sequence[str], told: Mapping[str, float | None]) -> dict[str, float]:
@@ -38,3 +42,21 @@ def price_of(text: str) -> float:
     if not 0 < price < math.inf:
         raise UsageError(f"{_OPTION} {text}: a price is a number above 0, such as 2.5.")
     return price
+
+
+def token_price_of(text: str) -> TokenPrice:
+    """``0.15:0.60``, or with a price of cached input ``0.15:0.60:0.075``: of a million tokens.
+
+    Raises:
+        UsageError: it is none.
+    """
+    parts = text.split(":")
+    try:
+        if 2 <= len(parts) <= len(_TOKENS):
+            return msgspec.convert(dict(zip(_TOKENS, map(float, parts), strict=False)), TokenPrice)
+    except (ValueError, msgspec.ValidationError):
+        pass
+    raise UsageError(
+        f"--against-token-price {text}: give what a million input and output tokens cost, such as 0.15:0.60, and if it "
+        "has one the price of cached input, 0.15:0.60:0.075."
+    )

@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from withstand.app.context import context_of
+from withstand.app.costing import Costing
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
+from withstand.control.course import promised_times
 from withstand.control.limit import Limit
+from withstand.control.probe import Told
 from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.context import StageContext
-from withstand.metrics.cost import priced
 from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.numbers import counted
-from withstand.runs import Manifest, RunFolder, RunState, still_runs
-from withstand.spec import Plan
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+from withstand.spec import Plan, Price
 
 if TYPE_CHECKING:
     from withstand.app.measured import Measured
@@ -37,6 +39,8 @@ class LoadedStage(msgspec.Struct, frozen=True):
 
     summary: StageSummary
     series: StageSeries | None
+    times: tuple[Told | None, ...] = ()
+    """Those that were promised, if a limit was looked for."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -66,11 +70,11 @@ def damage_told(damaged_lines: int) -> str:
 class Loader:
     """Loads a run; a stage that is finished is computed once.
 
-    A price of an hour takes the place of the plan's. Charts cost time, and not everybody shows them.
+    A price is laid over the plan's. Charts cost time, and not everybody shows them.
     """
 
-    def __init__(self, price_per_hour: float | None = None, *, charts: bool = True) -> None:
-        self._price_per_hour = price_per_hour
+    def __init__(self, price: Price | None = None, *, charts: bool = True) -> None:
+        self._costing = Costing(price)
         self._charts = charts
         self._done: dict[int, LoadedStage] = {}
 
@@ -86,7 +90,8 @@ class Loader:
             plan = folder.manifest.plan
             with gathered(folder, new, plan.goodput, Besides(charts=self._charts)) as folds:
                 samples = folder.samples()
-                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan) for i in new}
+                entries = folder.manifest.stages
+                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan, entries[i]) for i in new}
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -103,18 +108,21 @@ class Loader:
             target=manifest.target,
             complete=partial is None,
         )
+        limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
+        economy = self._costing.run(summary.stages, manifest, limit)
         return Loaded(
-            msgspec.structs.replace(summary, partial=partial),
+            msgspec.structs.replace(summary, partial=partial, economy=economy),
             [s.series for s in stages if s.series],
             _about(manifest),
             damaged_lines=folder.damaged_lines,
-            limit=limit_in(manifest),
+            limit=limit,
         )
 
-    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan) -> LoadedStage:
-        price_per_hour = plan.price_per_hour if self._price_per_hour is None else self._price_per_hour
-        summary = priced(stage_summary(fold, context), price_per_hour, plan.goodput.share)
-        return LoadedStage(summary, fold_series(fold, context) if self._charts else None)
+    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan, entry: StageEntry) -> LoadedStage:
+        summary = self._costing.stage(stage_summary(fold, context), fold, plan)
+        promises = plan.find_limit.promises if plan.find_limit else ()
+        times = promised_times(fold.latencies, entry.look, promises) if entry.look else ()
+        return LoadedStage(summary, fold_series(fold, context) if self._charts else None, times)
 
 
 def load_run(path: Path) -> Loaded:
@@ -126,10 +134,10 @@ def load_run(path: Path) -> Loaded:
     return Loader().load(RunFolder.open(path))
 
 
-def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, charts: bool = True) -> Loaded:
+def load_runs(paths: Sequence[Path], price: Price | None = None, *, charts: bool = True) -> Loaded:
     """One run or result file, or the stages of several side by side, each named after its folder or file.
 
-    Without a price of an hour, runs of ours have that of their plans. A damaged one does not hide the others.
+    A price is laid over those of our runs' plans. A damaged one does not hide the others.
 
     Raises:
         WithstandError: a path is neither, or all are damaged.
@@ -141,7 +149,7 @@ def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, cha
     found = [one for path in paths for one in measured_at(path)]
     for one in found:
         try:
-            runs += [] if one.is_nothing else [(one.path, _loaded(one, price_per_hour, charts=charts))]
+            runs += [] if one.is_nothing else [(one.path, _loaded(one, price, charts=charts))]
         except StorageError as e:
             damaged.append(e)
     if not runs:
@@ -151,13 +159,13 @@ def load_runs(paths: Sequence[Path], price_per_hour: float | None = None, *, cha
     return msgspec.structs.replace(whole, notices=(*whole.notices, *beside), unread=tuple(map(str, damaged)))
 
 
-def _loaded(one: "Measured", price_per_hour: float | None, *, charts: bool) -> Loaded:
+def _loaded(one: "Measured", price: Price | None, *, charts: bool) -> Loaded:
     opened = one.read()
     if isinstance(opened, RunFolder):
-        return Loader(price_per_hour, charts=charts).load(opened)
+        return Loader(price, charts=charts).load(opened)
     from withstand.app.foreign import load_foreign  # noqa: PLC0415
 
-    return load_foreign(opened, one.path, price_per_hour, charts=charts)
+    return load_foreign(opened, one.path, price, charts=charts)
 
 
 def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:

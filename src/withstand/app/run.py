@@ -82,7 +82,7 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     ensure_time_left(run_folder)
     journal = Journal.reopen(run_folder)
-    if not journal.pending() and not decided(plan, journal.known_stages(), journal.measured()):
+    if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
     foresight = foreseen(plan, journal.pending_stages(), screen)
@@ -92,6 +92,7 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
 
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
+    screen.opened(journal.folder.path)
     try:
         with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
             if engine:
@@ -110,6 +111,14 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
             raise
         screen.message(str(e))
     return journal.finish(screen)
+
+
+def _is_over(plan: Plan, journal: Journal, screen: Screen) -> bool:
+    """Whether nothing follows from what was seen."""
+    measured = journal.measured()
+    if plan.find_limit:
+        return Hunter(plan.find_limit, journal, screen).is_over(measured)
+    return not decided(plan, journal.known_stages(), measured)
 
 
 def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:

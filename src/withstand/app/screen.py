@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from withstand.control.limit import Limit
 from withstand.metrics.summary import StageSummary, Summary
 
 
@@ -32,6 +33,9 @@ class Screen(Protocol):
     def step(self, label: str, done: int, total: int | None) -> None:
         """A preparation that takes a while; it is over when done = total."""
 
+    def opened(self, folder: Path) -> None:
+        """The run's folder is there: who wants to see more than is said here may follow it."""
+
     def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
         """Stage ``index`` (from 1) of ``of`` begins."""
 
@@ -52,3 +56,5 @@ class Outcome(msgspec.Struct, frozen=True):
     """Which stages missed the SLO."""
     unmeasured: str | None = None
     """Why the exit code is 3."""
+    limit: Limit | None = None
+    """What was found, if a limit was looked for."""

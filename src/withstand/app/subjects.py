@@ -164,7 +164,8 @@ def _own_run(folder: RunFolder, index: int, fold: StageFold, summary: StageSumma
         summary=summary,
         estimates=told_estimates(summary) | estimates_of(fold, summary),
         schedule=schedule_of(fold, summary),
-        price_per_hour=manifest.plan.price_per_hour,
+        price_per_hour=manifest.plan.asked_price.hour(summary.server.gpus if summary.server else None),
+        token_price=manifest.plan.asked_price.against,
     )
 
 

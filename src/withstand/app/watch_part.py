@@ -14,9 +14,10 @@ from withstand.load.connection import Route
 from withstand.load.lines import Lines
 from withstand.load.masking import Mask
 from withstand.load.tls import make_context
-from withstand.record import HOST, Sample, encode_sample
+from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
-from withstand.watch import host
+from withstand.watch import host, nvml
+from withstand.watch.dcgm import read_gpus
 from withstand.watch.engines import read_engine
 from withstand.watch.lookout import Lookout, NothingThereError, Sight, Source
 
@@ -64,7 +65,9 @@ def _sources(job: WatchJob) -> Iterator[Source]:
     machine = host.Machine()
     yield lambda: [Sight(HOST, machine.values())]
     if host.has_gpus():
+        library = nvml.opened()
         yield lambda: [Sight(name, values) for name, values in host.gpus(host.gpu_text()).items()]
+        yield lambda: [Sight(name, {Seen.GPU_JOULES: joules}) for name, joules in library.joules().items()]
     for exporter in job.exporters:
         yield _Metrics(exporter)
 
@@ -92,8 +95,7 @@ class _Metrics:
             return self()
         if _OK != status < _SERVER_ERROR:
             raise NothingThereError
-        engine, values = read_engine(body.decode("utf-8", "replace")) if status == _OK else (None, {})
-        return [Sight(self._exporter.name, values, engine)]
+        return list(_sights(self._exporter.name, body.decode("utf-8", "replace") if status == _OK else ""))
 
     def _connected(self) -> Asker:
         exporter = self._exporter
@@ -101,6 +103,13 @@ class _Metrics:
         located = locate(exporter.address, _TIMEOUTS.connect_s)
         route = Route(address=exporter.address, located=located, context=context, timeouts=_TIMEOUTS)
         return Asker(route, exporter.headers, Mask(()))
+
+
+def _sights(name: str, text: str) -> Iterator[Sight]:
+    """An engine's, and each GPU's that stands there."""
+    engine, values = read_engine(text)
+    yield Sight(name, values, engine)
+    yield from (Sight(f"{name} {gpu}", told) for gpu, told in read_gpus(text).items())
 
 
 if __name__ == "__main__":

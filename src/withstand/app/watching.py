@@ -143,5 +143,5 @@ def _tell_silent(watch: Watch, exporters: tuple[Exporter, ...], folder: RunFolde
         return
     heard = {sample.source for sample in folder.samples()}
     for exporter in exporters:
-        if exporter.name not in heard:
+        if not any(source == exporter.name or source.startswith(f"{exporter.name} ") for source in heard):
             screen.message(f"--metrics-url {exporter.name} told nothing that is known here; docs/watch.md lists that.")

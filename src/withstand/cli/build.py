@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from withstand.cli.price import put_price
 from withstand.errors import UsageError
 from withstand.spec import Plan, parse_plan, precision_of, set_path
 
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
 
-_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "price_per_hour", "budget_s", "output_dir")}
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "budget_s", "output_dir")}
 _TARGET = {
     name: name
     for name in (
@@ -51,6 +52,7 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     parse_plan(from_file)  # from here on, every table in it is one
     tree = copy.deepcopy(from_file)
     _put(tree, options, _TOP)
+    put_price(tree, options)
     if options.get("same_prompts"):
         tree["salt"] = ""
     for target in _targets(tree, options):

@@ -8,7 +8,7 @@ import click
 
 from withstand import clock
 from withstand.app.compare import compare_paths
-from withstand.app.prices import prices_of
+from withstand.app.prices import prices_of, token_price_of
 from withstand.app.subjects import others_than
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import TYPED_PATH, Verb, percentage
@@ -69,6 +69,13 @@ def _aim(context: click.Context, option: click.Parameter, value: str | None) -> 
     multiple=True,
     help="What an hour costs: adds who is cheapest. By default what `run` was told.",
 )
+@click.option(
+    "--against-token-price",
+    "elsewhere",
+    metavar="IN:OUT[:CACHED]",
+    callback=lambda _context, _option, value: None if value is None else token_price_of(value),
+    help="What a million tokens cost elsewhere: adds from which load on a side is cheaper.",
+)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="By default what FILE ends in, else text.")
 @click.option("--output", type=TYPED_PATH, metavar="FILE", help="Write there instead of stdout.")
 def verb(
@@ -95,7 +102,8 @@ def verb(
     if fail_if_slower is not None:
         comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
-    _show(comparison, decide(comparison, prices), form, output)
+    elsewhere = asked["elsewhere"] or next((side.token_price for side in comparison.sides if side.token_price), None)
+    _show(comparison, decide(comparison, prices, elsewhere), form, output)
     if comparison.gate is None:
         return _GOOD
     say(f"withstand: {comparison.gate.sentence}")

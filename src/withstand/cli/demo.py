@@ -22,12 +22,12 @@ _MINUTES = 2.5
 )
 @click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The run's folder.")
 @output_options
-def verb(minutes: float, output_dir: Path | None, quiet: bool, as_json: bool) -> int:
+def verb(minutes: float, output_dir: Path | None, quiet: bool, plain: bool, as_json: bool) -> int:
     """Measure a small real model on this machine, in three minutes.
 
     Starts the embedded engine, then: warm-up, one request at a time with longer and longer prompts, more and more
     users at once, and requests at rates around what the engine was seen to carry.
     """
-    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
+    with terminal_screen(quiet=quiet, plain=plain, blocks=not as_json) as screen:
         outcome = demo(minutes=minutes, output_dir=output_dir, screen=screen)
     return show_outcome(outcome, as_json=as_json)

@@ -7,7 +7,6 @@ import click
 import msgspec
 
 from withstand.app.hunter import searching
-from withstand.app.limit import limit_in
 from withstand.app.run import resume, run
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
@@ -16,7 +15,7 @@ from withstand.cli.options import (
     budget_option,
     output_options,
     percentage,
-    price_option,
+    price_options,
     target_options,
     workload_options,
 )
@@ -24,8 +23,8 @@ from withstand.cli.outcome import show_limit
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
-from withstand.runs import RunFolder
 from withstand.spec import plan_from_file, promise_of
+from withstand.spec.promise import cost_of, is_cost
 
 
 @click.command("find-limit", cls=Verb)
@@ -35,16 +34,18 @@ from withstand.spec import plan_from_file, promise_of
     "promises",
     multiple=True,
     metavar="NAME:pNN:MS",
-    help="A promise: ttft:p95:500, tpot, itl, e2el, response, or success:99%; again for more.",
+    help="ttft:p95:500 (or tpot, itl, e2el, response), success:99%, cost:0.8 (of 1M output tokens); again for more.",
 )
 @click.option("--axis", type=click.Choice(["rate", "concurrency"]), help="What is searched; rate by default.")
 @click.option("--start", type=click.FloatRange(min=0, min_open=True), metavar="LOAD", help="The first load to try.")
 @click.option("--precision", metavar="PERCENT", help="How narrow the interval shall be; 5% by default.")
-@click.option("--probe", "probe_s", type=float, metavar="SECONDS", help="The most for one load; 120.")
+@click.option(
+    "--probe", "probe_s", type=float, metavar="SECONDS", help="The most for one load; by default 120, or more."
+)
 @budget_option
 @target_options
 @workload_options
-@price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@price_options
 @click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
@@ -59,7 +60,7 @@ def verb(
     rate with an interval, and which promise broke first.
     """
     from_file = plan_from_file(plan) if plan else {}
-    with terminal_screen(quiet=quiet, blocks=False) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
             outcome = resume(folder, screen=screen)
         else:
@@ -67,16 +68,16 @@ def verb(
             if asked.targets:
                 raise UsageError("find-limit searches one target; give --base-url, or a plan without [targets].")
             outcome = run(searching(asked), argv=without_secrets(context.obj), screen=screen)
-    limit = limit_in(RunFolder.open(outcome.folder).manifest)
-    if limit is None:
+    if outcome.limit is None:
         raise UsageError(f"{outcome.folder} looked for no limit; `withstand run --resume` goes on with it.")
-    return show_limit(outcome, limit, as_json=as_json)
+    return show_limit(outcome, outcome.limit, as_json=as_json)
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:
     """What was typed; the rest is the plan file's, or its own default."""
     typed = {
-        "promises": [msgspec.to_builtins(promise_of(text)) for text in options["promises"]],
+        "promises": [msgspec.to_builtins(promise_of(text)) for text in options["promises"] if not is_cost(text)],
+        "cost": next((cost_of(text) for text in options["promises"] if is_cost(text)), None),
         "axis": options["axis"],
         "start": options["start"],
         "precision": _share(options["precision"]),

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
-from withstand.app.prices import price_of
+from withstand.app.prices import price_of, token_price_of
 from withstand.errors import UsageError
 from withstand.interop import values
-from withstand.spec import SECONDS_MAX
+from withstand.spec import SECONDS_MAX, TokenPrice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
@@ -165,13 +165,37 @@ load_options = _all_of(
 )
 
 
-def price_option(help_text: str) -> _Decorator:
-    """``--price-per-hour``, of one thing."""
+_COST = "Cost"
+_MONEY = {"callback": lambda _context, _option, value: None if value is None else price_of(value)}
 
-    def parsed(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
-        return None if value is None else price_of(value)
 
-    return click.option("--price-per-hour", metavar="X", help=help_text, callback=parsed)
+def _token_price(_context: click.Context, _option: click.Parameter, value: str | None) -> TokenPrice | None:
+    return None if value is None else token_price_of(value)
+
+
+price_options = _all_of(
+    [
+        _option(_COST, "--price-per-hour", "What an hour of all that serves costs.", "X", **_MONEY),
+        _option(
+            _COST,
+            "--against-token-price",
+            "What a million tokens cost elsewhere: adds from which load on the machine is cheaper.",
+            "IN:OUT[:CACHED]",
+            callback=_token_price,
+        ),
+    ]
+)
+day_options = _all_of(
+    [
+        _option(_COST, "--price-per-gpu-hour", "The same of one GPU.", "X", **_MONEY),
+        _option(_COST, "--gpus", "How many. None: those that were seen to be in use.", "N", type=_COUNT),
+        _option(_COST, "--price-per-kwh", "Power that the hour's price does not contain.", "X", **_MONEY),
+        _option(_COST, "--busy-hours", "Of a day, in which requests come; 24 by default.", "H", type=float),
+        _option(_COST, "--requests-per-day", "None: as many as the machine sustains.", "N", type=float),
+        _option(_COST, "--idle-timeout", "The machine is given back after this; 300.", "SECONDS", type=float),
+        _option(_COST, "--cold-start", "None: what the embedded engine took.", "SECONDS", type=float),
+    ]
+)
 
 
 def percentage(text: str) -> float | None:
@@ -208,6 +232,7 @@ budget_option = click.option(
 output_options = _all_of(
     [
         _option(_OTHERS, "--quiet", "No progress on stderr.", is_flag=True),
+        _option(_OTHERS, "--plain", "Progress as lines, also on a terminal.", is_flag=True),
         _option(_OTHERS, "--json as_json", "Print summary.json instead of text.", is_flag=True),
     ]
 )

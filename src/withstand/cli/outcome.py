@@ -8,7 +8,7 @@ from withstand.cli.output import rendered, say, write_result
 from withstand.control.limit import Limit
 from withstand.report.json import summary_json
 from withstand.report.limit import limit_json, print_limit
-from withstand.report.terminal import print_report
+from withstand.report.terminal import print_costs, print_report
 from withstand.report.write import REPORT_NAME
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
         write_result(limit_json(limit).decode())
     else:
         write_result(rendered(lambda console: print_limit(limit, console)))
+        write_result(rendered(lambda console: print_costs(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
@@ -48,7 +49,7 @@ def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
     """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0."""
     if as_json:
-        write_result(summary_json(outcome.summary).decode())
+        write_result(summary_json(outcome.summary, outcome.limit).decode())
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
         write_result(f"Report: {outcome.folder / REPORT_NAME}")

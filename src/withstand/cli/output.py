@@ -23,6 +23,11 @@ def say(text: str) -> None:
     _write(sys.stderr, text)
 
 
+def draw(text: str) -> None:
+    """Print on stderr as it is, without a newline at its end."""
+    _write_as_it_is(sys.stderr, text)
+
+
 def rendered(draw: Callable[["Console"], None]) -> str:
     """What ``draw`` prints on a rich console as wide and as colourful as stdout."""
     from rich.console import Console  # noqa: PLC0415  --help and --json do not need it
@@ -41,8 +46,12 @@ def columns() -> int:
 
 
 def _write(stream: TextIO, text: str) -> None:
+    _write_as_it_is(stream, text if text.endswith("\n") else f"{text}\n")
+
+
+def _write_as_it_is(stream: TextIO, text: str) -> None:
     try:
-        stream.write(text if text.endswith("\n") else f"{text}\n")
+        stream.write(text)
         stream.flush()
     except OSError:  # the reader has left, or the disk behind a redirection is full
         _silence(stream)

@@ -1,25 +1,25 @@
 """How a stage's progress reads, in words and as a share. Pure; where it is drawn is the screen's business."""
 
 from withstand.app.screen import StageProgress
+from withstand.metrics import live
 
 _SILENT_S = 3.0
 """A busy machine may delay a report, which is due five times a second, but hardly for so long."""
 
 
 def share_done(progress: StageProgress) -> float | None:
-    """Between 0 and 1: by requests or by time, whichever is further; None where neither ends the stage."""
-    shares = []
-    if progress.planned:
-        shares.append(progress.done / progress.planned)
-    if progress.duration_s:
-        shares.append(progress.elapsed_s / progress.duration_s)
-    return min(max(shares), 1.0) if shares else None
+    """Between 0 and 1; None where neither requests nor time end the stage."""
+    return live.share_done(
+        done=progress.done,
+        planned=progress.planned,
+        elapsed_s=progress.elapsed_s,
+        duration_s=progress.duration_s,
+    )
 
 
 def remaining_s(progress: StageProgress) -> float | None:
     """At the pace so far; None before there is one."""
-    share = share_done(progress)
-    return progress.elapsed_s * (1 - share) / share if share else None
+    return live.remaining_s(progress.elapsed_s, share_done(progress))
 
 
 def counts(progress: StageProgress) -> str:

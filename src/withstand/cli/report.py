@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from withstand.app.report import Loaded, damage_told, load_runs
+from withstand.cli.block import stage_block
 from withstand.cli.delivery import deliver, form_of
-from withstand.cli.options import TYPED_PATH, Verb, price_option
+from withstand.cli.options import TYPED_PATH, Verb, day_options, price_options
 from withstand.cli.output import columns, rendered, say
-from withstand.cli.screen import stage_block
+from withstand.cli.price import price_told
 from withstand.errors import UsageError
 from withstand.report.classic import Style
 from withstand.report.csv import csv_text
@@ -21,9 +23,9 @@ from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
 
 _FORMATS: Mapping[str, Callable[[Loaded], str]] = {
-    "json": lambda loaded: summary_json(loaded.summary).decode(),
-    "csv": lambda loaded: csv_text(loaded.summary),
-    "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about),
+    "json": lambda loaded: summary_json(loaded.summary, loaded.limit).decode(),
+    "csv": lambda loaded: csv_text(loaded.summary, loaded.limit),
+    "html": lambda loaded: render_html(loaded.summary, loaded.series, loaded.about, loaded.limit),
 }
 _GOOD, _NOT_READ = 0, 3
 _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
@@ -44,26 +46,28 @@ _SUFFIXES = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html"}
     default="vllm",
     help="Whose block the text shows; vllm's by default.",
 )
-@price_option("What an hour costs: adds the price of a million tokens. By default what `run` was told.")
+@price_options
+@day_options
 @click.option("--tokens", is_flag=True, help="Show the token ledger also where all counts agree.")
 def verb(
     paths: tuple[Path, ...],
     form: str | None,
     output: Path | None,
     style: Style,
-    price_per_hour: float | None,
     *,
     tokens: bool,
+    **cost: Any,
 ) -> int:
     """Show what runs came to, also of a run that was cut.
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
+    Prices are those that `run` was told, unless they are given here.
     Exit code 3: one of them is damaged; the others are shown.
     """
     form = form or form_of(output, _SUFFIXES)
     if tokens and form in _FORMATS:
         raise UsageError(f"--tokens is for text and Markdown; {form} always has the token ledger.")
-    loaded = load_runs(paths, price_per_hour, charts=form == "html")
+    loaded = load_runs(paths, price_told(cost), charts=form == "html")
     for notice in loaded.notices:
         say(notice)
     if loaded.summary.partial:
@@ -77,7 +81,7 @@ def verb(
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:
-    return markdown(loaded.summary, ledger=tokens) if form == "markdown" else _FORMATS[form](loaded)
+    return markdown(loaded.summary, loaded.limit, ledger=tokens) if form == "markdown" else _FORMATS[form](loaded)
 
 
 def _text(loaded: Loaded, style: Style, *, tokens: bool) -> str:

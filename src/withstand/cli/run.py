@@ -16,7 +16,7 @@ from withstand.cli.options import (
     budget_option,
     load_options,
     output_options,
-    price_option,
+    price_options,
     target_options,
     workload_options,
 )
@@ -31,7 +31,7 @@ from withstand.spec import Plan, plan_from_file
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
 
-_WITH_RESUME = {"folder", "quiet", "as_json"}
+_WITH_RESUME = {"folder", "quiet", "plain", "as_json"}
 
 
 @click.command("run", cls=Verb)
@@ -42,7 +42,7 @@ _WITH_RESUME = {"folder", "quiet", "as_json"}
 @click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
 @budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
-@price_option("What an hour of the servers costs: adds the price of a million tokens.")
+@price_options
 @click.option(
     "--precision",
     "precisions",
@@ -70,7 +70,7 @@ def verb(
         _refuse_others(context)
     asked = build_plan(options, _written(plan, options["named"]))
     argv = without_secrets(context.obj)
-    with terminal_screen(quiet=quiet, blocks=not as_json) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen:
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)
         else:

@@ -17,10 +17,12 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "withstand.cli.compare",
         "Compare measurements at equal conditions: differences, how sure they are, and a verdict.",
     ),
+    "ui": ("withstand.cli.ui", "Show runs on a page: follow them, open their reports, compare them."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
+    "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""

@@ -1,5 +1,6 @@
 """Where progress is drawn: bars on a terminal, lines in a log, or nowhere. Each knows labels, shares and texts only."""
 
+import os
 import sys
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from withstand.cli.output import say
 
 _LINE_EVERY_S = 10.0
+_DUMB = {"dumb", "unknown"}
 
 
 class View(Protocol):
@@ -27,11 +29,16 @@ class View(Protocol):
         """It is over; also called when nothing goes on."""
 
 
-def view(*, quiet: bool) -> View:
-    """The one that fits stderr."""
+def view(*, quiet: bool, plain: bool = False) -> View:
+    """The one that fits stderr; ``plain`` asks for lines."""
     if quiet:
         return Nowhere()
-    return Bars() if sys.stderr.isatty() else Lines()
+    return Bars() if is_drawable() and not plain else Lines()
+
+
+def is_drawable() -> bool:
+    """Whether stderr is a terminal that can draw a line anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM") not in _DUMB
 
 
 class Nowhere:

@@ -299,12 +299,14 @@ def _once(doubts: Iterator[Doubt]) -> tuple[Doubt, ...]:
 def _side(side: ComparedSide, compared: Iterable[Sequence[ComparedRun]]) -> Side:
     models = {run.setting.model for run in side.runs}
     prices = {run.price_per_hour for run in side.runs}
+    token_prices = {run.token_price for run in side.runs}
     return Side(
         label=side.label,
         sources=side.sources,
         tool=side.tool,
         model=models.pop() if len(models) == 1 else None,
         price_per_hour=prices.pop() if len(prices) == 1 else None,
+        token_price=token_prices.pop() if len(token_prices) == 1 else None,
         facts=all(run.summary.facts for run in side.runs),
         empty=side.empty,
         doubts=_once(d for runs in compared for run in runs for d in run.summary.doubts if d.blocking),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from withstand.compare.shape import Comparison, Decision, Objection, Row, Verdict
-from withstand.metrics.cost import per_million
+from withstand.metrics.cost import per_million, turned_million
 from withstand.metrics.summary import Interval
 
 _METRIC = "output_throughput"
@@ -50,17 +50,13 @@ def _cheapest(comparison: Comparison, side: int, price_per_hour: float) -> _Pric
         label=comparison.sides[side].label,
         at=group.label,
         value=cost,
-        interval=_turned(interval, price_per_hour) if interval else None,
-        doubted=_is_doubted(row),
+        interval=turned_million(interval, price_per_hour),
+        doubted=is_doubted(row),
     )
 
 
-def _turned(interval: Interval, price_per_hour: float) -> Interval:
-    """More tokens are a lower price: the ends change places."""
-    return Interval(low=per_million(price_per_hour, interval.high), high=per_million(price_per_hour, interval.low))
-
-
-def _is_doubted(row: Row) -> bool:
+def is_doubted(row: Row) -> bool:
+    """The comparison draws no verdict from it."""
     return any(difference is not None and difference.verdict is Verdict.UNKNOWN for difference in row.differences)
 
 

@@ -36,7 +36,7 @@ def estimates_of(
     if gaps:
         found |= _of_gaps(courses, order, fold.latencies.itl, summary.itl)
     if rates:
-        found |= _of_rates(fold.flow, summary)
+        found |= rates_of(fold.flow, summary)
     return found | _of_success(courses, order, summary)
 
 
@@ -81,7 +81,7 @@ def _reader(gaps: Sample) -> Callable[[float], float]:
     return lambda share: percentile(gaps, share) / NS_PER_MS
 
 
-def _of_rates(flow: Flow, summary: StageSummary) -> dict[str, Estimate]:
+def rates_of(flow: Flow, summary: StageSummary) -> dict[str, Estimate]:
     """Counts in bins from the first send to the last end."""
     begin_ns, end_ns = flow.begin_ns, flow.end_ns
     if begin_ns is None or end_ns is None:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from withstand.compare.costs import cost_decision
+from withstand.compare.elsewhere import token_decision
 from withstand.compare.shape import Cell, Comparison, Decision, Group, Objection, Row, Verdict
 from withstand.compare.trust import is_other_work
 from withstand.interop.checks.words import said
 from withstand.metrics.doubts import Doubt
+from withstand.spec import TokenPrice
 
 _PURPOSES = (
     ("lowest TTFT", ("ttft.p50", "ttft.mean")),
@@ -34,11 +36,15 @@ class _Seen(msgspec.Struct, frozen=True):
     winner: int | None
 
 
-def decide(comparison: Comparison, prices: Mapping[str, float] | None = None) -> tuple[Decision, ...]:
+def decide(
+    comparison: Comparison, prices: Mapping[str, float] | None = None, elsewhere: TokenPrice | None = None
+) -> tuple[Decision, ...]:
     """A line for each purpose that any number tells of; ``prices`` are of an hour, by label."""
     lines = [_decided(comparison, purpose, keys) for purpose, keys in _PURPOSES]
     if prices:
         lines.append(cost_decision(comparison, prices))
+    if prices and elsewhere:
+        lines.append(token_decision(comparison, prices, elsewhere))
     return tuple(line for line in lines if line)
 
 

@@ -8,6 +8,7 @@ from withstand.compare.estimate import Estimate
 from withstand.compare.setting import Setting
 from withstand.interop.shape import ImportedRun
 from withstand.metrics.summary import StageSummary
+from withstand.spec import TokenPrice
 
 _NEAR_SHARE = 0.9
 
@@ -39,6 +40,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule | None = None
     """None where there is none, or it is not known."""
     price_per_hour: float | None = None
+    token_price: TokenPrice | None = None
     notes: Mapping[str, str] = {}
     """Metric → how this tool's definition departs from ours."""
     imported: ImportedRun | None = None

@@ -10,6 +10,7 @@ import msgspec
 
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.summary import Interval
+from withstand.spec import TokenPrice
 
 
 class Verdict(StrEnum):
@@ -51,6 +52,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     price_per_hour: float | None = None
     """As its runs were told; None = not told, or not alike."""
+    token_price: TokenPrice | None = None
+    """What they were told that tokens cost elsewhere; None = not told, or not alike."""
     facts: bool
     empty: tuple[str, ...] = ()
     """Sources in which nothing was measured."""
@@ -205,7 +208,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the decision table: what is best for one purpose, and how far that holds."""
 
     wins_for: str
-    """``lowest TTFT``, ``throughput``, ``tail``, ``cost``, ``success``."""
+    """``lowest TTFT``, ``throughput``, ``tail``, ``cost``, ``success``, ``cheaper than tokens``."""
     winner: str | None
     """A side's label; None = nothing can be concluded."""
     evidence: str

@@ -47,7 +47,8 @@ def _of_a_cut_one(record: Record, promise: Promise) -> tuple[int, int]:
     """Cut when it had broken the promise already: longer would not have been better."""
     if promise.limit is None or record.sent_ns is None or record.end_ns is None:
         return _NOTHING
+    begin_ns = record.scheduled_ns if promise.metric == "response" else record.sent_ns
     waits_for_first = promise.metric == "ttft" and not record.chunk_ns
     waits_for_last = promise.metric in {"e2el", "response"}
-    too_long = record.end_ns - record.sent_ns > promise.limit * NS_PER_MS
+    too_long = record.end_ns - (record.sent_ns if begin_ns is None else begin_ns) > promise.limit * NS_PER_MS
     return (1, 1) if too_long and (waits_for_first or waits_for_last) else _NOTHING

@@ -6,13 +6,16 @@ from itertools import pairwise
 
 import msgspec
 
+from withstand.control.floor import Floor
 from withstand.control.probe import Look, Probed
-from withstand.control.repair import pooled, repaired
+from withstand.control.repair import latest, pooled, repaired
 from withstand.control.search import Axis, bracket_of
 from withstand.control.share import Share
 from withstand.metrics.summary import Interval
 from withstand.spec import Promise
 
+_ROUNDED = 1.011
+"""Loads are told to three digits."""
 _LOG_MOST = 700.0
 """What ``exp`` can still take."""
 _NEAR_SHARE = 0.5
@@ -31,20 +34,56 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """It lies within, if no probe was wrong; None = no end was found."""
     first_broken: Promise | None
     """By the lowest load that breaks one; None = a queue that grows, or nothing broke."""
+    floor: Floor | None = None
+    """Below, tokens cost more than was promised; None where no price is."""
+    precision: float = 0.05
+    """How narrow the interval was to be."""
+    ended: str | None = None
+    """Why it was over before all was known, in half a sentence."""
     probes: tuple[Probed, ...] = ()
     """In the order in which they were tried."""
     alone: Look | None = None
     """What is found of one user at a time, where even he does not get what is promised."""
 
+    @property
+    def by_limiter(self) -> bool:
+        """Whether what stands in the way of more is a limiter, and not the engine."""
+        breaking = [one for one in self.probes if one.breaks and one.load == self.interval.high]
+        return any(one.look.by_limiter for one in breaking)
+
+    @property
+    def doubted(self) -> Probed | None:
+        """The lowest load that our own client kept from being known, if the limit may lie about there."""
+        low, high = self.interval.low or 0.0, self.interval.high
+        about = [one for one in self.probes if one.look.doubt and one.load > low and (high is None or one.load < high)]
+        return None if self._is_narrow else min(about, key=lambda one: one.load, default=None)
+
+    @property
+    def _is_narrow(self) -> bool:
+        low, high = self.interval.low, self.interval.high
+        return low is not None and high is not None and high <= low * (1 + self.precision) * _ROUNDED
+
+    @property
+    def is_worth_it(self) -> bool | None:
+        """Whether there is a load at which tokens are as cheap as was promised; None = that is not known."""
+        low, high = self.interval.low, self.interval.high
+        if self.floor is None:
+            return True
+        dearest, cheapest = self.floor.interval.low, self.floor.interval.high
+        if low is not None and cheapest is not None and cheapest <= low:
+            return True
+        return False if high is not None and dearest is not None and dearest >= high else None
+
 
 def limit_of(probed: Sequence[Probed], axis: Axis, promises: Sequence[Promise], alone: Look | None = None) -> Limit:
     """Monotone: what breaks at a load breaks at every higher one."""
-    bracket = bracket_of(repaired(probed, promises))
-    breaking = min((p for p in probed if p.breaks), key=lambda p: p.load, default=None)
+    counted = latest(probed)
+    bracket = bracket_of(repaired(counted, promises))
+    breaking = min((p for p in counted if p.breaks), key=lambda p: p.load, default=None)
     return Limit(
         axis=axis,
         promises=tuple(promises),
-        load=_guess(probed, bracket.low, bracket.high, promises),
+        load=_guess(counted, bracket.low, bracket.high, promises),
         interval=Interval(low=bracket.low, high=bracket.high),
         first_broken=breaking.look.promise if breaking else None,
         probes=tuple(probed),

@@ -20,7 +20,7 @@ from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
 from withstand.metrics.backlog import queue_growth
 from withstand.metrics.latency import timing_if_good
-from withstand.record import Record
+from withstand.record import Record, Status
 from withstand.spec import Promise
 
 CHANCE = 0.0025
@@ -30,6 +30,7 @@ _FEWEST = 10
 _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
 """Fewer independent requests than these have not seen the load's slow waves."""
+_MOSTLY = 0.5
 
 
 class Standing(StrEnum):
@@ -52,10 +53,28 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     shares: tuple[Share | None, ...] = ()
     """Of what broke each promise; None = nothing was counted."""
     requests: int = 0
+    limited: int = 0
+    """Of the requests, those that were answered 429."""
+    doubt: str = ""
+    """Why what was seen is not believed, in half a sentence; then the load is open."""
 
     def share(self, which: int) -> Share | None:
         """Of what broke the promise at a place."""
         return self.shares[which] if which < len(self.shares) else None
+
+    @property
+    def by_limiter(self) -> bool:
+        """Whether a promise is broken, mostly by a limiter (429): that is no limit of the engine."""
+        most = max((share.value for share in self.shares if share), default=0.0)
+        return self.standing is Standing.BREAKS and self.limited > _MOSTLY * most * self.requests
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A time in ms; an end that so few requests cannot bound is None."""
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 class Probed(msgspec.Struct, frozen=True):
@@ -63,6 +82,10 @@ class Probed(msgspec.Struct, frozen=True):
 
     load: float
     look: Look
+    times: tuple[Told | None, ...] = ()
+    """Of each promise, at the percentile that is promised; none where nobody has asked for them."""
+    stage: str = ""
+    """Its name in the run."""
 
     @property
     def holds(self) -> bool:
@@ -96,10 +119,11 @@ class Probe:
         self._in_flight: list[tuple[int, int]] = []
         self._next_look = _FIRST_LOOK
 
-    def feed(self, records: Iterable[Record]) -> None:
-        """Requests that are over, in any order; their ids count from 0."""
+    def feed(self, records: Iterable[Record], most: float = math.inf) -> None:
+        """Requests that are over, in any order; their ids count from 0. Of those that tell something, ``most``."""
         for record in self._order.take(records):
-            self._series.add(record, self._promises)
+            if len(self._series) < most:
+                self._series.add(record, self._promises)
 
     def in_flight(self, at_ns: int, requests: int) -> None:
         """How many are on their way at an instant."""
@@ -125,7 +149,7 @@ class Probe:
         requests = len(series)
 
         def told(standing: Standing, promise: Promise | None = None) -> Look:
-            return Look(standing=standing, promise=promise, shares=shares, requests=requests)
+            return Look(standing=standing, promise=promise, shares=shares, requests=requests, limited=series.limited)
 
         if requests >= _FEWEST and (promise := first_broken(shares, self._promises)):
             return told(Standing.BREAKS, promise)
@@ -144,6 +168,7 @@ class _Series:
 
     def __init__(self, promises: int) -> None:
         self.counts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(promises)]
+        self.limited = 0
         self._asked_ns: list[int] = []
         self.took_ns: list[int] = []
         """Of those that were answered well."""
@@ -157,6 +182,7 @@ class _Series:
         counts = [broken(record, promise, timing) for promise in promises]
         if not any(of for _, of in counts):
             return
+        self.limited += record.status is Status.LIMITED
         for (bad, of), (bads, ofs) in zip(counts, self.counts, strict=True):
             bads.append(bad)
             ofs.append(of)

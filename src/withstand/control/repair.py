@@ -12,9 +12,14 @@ from withstand.control.share import Share
 from withstand.spec import Promise
 
 
+def latest(probed: Sequence[Probed]) -> list[Probed]:
+    """Of loads that were tried once more, the last time counts."""
+    return list({p.load: p for p in probed}.values())
+
+
 def repaired(probed: Sequence[Probed], promises: Sequence[Promise]) -> list[Probed]:
     """In their order; what its pool does not bear out is open."""
-    pools = [pooled(probed, which) for which in range(len(promises))]
+    pools = [pooled(latest(probed), which) for which in range(len(promises))]
     return [_judged(one, [pool.get(one.load) for pool in pools], promises) for one in probed]
 
 
@@ -27,7 +32,7 @@ def _judged(one: Probed, shares: Sequence[Share | None], promises: Sequence[Prom
         return one
     if borne_out:
         return one
-    return Probed(one.load, msgspec.structs.replace(one.look, standing=Standing.OPEN))
+    return msgspec.structs.replace(one, look=msgspec.structs.replace(one.look, standing=Standing.OPEN))
 
 
 def pooled(probed: Sequence[Probed], which: int) -> dict[float, Share]:

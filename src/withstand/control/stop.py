@@ -96,6 +96,8 @@ def told(look: Look) -> str:
         return "what is promised is kept"
     if look.standing is Standing.BREAKS:
         return f"{look.promise} is broken"
+    if look.doubt:
+        return f"not believed: {look.doubt}"
     return "the queue has no end" if look.standing is Standing.GROWS else "not known in this time"
 
 

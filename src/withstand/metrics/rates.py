@@ -61,9 +61,14 @@ def has_limits(slo: Slo) -> bool:
 
 def good_share(stage: StageSummary) -> float:
     """Good requests among all that were attempted."""
-    if not stage.attempted or stage.request_goodput is None or not stage.duration_s:
+    return share_good(stage.request_goodput, stage.duration_s, stage.attempted)
+
+
+def share_good(request_goodput: float | None, duration_s: float | None, attempted: int) -> float:
+    """The same from the three numbers; 0 where one of them is missing."""
+    if not attempted or request_goodput is None or not duration_s:
         return 0.0
-    return stage.request_goodput * stage.duration_s / stage.attempted
+    return round(request_goodput * duration_s) / attempted
 
 
 def is_good(record: Record, timing: Timing, slo: Slo) -> bool:

@@ -5,14 +5,15 @@ after it: the run has everything looked at then. Where one falls, the server was
 Means of times are the server's own: sums over counts, so there is nothing but a mean.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from math import fsum
 from statistics import fmean, median
 from typing import Any
 
 import msgspec
 
+from withstand.metrics.gpus import GPU_SEEN, in_use, serving
 from withstand.record import Sample, Seen
 
 _NS_PER_S = 1_000_000_000
@@ -28,6 +29,8 @@ class Watched(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...]
     started_ns: int
     ended_ns: int
+    beside_server: bool = True
+    """This machine is the server's too, so its GPUs may be."""
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -69,7 +72,9 @@ class ServerSide(msgspec.Struct, frozen=True, kw_only=True):
     gpu_share: Level | None = None
     gpu_memory_share: Level | None = None
     gpu_watts: Level | None = None
-    """Of all its GPUs together."""
+    """Of all GPUs together."""
+    gpus: int | None = None
+    """How many serve, and are in use."""
 
 
 class Course(msgspec.Struct, frozen=True):
@@ -115,6 +120,7 @@ def server_side(watched: Watched) -> ServerSide | None:
         queue_mean_ms=_mean_ms(counters[Seen.QUEUE_S], counters[Seen.QUEUED]),
         prefill_mean_ms=_mean_ms(counters[Seen.PREFILL_S], counters[Seen.PREFILLED]),
         memory_available_bytes_min=int(min(memory)) if memory else None,
+        gpus=_gpus(watched),
     )
 
 
@@ -125,6 +131,13 @@ def server_courses(watched: Watched, origin_ns: int) -> dict[str, Course]:
     evicted = list(_steps(_sums(watched, Seen.PREEMPTIONS)))
     lines["preemptions"] = evicted if any(n for _, n in evicted) else []
     return {name: _course(points, origin_ns) for name, points in lines.items() if points}
+
+
+def levels_of(latest: Iterable[Sample]) -> dict[str, float]:
+    """How high each stands by the last looks, one a source; a level that nobody told is not there."""
+    samples = list(latest)
+    told = {name: [s.values[seen] for s in samples if seen in s.values] for name, (seen, _) in _GAUGES.items()}
+    return {name: _GAUGES[name][1](values) for name, values in told.items() if values}
 
 
 def _course(points: list[_Point], origin_ns: int) -> Course:
@@ -141,7 +154,15 @@ def _within(watched: Watched) -> list[Sample]:
 
 
 def _gauge(watched: Watched, seen: Seen, together: _Together) -> list[_Point]:
-    return list(_joined(_within(watched), seen, together))
+    within = _within(watched)
+    if seen in GPU_SEEN:
+        within = sorted(chain.from_iterable(serving(within, beside_server=True).values()), key=lambda s: s.at_ns)
+    return list(_joined(within, seen, together))
+
+
+def _gpus(watched: Watched) -> int | None:
+    """A GPU of this machine is none of the server's if that is elsewhere."""
+    return len(in_use(serving(_within(watched), beside_server=watched.beside_server))) or None
 
 
 def _in_engine(watched: Watched) -> list[_Point]:

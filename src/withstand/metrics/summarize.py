@@ -12,12 +12,13 @@ from withstand.metrics.backlog import growth_in
 from withstand.metrics.client_error import client_error
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.energy import Energy, Work, energy_of
 from withstand.metrics.flow import Flow
 from withstand.metrics.fold import StageFold, fold_of
 from withstand.metrics.judge import stage_doubts
 from withstand.metrics.latency import NS_PER_MS, Latencies
 from withstand.metrics.quantiles import distribution
-from withstand.metrics.server import server_side
+from withstand.metrics.server import Watched, server_side
 from withstand.metrics.summary import Load, StageSummary, Summary
 from withstand.metrics.tally import Tally, commonest, plus
 from withstand.metrics.window import steady_window
@@ -39,10 +40,19 @@ def stage_summary(fold: StageFold, context: StageContext) -> StageSummary:
         client_error=client_error(fold.latencies, fold.ranges, context),
         health=context.health,
         server=server_side(context.watched) if context.watched else None,
+        energy=_energy(fold, context.watched),
         ledger=fold.accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )
     doubts = stage_doubts(summary, fold.evidence, context, growth_in(fold.flow))
     return msgspec.structs.replace(summary, doubts=doubts)
+
+
+def _energy(fold: StageFold, watched: Watched | None) -> Energy | None:
+    begin_ns, end_ns = fold.flow.begin_ns, fold.flow.end_ns
+    if watched is None or begin_ns is None or end_ns is None or begin_ns == end_ns:
+        return None
+    work = Work((begin_ns, end_ns), fold.tally.output_tokens, fold.tally.completed)
+    return energy_of(watched.samples, work, beside_server=watched.beside_server)
 
 
 def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageContext) -> StageSummary:
@@ -66,6 +76,7 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         request_throughput=rates.per_second(tally.completed, seconds),
         request_goodput=rates.per_second(good, seconds),
         output_throughput=rates.per_second(tally.output_tokens, seconds),
+        output_goodput=None if good is None else rates.per_second(tally.good_output_tokens, seconds),
         total_token_throughput=rates.per_second(total_tokens, seconds),
         total_input_tokens=tally.input_tokens,
         total_output_tokens=tally.output_tokens,

@@ -7,6 +7,8 @@ records (True) or taken over from somebody's aggregates (False: no intervals).
 import msgspec
 
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.energy import Energy
+from withstand.metrics.idle import Day
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.server import ServerSide
 from withstand.record import Health
@@ -76,12 +78,71 @@ class StageCost(msgspec.Struct, frozen=True, kw_only=True):
     """What a million tokens cost at one stage, in the currency of the hour's price; None = its tokens are not known."""
 
     price_per_hour: float
+    gpus: int | None = None
+    """How many it is of, where it was told of one; counted from what was seen, or as told."""
     per_million_input: float | None
     per_million_output: float | None
+    per_million_output_interval: Interval | None = None
+    """By what chance does to the throughput; None = not known."""
+    per_request: float | None = None
+    """Of those that were answered."""
+    per_request_interval: Interval | None = None
     good_share: float | None
     """Of the requests that kept the limits; None without limits."""
     holds: bool | None
     """Whether that share is as large as was asked."""
+    per_million_good_output: float | None = None
+    """The whole price, laid on the tokens of answers that kept the limits alone."""
+    power_per_million_output: float | None = None
+    """What the GPUs' power cost besides; it is in no other number."""
+    elsewhere_per_request: float | None = None
+    """What such a request costs by the token."""
+    times_cheaper: float | None = None
+    """The bill by the token through that of the machine, at this load; below 1 it is dearer."""
+
+
+class Sustained(msgspec.Struct, frozen=True, kw_only=True):
+    """The largest load that is known of, in requests a second."""
+
+    rps: float
+    interval: Interval | None = None
+    stage: str | None
+    """Where it was seen; None = it is a search's limit."""
+    within_limits: bool | None
+    """Whether it keeps what was promised; None = nothing was."""
+
+
+class BreakEven(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine by the hour against a price by the token."""
+
+    elsewhere_per_request: float
+    rate_rps: float
+    """From here on the machine is cheaper."""
+    input_tokens_per_day: float
+    output_tokens_per_day: float
+    """At that rate."""
+    utilisation: float
+    """That rate by the largest; above 1 the machine is never cheaper."""
+    times_cheaper: float
+    """At the largest rate; below 1 it is dearer."""
+    times_interval: Interval | None = None
+    cached_share: float = 0.0
+    """Of the input, that was priced as cached."""
+
+
+class Economy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run means for a bill. None = not asked, or not known."""
+
+    price_per_hour: float
+    sustained: Sustained
+    break_even: BreakEven | None = None
+    day: Day | None = None
+    """Of a machine that is given back when it is idle."""
+    cold_start_s: float | None = None
+    always_on_per_day: float
+    idle_per_day: float | None = None
+    """What of it is paid for time in which nothing needs the machine, at the load of the day."""
+    scaled_per_day: float | None = None
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +171,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     request_throughput: float | None = None
     request_goodput: float | None = None
     output_throughput: float | None = None
+    output_goodput: float | None = None
+    """Output tokens a second of the answers that kept the limits."""
     total_token_throughput: float | None = None
     total_input_tokens: int | None = None
     total_output_tokens: int | None = None
@@ -145,6 +208,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     finish_reasons: dict[str, int] = {}
     cost: StageCost | None = None
     """None where nobody has told a price."""
+    energy: Energy | None = None
+    """None where nobody has told of any power."""
     client_error: ClientError | None = None
     """None where there are no records to tell."""
     health: tuple[Health, ...] = ()
@@ -173,5 +238,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """False: the run was cut (a crash, Ctrl-C), and what stands here is what there was by then."""
     partial: str | None = None
     """Why it is not complete, and what to do about it."""
+    economy: Economy | None = None
+    """None where nobody has told a price."""
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""

@@ -10,6 +10,7 @@ from withstand.spec import Slo
 
 _ERROR_LENGTH = 200
 _SUMS = ("attempted", "completed", "good")
+_TOKENS = ("input_tokens", "output_tokens", "good_output_tokens")
 _COUNTERS = ("statuses", "errors", "tokens_from", "finish_reasons")
 
 
@@ -21,6 +22,7 @@ class Tally:
         self.attempted = self.completed = self.good = 0
         self.input_tokens: int | None = 0
         self.output_tokens: int | None = 0
+        self.good_output_tokens: int | None = 0
         self.statuses: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.tokens_from: Counter[str] = Counter()
@@ -33,11 +35,13 @@ class Tally:
         if timing is not None:
             self._add_answer(record, timing)
         elif record.error:
-            self.errors[_in_one_line(record.error)] += 1
+            self.errors[in_one_line(record.error)] += 1
 
     def _add_answer(self, record: Record, timing: Timing) -> None:
         self.completed += 1
-        self.good += rates.is_good(record, timing, self._slo)
+        if rates.is_good(record, timing, self._slo):
+            self.good += 1
+            self.good_output_tokens = plus(self.good_output_tokens, record.output_tokens)
         self.input_tokens = plus(self.input_tokens, record.prompt_tokens)
         self.output_tokens = plus(self.output_tokens, record.output_tokens)
         if record.tokens_from is not None:
@@ -51,12 +55,12 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _COUNTERS:
             getattr(self, name).update(getattr(other, name))
-        self.input_tokens = plus(self.input_tokens, other.input_tokens)
-        self.output_tokens = plus(self.output_tokens, other.output_tokens)
+        for name in _TOKENS:
+            setattr(self, name, plus(getattr(self, name), getattr(other, name)))
 
 
-def _in_one_line(text: str) -> str:
-    """The last line: in a traceback, which foreign files may hold, it is the one that says what happened."""
+def in_one_line(text: str) -> str:
+    """Its last line: in a traceback, which foreign files may hold, it is the one that says what happened."""
     return text.strip().rpartition("\n")[2][:_ERROR_LENGTH]
 
 

@@ -12,7 +12,10 @@ import msgspec
 SAMPLE_SCHEMA = 1
 
 HOST = "host"
-"""The source of facts about the machine that sends; a GPU of it is ``gpu0``, ``gpu1`` …; else it is a URL."""
+"""The source of facts about the machine that sends; a GPU of it is ``gpu0``, ``gpu1`` …; else it is a URL.
+
+A GPU that a URL tells of stands behind it: ``http://node-a:9400/metrics gpu0``.
+"""
 
 
 class Seen(StrEnum):
@@ -48,6 +51,10 @@ class Seen(StrEnum):
     """Of the time in which a kernel ran, 0 to 1."""
     GPU_MEMORY_SHARE = "gpu_memory_share"
     GPU_WATTS = "gpu_watts"
+    GPU_JOULES = "gpu_joules"
+    """Counter: energy that a GPU has taken."""
+    CPU_JOULES = "cpu_joules"
+    """Counter: energy that the machine's CPU packages have taken."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):

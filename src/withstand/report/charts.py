@@ -27,11 +27,13 @@ _BIN_S_MIN = 1.0
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def charts_json(summary: Summary, series: Sequence[StageSeries], bytes_max: int) -> str:
-    """``series`` holds the charts of the summary's stages, in their order."""
+def charts_json(
+    summary: Summary, series: Sequence[StageSeries], bytes_max: int, limit: dict[str, Any] | None = None
+) -> str:
+    """``series`` holds the charts of the summary's stages, in their order; ``limit`` is drawn as it is."""
     pairs = list(zip(summary.stages, series, strict=True))
     for divisor in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
-        document = {"stages": [_stage(stage, drawn, divisor) for stage, drawn in pairs]}
+        document = {"limit": limit, "stages": [_stage(stage, drawn, divisor) for stage, drawn in pairs]}
         encoded = msgspec.json.encode(finite(document))
         if len(encoded) <= bytes_max:
             break

@@ -1,30 +1,38 @@
 """What tokens cost, as a table: one list of columns for the terminal, Markdown and HTML, and the sentences below it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from withstand.metrics.breakeven import in_words
 from withstand.metrics.cost import busiest_within
 from withstand.metrics.summary import StageCost, StageSummary, Summary
 from withstand.report.columns import StageColumn, filled
-from withstand.report.numbers import UNKNOWN, number, percent, plain
+from withstand.report.numbers import UNKNOWN, between, money, number, percent, plain
 
 
-def _price(value: float | None) -> str:
-    """Three digits: a millionth of a small price is still a price."""
-    return UNKNOWN if value is None else f"{value:.3g}"
+def _good(cost: StageCost) -> str:
+    return UNKNOWN if cost.good_share is None else f"{percent(cost.good_share)} {'✓' if cost.holds else '✗'}"
 
 
-def _good(cost: StageCost | None) -> str:
-    if cost is None or cost.good_share is None:
-        return UNKNOWN
-    return f"{percent(cost.good_share)} {'✓' if cost.holds else '✗'}"
+def _thousand(price: float | None) -> float | None:
+    return None if price is None else 1000 * price
+
+
+def _column(heading: str, cell: Callable[[StageCost], str]) -> StageColumn:
+    return StageColumn(heading, lambda stage: UNKNOWN if stage.cost is None else cell(stage.cost))
 
 
 _COLUMNS = (
     StageColumn("req/s", lambda s: number(s.request_throughput)),
-    StageColumn("an hour", lambda s: UNKNOWN if s.cost is None else plain(s.cost.price_per_hour)),
-    StageColumn("per 1M input", lambda s: UNKNOWN if s.cost is None else _price(s.cost.per_million_input)),
-    StageColumn("per 1M output", lambda s: UNKNOWN if s.cost is None else _price(s.cost.per_million_output)),
-    StageColumn("good requests", lambda s: _good(s.cost)),
+    _column("GPUs", lambda cost: UNKNOWN if cost.gpus is None else str(cost.gpus)),
+    _column("an hour", lambda cost: plain(cost.price_per_hour)),
+    _column("per 1M input", lambda cost: money(cost.per_million_input)),
+    _column("per 1M output", lambda cost: money(cost.per_million_output)),
+    _column("95 %", lambda cost: between(cost.per_million_output_interval)),
+    _column("per 1M good", lambda cost: money(cost.per_million_good_output)),
+    _column("1,000 requests", lambda cost: money(_thousand(cost.per_request))),
+    _column("good requests", _good),
+    _column("power per 1M", lambda cost: money(cost.power_per_million_output)),
+    _column("against tokens", lambda cost: UNKNOWN if cost.times_cheaper is None else in_words(cost.times_cheaper)),
 )
 
 
@@ -49,5 +57,5 @@ def sentences(summary: Summary) -> Iterator[str]:
 def _within(best: StageSummary, cost: StageCost) -> str:
     return (
         f"Within the limits, at most {number(best.request_throughput)} req/s ({best.name}): "
-        f"{_price(cost.per_million_input)} per 1M input tokens, {_price(cost.per_million_output)} per 1M output tokens."
+        f"{money(cost.per_million_input)} per 1M input tokens, {money(cost.per_million_output)} per 1M output tokens."
     )

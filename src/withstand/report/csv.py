@@ -8,9 +8,11 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 
+from withstand.control.limit import Limit
 from withstand.interop.values import plain
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
+from withstand.report.limit import worst
 
 _LATENCIES = ("ttft", "ttft_scheduled", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -18,9 +20,26 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 Cell = str | float | None
 
 
-def csv_text(summary: Summary) -> str:
+def csv_text(summary: Summary, limit: Limit | None = None) -> str:
     """The whole file; lines end as RFC 4180 wants them."""
-    return spreadsheet([_row(stage, summary) for stage in summary.stages])
+    return spreadsheet([_row(stage, summary) | _probe(stage, limit) for stage in summary.stages])
+
+
+def _probe(stage: StageSummary, limit: Limit | None) -> dict[str, Cell]:
+    """What a search has found of a stage, and what it found in the end; no columns where there was no search."""
+    if limit is None:
+        return {}
+    one = next((one for one in limit.probes if one.stage == stage.name), None)
+    told = worst(one, limit.promises) if one else None
+    return {
+        "probe_load": one.load if one else None,
+        "probe_found": one.look.standing.value if one else None,
+        "probe_broken": str(one.look.promise) if one and one.look.promise else None,
+        "probe_broken_share": told[0].value if told else None,
+        "limit": limit.load,
+        "limit_low": limit.interval.low,
+        "limit_high": limit.interval.high,
+    }
 
 
 def spreadsheet(rows: Sequence[Mapping[str, Cell]]) -> str:
@@ -90,11 +109,25 @@ def _distribution(name: str, distribution: Distribution) -> dict[str, Cell]:
 
 
 def _cost(stage: StageSummary) -> dict[str, Cell]:
-    cost = stage.cost
+    cost, energy = stage.cost, stage.energy
+    ends = cost.per_million_output_interval if cost else None
     return {
         "price_per_hour": cost.price_per_hour if cost else None,
         "price_per_1m_input_tokens": cost.per_million_input if cost else None,
         "price_per_1m_output_tokens": cost.per_million_output if cost else None,
+        "price_per_1m_output_tokens_low": ends.low if ends else None,
+        "price_per_1m_output_tokens_high": ends.high if ends else None,
+        "price_per_1m_good_output_tokens": cost.per_million_good_output if cost else None,
+        "price_per_request": cost.per_request if cost else None,
+        "price_per_request_elsewhere": cost.elsewhere_per_request if cost else None,
+        "times_cheaper_than_elsewhere": cost.times_cheaper if cost else None,
+        "power_per_1m_output_tokens": cost.power_per_million_output if cost else None,
+        "gpus_in_use": energy.gpus if energy else None,
+        "gpu_watts_mean": energy.mean_watts if energy else None,
+        "gpu_joules": energy.joules if energy else None,
+        "gpu_joules_per_output_token": energy.per_output_token_j if energy else None,
+        "gpu_joules_per_request": energy.per_request_j if energy else None,
+        "cpu_joules": energy.cpu_joules if energy else None,
     }
 
 

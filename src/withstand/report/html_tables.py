@@ -5,6 +5,8 @@ from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
 from withstand.report import costs as cost_table
+from withstand.report import economy as bill
+from withstand.report import energy as energy_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
@@ -106,10 +108,19 @@ def tokens(summary: Summary) -> Markup:
 def costs(summary: Summary) -> Markup:
     """What a million tokens cost; nothing at all where nobody has told a price."""
     caption = tag("caption", " ".join(cost_table.sentences(summary)))
-    return _section("Costs", caption, cost_table.columns_of(summary), summary)
+    said = [tag("p", unbroken(sentence), class_="lead") for sentence in bill.sentences(summary)]
+    return _section("Costs", caption, cost_table.columns_of(summary), summary, said)
 
 
-def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary) -> Markup:
+def energy(summary: Summary) -> Markup:
+    """What a token took; nothing at all where nobody has told of any power."""
+    caption = tag("caption", " ".join(energy_table.sentences(summary)))
+    return _section("Energy", caption, energy_table.columns_of(summary), summary)
+
+
+def _section(
+    title: str, caption: Markup, columns: Sequence[StageColumn], summary: Summary, below: Sequence[Markup] = ()
+) -> Markup:
     if not columns:
         return Markup()
     headings = [tag("th", column.heading, scope="col") for column in columns]
@@ -119,7 +130,8 @@ def _section(title: str, caption: Markup, columns: Sequence[StageColumn], summar
         return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
 
     table = tag("table", caption, head, *_bodies(summary, row, len(headings) + 1))
-    return tag("section", tag("h2", title), tag("div", scrollable(table, title), class_="body"), id=title.lower())
+    body = tag("div", scrollable(table, title), *below, class_="body")
+    return tag("section", tag("h2", title), body, id=title.lower())
 
 
 def scrollable(table: Markup, name: str) -> Markup:

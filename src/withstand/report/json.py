@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from withstand.control.limit import Limit
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Off, StageSummary, Summary
@@ -19,15 +20,18 @@ _BOUNDED = ("ttft", "tpot", "itl", "e2el", "response")
 _LATENCIES = ("ttft", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response", "ttft_scheduled")
 
 
-def summary_json(summary: Summary) -> bytes:
-    """The whole file, indented, with a newline at its end."""
+def summary_json(summary: Summary, limit: Limit | None = None) -> bytes:
+    """The whole file, indented, with a newline at its end; with the limit where one was looked for."""
     document = {
         "schema": SCHEMA,
         "complete": summary.complete,
         "target": summary.target,
+        "economy": None if summary.economy is None else msgspec.to_builtins(summary.economy),
         "doubts": [_doubt(doubt) for doubt in summary.doubts],
         "stages": [_stage(stage, summary) for stage in summary.stages],
     }
+    if limit is not None:
+        document["limit"] = msgspec.to_builtins(limit)
     return msgspec.json.format(msgspec.json.encode(finite(document)), indent=2) + b"\n"
 
 
@@ -88,6 +92,7 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "request_throughput": stage.request_throughput,
         "request_goodput": stage.request_goodput,
         "output_throughput": stage.output_throughput,
+        "output_goodput": stage.output_goodput,
         "total_token_throughput": stage.total_token_throughput,
         "max_output_tokens_per_s": stage.output_throughput_peak,
         "max_concurrent_requests": stage.concurrency_peak,
@@ -95,7 +100,8 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "scheduled_rate": stage.scheduled_rate,
         "achieved_rate": stage.achieved_rate,
         "steady": None if stage.steady is None else msgspec.structs.asdict(stage.steady),
-        "cost": None if stage.cost is None else msgspec.structs.asdict(stage.cost),
+        "cost": None if stage.cost is None else msgspec.to_builtins(stage.cost),
+        "energy": None if stage.energy is None else msgspec.to_builtins(stage.energy),
         "facts": stage.facts,
     }
 

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from withstand.control.limit import Limit
 from withstand.metrics.summary import Summary
-from withstand.report import costs, tokens
+from withstand.report import costs, economy, energy, tokens
+from withstand.report import limit as limits
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.ending import ending_lines
@@ -14,9 +16,10 @@ from withstand.report.standing import Heard, heard, standing
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
-def markdown(summary: Summary, *, ledger: bool = False) -> str:
+def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
     parts = [
+        *(_limit(limit) if limit else ()),
         f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
         "\n".join(_table(summary)),
@@ -26,7 +29,9 @@ def markdown(summary: Summary, *, ledger: bool = False) -> str:
         else "",
         *(f"<sub>{escaped(told)}</sub>" for told in _beside(summary)),
         _small("tokens cost", costs.columns_of(summary), summary),
-        *map(escaped, costs.sentences(summary)),
+        *map(escaped, (*costs.sentences(summary), *economy.sentences(summary))),
+        _small("energy", energy.columns_of(summary), summary),
+        *map(escaped, energy.sentences(summary)),
     ]
     doubts = heard(summary)
     if doubts:
@@ -40,6 +45,15 @@ def _beside(summary: Summary) -> Iterator[str]:
         yield line
     yield from ending_lines(summary)
     yield from server_lines(summary)
+
+
+def _limit(limit: Limit) -> Iterator[str]:
+    """The sentence, what was promised, and the table of what was tried."""
+    yield f"**{escaped(limits.sentence(limit))}**"
+    yield f"<sub>promised: {escaped(limits.promised(limit))}</sub>"
+    if limit.probes:
+        head = [f"| {' | '.join(limits.HEADINGS)} |", "|" + " ---: |" * (len(limits.HEADINGS) - 1) + " --- |"]
+        yield "\n".join([*head, *(f"| {' | '.join(map(escaped, row))} |" for row in limits.rows(limit))])
 
 
 def _subject(summary: Summary) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from withstand.metrics import rounding
+from withstand.metrics.summary import Interval
 
 counted = rounding.counted
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
@@ -48,6 +49,18 @@ def plain(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
+
+
+def money(value: float | None) -> str:
+    """Three digits: a millionth of a small price is still a price."""
+    return UNKNOWN if value is None else f"{value:.3g}"
+
+
+def between(interval: Interval | None) -> str:
+    """``0.98 to 1.13``; of money, or of what is counted in times."""
+    if interval is None or interval.low is None or interval.high is None:
+        return UNKNOWN
+    return f"{money(interval.low)} to {money(interval.high)}"
 
 
 def percent(share: float | None) -> str:

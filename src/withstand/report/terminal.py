@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.report import costs, tokens
+from withstand.report import costs, economy, energy, tokens
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
 from withstand.report.ending import ending_lines
@@ -51,10 +51,17 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)
-    _print_small("tokens cost", costs.columns_of(summary), [*costs.sentences(summary)], summary, console)
+    print_costs(summary, console)
     for doubt in heard(summary):
         console.print()
         print_doubt(doubt, console)
+
+
+def print_costs(summary: Summary, console: Console) -> None:
+    """Money, then energy; nothing of what is not known."""
+    told = [*costs.sentences(summary), *economy.sentences(summary)]
+    _print_small("tokens cost", costs.columns_of(summary), told, summary, console)
+    _print_small("energy", energy.columns_of(summary), [*energy.sentences(summary)], summary, console)
 
 
 def _subject(summary: Summary) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from withstand.control.limit import Limit
 from withstand.files import write_atomically
 from withstand.metrics.series import StageSeries
 from withstand.metrics.summary import Summary
@@ -14,13 +15,15 @@ SUMMARY_NAME = "summary.json"
 REPORT_NAME = "report.html"
 
 
-def write_reports(folder: Path, summary: Summary, series: Sequence[StageSeries], about: About) -> Path:
+def write_reports(
+    folder: Path, summary: Summary, series: Sequence[StageSeries], about: About, limit: Limit | None = None
+) -> Path:
     """Write both; the path of the page.
 
     Raises:
         StorageError: the disk is full, read-only, or not ours.
     """
     report = folder / REPORT_NAME
-    write_atomically(folder / SUMMARY_NAME, summary_json(summary))
-    write_atomically(report, render_html(summary, series, about).encode())
+    write_atomically(folder / SUMMARY_NAME, summary_json(summary, limit))
+    write_atomically(report, render_html(summary, series, about, limit).encode())
     return report

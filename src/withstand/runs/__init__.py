@@ -1,8 +1,8 @@
 """The run folder: manifest and records on disk, written so that nothing finished is ever lost."""
 
-from withstand.runs.environment import allowed_cores, machine_facts, still_runs, this_process
-from withstand.runs.folder import RunFolder, free_bytes
-from withstand.runs.imported import is_import, keep_import, open_import
+from withstand.runs.environment import allowed_cores, epoch_ns, machine_facts, still_runs, this_process
+from withstand.runs.folder import RunFolder, free_bytes, manifest_of
+from withstand.runs.imported import imported_of, is_import, keep_import, open_import
 from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 from withstand.runs.several import Asked, TargetsFolder
@@ -21,10 +21,13 @@ __all__ = [
     "TokenizerFacts",
     "Writer",
     "allowed_cores",
+    "epoch_ns",
     "free_bytes",
+    "imported_of",
     "is_import",
     "keep_import",
     "machine_facts",
+    "manifest_of",
     "open_import",
     "still_runs",
     "this_process",

@@ -5,8 +5,10 @@ import platform
 import resource
 from pathlib import Path
 
-from withstand import __version__
-from withstand.runs.manifest import Writer
+from withstand import __version__, clock
+from withstand.runs.manifest import Manifest, Writer
+
+_PID_MAX = (1 << 31) - 1
 
 
 def machine_facts() -> dict[str, str]:
@@ -62,8 +64,16 @@ def this_process() -> Writer:
     return Writer(pid=os.getpid(), started=_start_time(os.getpid()))
 
 
+def epoch_ns(manifest: Manifest) -> int:
+    """A run's epoch on this boot's monotonic clock: a resumed run may have seen another."""
+    now = clock.anchor()
+    return now.monotonic_ns - (now.wall_ns - manifest.anchor.wall_ns)
+
+
 def still_runs(writer: Writer) -> bool:
     """Whether the process that wrote the folder is alive; a reused pid is told by its start time."""
+    if not 0 < writer.pid <= _PID_MAX:
+        return False
     try:
         os.kill(writer.pid, 0)
     except ProcessLookupError:

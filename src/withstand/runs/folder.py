@@ -69,7 +69,7 @@ class RunFolder:
         except OSError:
             what = f"it has no {_MANIFEST}" if is_there(path) else "there is nothing of this name"
             raise UsageError(f"{path} is no run folder: {what}.") from None
-        return cls(path, _decode_manifest(path, data))
+        return cls(path, manifest_of(path, data))
 
     def update(self, manifest: Manifest) -> None:
         """Replace the manifest on disk."""
@@ -198,9 +198,15 @@ def _default_path() -> Path:
     return next(c for c in candidates if not c.exists())
 
 
-def _decode_manifest(path: Path, data: bytes) -> Manifest:
+def manifest_of(path: Path, data: bytes) -> Manifest:
+    """What ``run.json`` of the folder ``path`` says.
+
+    Raises:
+        UsageError: it is another tool's.
+        StorageError: it is damaged, or of a later version.
+    """
     try:
-        schema = _schema(msgspec.json.decode(data))
+        schema = _schema(data)
         if schema is None:
             raise UsageError(f"{path} is no run folder: its {_MANIFEST} is of another tool.")
         if schema > SCHEMA:
@@ -213,15 +219,28 @@ def _decode_manifest(path: Path, data: bytes) -> Manifest:
 def _is_anothers(manifest: Path) -> bool:
     """Ours tells its schema; what cannot be read at all may have been one of ours."""
     try:
-        return _schema(msgspec.json.decode(manifest.read_bytes())) is None
+        return _schema(manifest.read_bytes()) is None
     except (msgspec.MsgspecError, RecursionError, OSError):
         return False
 
 
-def _schema(value: object) -> int | None:
-    """The number that every manifest of ours tells; None = it is none."""
-    schema = value.get("schema") if isinstance(value, dict) else None
-    return schema if isinstance(schema, int) else None
+class _Schemed(msgspec.Struct, frozen=True):
+    """Every manifest of ours tells its number."""
+
+    schema: int | None = None
+
+
+def _schema(data: bytes) -> int | None:
+    """None = it is none of ours.
+
+    Raises:
+        MsgspecError: it is no JSON.
+    """
+    try:
+        return msgspec.json.decode(data, type=_Schemed).schema
+    except msgspec.ValidationError:
+        msgspec.json.decode(data)  # what is no JSON at all may have been ours
+        return None
 
 
 def free_bytes(path: Path) -> int:

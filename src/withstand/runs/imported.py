@@ -86,6 +86,18 @@ def _keep(run: ImportedRun, number: int, path: Path) -> _Kept:
     )
 
 
+def imported_of(path: Path, data: bytes) -> tuple[ImportedRun, ...]:
+    """What ``imported.json`` of the folder ``path`` says of its runs, without their facts.
+
+    Raises:
+        StorageError: it is damaged, or of a newer version.
+    """
+    try:
+        return tuple(kept.run for kept in _decoded(path, data).runs)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as e:
+        raise _damaged(path, e) from None
+
+
 def open_import(path: Path) -> Imported:
     """What was kept.
 
@@ -93,13 +105,22 @@ def open_import(path: Path) -> Imported:
         StorageError: it is damaged, or of a newer version.
     """
     try:
-        file = msgspec.json.decode((path / _NAME).read_bytes(), type=_File)
-        if file.schema > SCHEMA:
-            raise StorageError(f"{path} was written by withstand {file.version}; use that version or a newer one.")
+        file = _decoded(path, (path / _NAME).read_bytes())
         runs = tuple(_opened(kept, path) for kept in file.runs)
     except (msgspec.MsgspecError, OSError, EOFError, ValueError, RecursionError, zlib.error) as e:
-        raise StorageError(f"{path} is damaged ({' '.join(str(e).split())}); import the files again.") from None
+        raise _damaged(path, e) from None
     return Imported(runs=runs, refused=file.refused)
+
+
+def _decoded(path: Path, data: bytes) -> _File:
+    file = msgspec.json.decode(data, type=_File)
+    if file.schema > SCHEMA:
+        raise StorageError(f"{path} was written by withstand {file.version}; use that version or a newer one.")
+    return file
+
+
+def _damaged(path: Path, e: Exception) -> StorageError:
+    return StorageError(f"{path} is damaged ({' '.join(str(e).split())}); import the files again.")
 
 
 def _opened(kept: _Kept, path: Path) -> ImportedRun:

@@ -85,6 +85,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     writer: Writer
     machine: dict[str, str] = {}
     engine: dict[str, str] | None = None
+    engine_ready_s: float | None = None
+    """How long the engine that we started ourselves took until it answered."""
     target: str | None = None
     model: str | None = None
     tokenizer: TokenizerFacts | None = None

@@ -16,6 +16,7 @@ from withstand.spec.arrivals import (
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
 from withstand.spec.plan import Plan, Rates, Slo, Stage, Watch, is_redacted, redacted, secret_texts
 from withstand.spec.precision import Precision, precision_of
+from withstand.spec.price import Price, TokenPrice, Usage, over
 from withstand.spec.promise import Promise, promise_of
 from withstand.spec.target import Target, Timeouts
 from withstand.spec.until import LimitSearch, Until
@@ -31,6 +32,7 @@ __all__ = [
     "Plan",
     "Poisson",
     "Precision",
+    "Price",
     "Promise",
     "Ramp",
     "Rates",
@@ -40,11 +42,14 @@ __all__ = [
     "StepPart",
     "Target",
     "Timeouts",
+    "TokenPrice",
     "Trace",
     "Until",
+    "Usage",
     "Watch",
     "Workload",
     "is_redacted",
+    "over",
     "parse_plan",
     "plan_from_file",
     "precision_of",

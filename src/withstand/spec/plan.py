@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from withstand.spec.arrivals import SECONDS_MAX, Arrivals, Inf, Seconds
+from withstand.spec.price import Money, Price, over
 from withstand.spec.target import Target
 from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
 
 Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
-Price = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
 TargetName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
 """It is a folder's name too."""
 MASK = "***"
@@ -105,12 +105,28 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the workers run: ``local``, ``ray`` (the cluster of this machine), ``ray://HOST:PORT``, ``ray:ADDRESS``."""
     drain_s: Annotated[float, msgspec.Meta(ge=0, le=SECONDS_MAX)] = 60.0
     """How long running requests may take to end after a stage's duration or the first Ctrl-C."""
-    price_per_hour: Price | None = None
-    """What an hour of all that serves costs, in any currency; None = nobody has told, and tokens have no price."""
+    price: Price = Price()
+    """In any currency; without one of an hour, tokens have none."""
+    price_per_hour: Money | None = None
+    """The short form of ``price.per_hour``, and always None in code: it is found there."""
     watch: Watch = Watch()
     output_dir: str | None = None
     find_limit: LimitSearch | None = None
     """Further stages are tried until the largest load is known that keeps these promises."""
+
+    def __post_init__(self) -> None:
+        """One place for a price."""
+        if self.price_per_hour is not None:
+            if self.price.per_hour is not None:
+                raise ValueError("price_per_hour and price.per_hour are the same; give one of them")
+            price = over(Price(per_hour=self.price_per_hour), self.price)
+            msgspec.structs.force_setattr(self, "price", price)
+            msgspec.structs.force_setattr(self, "price_per_hour", None)
+
+    @property
+    def asked_price(self) -> Price:
+        """The target's own, laid over that of the plan."""
+        return over(self.target.price, self.price)
 
 
 def redacted(plan: Plan) -> Plan:

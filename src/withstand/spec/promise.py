@@ -1,5 +1,6 @@
 """What an operator promises of a load: a share of requests that keeps a limit, or that succeeds."""
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -7,7 +8,11 @@ import msgspec
 from withstand.errors import UsageError
 
 _METRICS = ("ttft", "tpot", "itl", "e2el", "response")
-_WANTED = "ttft:p95:500 (TTFT, TPOT, ITL, E2EL or response, a percentile, and its limit in ms) or success:99%"
+_COST = "cost:"
+_WANTED = (
+    "ttft:p95:500 (TTFT, TPOT, ITL, E2EL or response, a percentile, and its limit in ms), success:99% "
+    "or cost:0.8 (of a million output tokens)"
+)
 
 
 class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +59,26 @@ def promise_of(text: str) -> Promise:
     except (ValueError, msgspec.ValidationError):
         pass
     raise UsageError(f"{text!r} is no promise; write {_WANTED}.")
+
+
+def is_cost(text: str) -> bool:
+    """Whether it promises a price, and so nothing of single requests."""
+    return text.strip().lower().startswith(_COST)
+
+
+def cost_of(text: str) -> float:
+    """Of ``cost:0.8``.
+
+    Raises:
+        UsageError: it is no price.
+    """
+    try:
+        price = float(text.strip().lower().removeprefix(_COST))
+    except ValueError:
+        price = math.nan
+    if not 0 < price < math.inf:
+        raise UsageError(f"{text!r} is no promise; write {_WANTED}.")
+    return price
 
 
 def _checked(metric: str, percent: float, limit: float | None) -> Promise:

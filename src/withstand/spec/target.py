@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from withstand.spec.arrivals import Seconds
+from withstand.spec.price import Price
 
 
 class Timeouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,3 +39,5 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cacert: str | None = None
     insecure: bool = False
     timeouts: Timeouts = Timeouts()
+    price: Price | None = None
+    """Of this target, laid over the plan's."""

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from withstand.spec.arrivals import Seconds
+from withstand.spec.arrivals import SECONDS_MAX, Seconds
 from withstand.spec.precision import Precision
+from withstand.spec.price import Money
 from withstand.spec.promise import Promise
 
 
@@ -39,9 +40,13 @@ class LimitSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first load; None = one user, or of rates 60 % of the most that a crowd was seen to get."""
     precision: Annotated[float, msgspec.Meta(ge=0.01, le=1)] = 0.05
     """It is over when the interval's upper end is so much above the lower one, as a share of it."""
-    probe_s: Seconds = 120.0
-    """A load that tells nothing in this time lies near the limit."""
+    probe_s: Seconds | None = None
+    """A load that tells nothing in this time lies near the limit; None = two minutes, more where few requests come."""
     rest_s: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
     """Between two loads, for the server to come to rest."""
-    budget_s: Seconds | None = None
+    budget_s: Annotated[float, msgspec.Meta(ge=10, le=SECONDS_MAX)] | None = None
     """For all of it; None = as long as it takes."""
+    cost: Money | None = None
+    """What a million output tokens may cost at most: the fewer are asked for, the dearer they are."""
+    price_per_hour: Money | None = None
+    """What an hour costs: the plan's."""

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from withstand.record import Seen
+from withstand.watch.rapl import Rapl
 
 _STAT, _MEMINFO = Path("/proc/stat"), Path("/proc/meminfo")
 _AVAILABLE = re.compile(r"^MemAvailable:\s+(\d+) kB$", re.MULTILINE)
@@ -27,12 +28,13 @@ class Machine:
 
     def __init__(self) -> None:
         self._before = cpu_times(_text(_STAT))
+        self._rapl = Rapl()
 
     def values(self) -> dict[Seen, float]:
         """What is known now."""
         times, before = cpu_times(_text(_STAT)), self._before
         self._before = times
-        return cpu_share(before, times) | memory(_text(_MEMINFO))
+        return cpu_share(before, times) | memory(_text(_MEMINFO)) | self._rapl.values()
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@
   const HUES = 5;
   const CHOSEN_MAX = 16; // stages shown at first: more lie over each other
 
-  const stages = JSON.parse(document.getElementById("data").textContent).stages;
+  const { stages, limit } = JSON.parse(document.getElementById("data").textContent);
   const phases = [...new Set(stages.map((stage) => stage.phase))];
   const state = { chosen: new Set(), metric: "ttft", times: "auto" };
 
@@ -77,6 +77,48 @@
     const reach = traces.flatMap((trace) => trace.y.flatMap((y, i) => [y - trace.error_y.arrayminus[i], y + trace.error_y.array[i]]));
     const xaxis = axis.named ? { type: "category" } : { tickvals: xs, type: axis.log ? "log" : "linear" };
     return drawing(traces, layoutOf(260, { xaxis: { ...xaxis, title: { text: axis.title, standoff: 6 } }, yaxis: valueAxis(reach, state.times) }));
+  }
+
+  // The limit that was looked for: what was found of each load, and between which loads it lies.
+
+  const FOUND = { holds: ["--good", "circle"], breaks: ["--bad", "circle"], grows: ["--bad", "triangle-up"], open: ["--warn", "circle-open"] };
+
+  function limitTrace(points, kind) {
+    const seen = limit.loads.map((load, i) => ({ load, found: limit.found[i], point: points[i] })).filter((one) => one.point);
+    const arm = (one, end) => (known(one.point[end]) ? Math.abs(one.point[end] - one.point[0]) : 0);
+    const colour = seen.map((one) => style(FOUND[one.found][0]));
+    return {
+      type: "scatter", mode: "markers", x: seen.map((one) => one.load), y: seen.map((one) => one.point[0]),
+      marker: { color: colour, size: 9, symbol: seen.map((one) => FOUND[one.found][1]), line: { color: colour, width: 1.6 } },
+      error_y: {
+        type: "data", symmetric: false, thickness: 1.2, width: 4, color: style("--muted"),
+        array: seen.map((one) => arm(one, 2)), arrayminus: seen.map((one) => arm(one, 1)),
+      },
+      text: seen.map((one) => one.found),
+      hovertemplate: `%{x:,.4~g} ${limit.unit}: %{text}<br>%{y${kind === "share" ? ":.2%" : ":,.4~g"}}${kind === "share" ? "" : " ms"}<extra></extra>`,
+    };
+  }
+
+  function limitShapes(allowed) {
+    const line = { type: "line", xref: "paper", x0: 0, x1: 1, y0: allowed, y1: allowed, line: { color: style("--ink"), width: 1, dash: "dot" } };
+    if (!known(limit.low) && !known(limit.high)) return [line];
+    const ends = { x0: known(limit.low) ? limit.low : Math.min(...limit.loads), x1: known(limit.high) ? limit.high : Math.max(...limit.loads) };
+    const band = { type: "rect", yref: "paper", y0: 0, y1: 1, ...ends, fillcolor: style("--accent"), opacity: 0.13, line: { width: 0 }, layer: "below" };
+    const number = { type: "line", yref: "paper", y0: 0, y1: 1, x0: limit.load, x1: limit.load, line: { color: style("--accent"), width: 1.4 }, layer: "below" };
+    return known(limit.load) ? [line, band, number] : [line, band];
+  }
+
+  function limitChart(element) {
+    const { kind, promise: which } = element.dataset;
+    const promise = limit.promises[which];
+    const allowed = kind === "share" ? promise.allowed : promise.limit;
+    const trace = limitTrace(kind === "share" ? promise.shares : promise.times, kind);
+    if (!trace.x.length) return missing(kind === "share" ? "No request told anything of it." : "No such time was seen.");
+    const reach = trace.y.flatMap((y, i) => [y - trace.error_y.arrayminus[i], y + trace.error_y.array[i]]);
+    const most = Math.min(1, Math.max(...reach, 2 * allowed));
+    const yaxis = kind === "share" ? { tickformat: ".0%", range: [-0.04 * most, 1.05 * most] } : valueAxis([...reach, allowed], state.times);
+    const xaxis = { ...valueAxis(trace.x, "auto"), title: { text: limit.unit, standoff: 6 } };
+    return drawing([trace], { ...layoutOf(280, { xaxis, yaxis }), shapes: limitShapes(allowed) });
   }
 
   // Rates and outcomes: all stages.
@@ -228,7 +270,7 @@
     if (!group.querySelector("figure")) group.remove();
   }
 
-  const paint = painter({ byLoad, achieved, output, outcome, ecdf, scatter, course, flow, server });
+  const paint = painter({ limit: limitChart, byLoad, achieved, output, outcome, ecdf, scatter, course, flow, server });
 
   // The reader's choice.
 

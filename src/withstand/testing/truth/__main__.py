@@ -40,6 +40,7 @@ def parse_behaviour(text: str) -> str | dict[str, float]:
 @click.option("--seed", default=0, show_default=True, help="Of the jitter and of a mixture.")
 @click.option("--behaviour", default="plain", show_default=True, help="One, or shares: plain=0.9,http_500=0.1.")
 @click.option("--slots", type=int, help="At most so many answers at once; the others queue.")
+@click.option("--batch", default=0.0, help="What each answer under way adds to the ITL of a new one, as a share of it.")
 @click.option("--tls", nargs=2, metavar="CERT KEY", help="PEM files.")
 @click.option("--list-behaviours", is_flag=True, help="Print the table and end.")
 @click.pass_context
@@ -71,6 +72,7 @@ def config_of(options: dict[str, Any]) -> Config:
         certfile=certfile,
         keyfile=keyfile,
         slots=options["slots"],
+        batch=options["batch"],
         seed=options["seed"],
     )
 

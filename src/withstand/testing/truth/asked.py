@@ -60,6 +60,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: bool = True
 
 
+def beside(play: Play, others: int, batch: float) -> Play:
+    """As ``others`` who are served at the same time slow it down, each by a share ``batch`` of the ITL."""
+    if not others or not batch:
+        return play
+    itl_ms = play.schedule.itl_ms * (1 + batch * others)
+    return msgspec.structs.replace(play, schedule=msgspec.structs.replace(play.schedule, itl_ms=itl_ms))
+
+
 _NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "ttft": ("ttft_ms", float),
     "itl": ("itl_ms", float),

@@ -25,6 +25,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     keyfile: str | None = None
     slots: int | None = None
     """At most so many answers at once, the others wait in order of arrival; None = no limit."""
+    batch: float = 0.0
+    """Each answer that is under way makes the ITL of one that begins longer by this share, as in a batch."""
     models: tuple[str, ...] | None = None
     """Others are answered with 404; None = every name is good."""
     max_model_len: int | None = None
@@ -47,6 +49,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             check_mix(self.behaviour)
         if self.slots is not None and self.slots < 1:
             raise UsageError(f"slots: {self.slots} cannot serve anyone; give 1 or more, or leave it out.")
+        if not 0 <= self.batch <= 1000:
+            raise UsageError(f"batch: {self.batch} is no share; give 0 (an ITL that stays as it is) or more.")
         if (self.certfile is None) != (self.keyfile is None):
             raise UsageError("certfile, keyfile: TLS needs both; give the two PEM files.")
         if not 0 <= self.port <= 65535:

@@ -88,6 +88,10 @@ class Slots:
         self._playing: set[Player] = set()
         self._waiting: deque[tuple[Player, int]] = deque()
 
+    def __len__(self) -> int:
+        """How many play."""
+        return len(self._playing)
+
     def enter(self, player: Player, ready_ns: int) -> None:
         """Start it, now or when its turn comes."""
         if self._count is not None and len(self._playing) >= self._count:

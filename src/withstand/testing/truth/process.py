@@ -25,6 +25,7 @@ class Options(TypedDict, total=False):
 
     port: int
     slots: int | None
+    batch: float
     models: tuple[str, ...] | None
     max_model_len: int | None
     api_key: str | None

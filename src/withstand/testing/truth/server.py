@@ -12,7 +12,7 @@ import msgspec
 from withstand.errors import ClientLimitError, UsageError
 from withstand.testing.truth import routes
 from withstand.testing.truth.arrival import ask_for_stamps
-from withstand.testing.truth.asked import Asked, Body, Play, altered, length, prompt_tokens, texts
+from withstand.testing.truth.asked import Asked, Body, Play, altered, beside, length, prompt_tokens, texts
 from withstand.testing.truth.behaviours import chosen, style_of
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.config import MODEL, Config
@@ -163,6 +163,7 @@ class Server:
         _, _, told = (body.model or "").partition(":")
         play = altered(self._play, told if "=" in told else "")  # others have colons in their names too: llama3.2:1b
         play = altered(play, request.headers.get("x-truth", ""))
+        play = beside(play, len(self._slots), self._config.batch)
         entry.behaviour = self._behaviour(request, play, entry.number)
         tokens, finish_reason = length(body, play)
         options = body.stream_options

@@ -1,0 +1,44 @@
+"""For how long each stage of a hunt is held at most: as long as it takes to be told anything at all."""
+
+import math
+from collections.abc import Sequence
+
+from withstand.control.probe import CHANCE
+from withstand.control.tried import ALONE, Tried
+from withstand.spec import LimitSearch, Promise
+
+_PROBE_S = 120.0
+_ALONE_S = 30.0
+_CROWD_S = 10.0
+_CROWD_ANSWERS = 3.0
+"""A crowd is held for so many of one user's answers at least."""
+_PARTS_OF_BUDGET = 4
+_MORE = 1.5
+"""Than would tell if none of them broke a promise."""
+
+
+def alone_s(wanted: LimitSearch) -> float:
+    """One user alone; not most of a budget."""
+    budget_s = math.inf if wanted.budget_s is None else wanted.budget_s
+    return min(_ALONE_S, wanted.probe_s or _ALONE_S, budget_s / _PARTS_OF_BUDGET)
+
+
+def crowd_s(wanted: LimitSearch, alone: Tried) -> float:
+    """A crowd."""
+    duration_s = max(_CROWD_S, _CROWD_ANSWERS * (alone.e2el_s or 0.0))
+    return min(duration_s, wanted.probe_s or duration_s)
+
+
+def probe_s(wanted: LimitSearch, load: float, tried: Sequence[Tried]) -> float:
+    """A load: as was asked, else two minutes, and longer where so few come in them that they cannot tell."""
+    if wanted.probe_s is not None:
+        return wanted.probe_s
+    if wanted.axis == "rate":
+        return max(_PROBE_S, needed(wanted.promises) / load)
+    e2el_s = next((one.e2el_s for one in tried if one.stage.phase == ALONE), None)
+    return max(_PROBE_S, needed(wanted.promises) / load * (e2el_s or 0.0))
+
+
+def needed(promises: Sequence[Promise]) -> float:
+    """Requests that tell that all are kept, if hardly any breaks one."""
+    return _MORE * max(math.log(CHANCE) / math.log(promise.share) for promise in promises)

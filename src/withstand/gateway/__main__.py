@@ -1,0 +1,51 @@
+"""The gateway for people: ``python -m withstand.gateway``, or ``withstand gateway``."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from withstand.errors import UsageError, WithstandError
+from withstand.gateway.config import Config, config_from_file, config_of
+
+
+@click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.option("--listen", metavar="HOST:PORT", help="Instead of the file's; port 0 = a free one.")
+@click.option("--model", help="Without a file: the model's name.")
+@click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
+@click.pass_context
+def main(context: click.Context, /, **options: Any) -> None:
+    """Serve models of one or many engines behind one address."""
+    try:
+        config = _config(**options)
+        _serve(config)
+    except WithstandError as e:
+        click.echo(f"withstand: {e}", err=True)
+        context.exit(e.exit_code)
+
+
+def _config(config: Path | None, listen: str | None, model: str | None, engines: tuple[str, ...]) -> Config:
+    if config is not None and (model or engines):
+        raise UsageError(
+            "--model and --engine describe a gateway without a file; put them into the file, or leave it out."
+        )
+    if config is None and not (model and engines):
+        raise UsageError("Name a configuration file, or a model and its engines: --model NAME --engine URL.")
+    if config is None:
+        told = {"models": {model: {"engines": [{"url": url} for url in engines]}}}
+        return config_of(told if listen is None else {**told, "listen": listen})
+    return config_from_file(config, listen)
+
+
+def _serve(config: Config) -> None:
+    try:
+        from withstand.gateway.server import serve_forever  # noqa: PLC0415  --help does without the extra
+    except ModuleNotFoundError as e:
+        raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
+    serve_forever(config, lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"))
+
+
+if __name__ == "__main__":
+    main(prog_name="withstand gateway")

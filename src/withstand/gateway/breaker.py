@@ -1,0 +1,37 @@
+"""Whether an engine is worth asking: pure, with the time passed in.
+
+Three failures in a row, and it is left alone for a while; then one request tries it, and the others go on waiting
+until that one has worked. Where no other engine is left, it is asked all the same: its own answer says more.
+"""
+
+FAILURES_MAX = 3
+PAUSE_S = 5.0
+
+
+class Breaker:
+    """Closed while all is well."""
+
+    __slots__ = ("_failures", "_until_s")
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._until_s = 0.0
+
+    def is_open(self, now_s: float) -> bool:
+        """Leave it alone."""
+        return self._until_s > now_s
+
+    def began(self, now_s: float) -> None:
+        """A request goes to it; where it is the one that tries, the others are held back for as long again."""
+        if self._failures >= FAILURES_MAX:
+            self._until_s = now_s + PAUSE_S
+
+    def worked(self) -> None:
+        """It answered."""
+        self._failures, self._until_s = 0, 0.0
+
+    def failed(self, now_s: float) -> None:
+        """It did not."""
+        self._failures += 1
+        if self._failures >= FAILURES_MAX:
+            self._until_s = now_s + PAUSE_S

@@ -1,0 +1,205 @@
+"""All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from withstand.errors import SpecError, UsageError
+from withstand.gateway.address import Origin, is_local, origin_of, split_listen
+from withstand.gateway.routes import ROUTES
+
+PolicyName = Literal["round_robin", "least_inflight"]
+POLICY_NAMES = get_args(PolicyName)
+
+Seconds = Annotated[float, Meta(gt=0)]
+Weight = Annotated[float, Meta(gt=0, le=1000)]
+
+
+class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One engine's address; ``model`` is the name that it serves, where that is not the model's name here."""
+
+    url: str
+    weight: Weight = 1.0
+    model: str | None = None
+    api_key_env: str | None = None
+    api_key_file: str | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """The address, taken apart."""
+        return origin_of(self.url)
+
+
+class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model's engines, and how one of them is chosen."""
+
+    engines: tuple[EngineConfig, ...] = ()
+    aliases: tuple[str, ...] = ()
+    policy: PolicyName = "least_inflight"
+
+
+class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long an engine may take: to accept, to begin its answer, between two pieces, for all of it."""
+
+    connect_s: Seconds = 5.0
+    first_byte_s: Seconds = 600.0
+    idle_s: Seconds = 600.0
+    total_s: Seconds = 3600.0
+
+
+class RouteTimeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Those of one route; what is not given is as for all routes."""
+
+    connect_s: Seconds | None = None
+    first_byte_s: Seconds | None = None
+    idle_s: Seconds | None = None
+    total_s: Seconds | None = None
+
+    def over(self, common: Timeouts) -> Timeouts:
+        """These, and the common ones where none is given."""
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(common, **given)
+
+
+class RouteConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one route has for itself."""
+
+    timeouts: RouteTimeouts = RouteTimeouts()
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client may ask of this process."""
+
+    head_bytes: Annotated[int, Meta(ge=1024, le=1 << 20)] = 64 << 10
+    body_bytes: Annotated[int, Meta(ge=1024)] = 64 << 20
+    request_s: Seconds = 60.0
+    """From a request's first byte to its last."""
+    keep_alive_s: Seconds = 75.0
+    requests: Annotated[int, Meta(ge=1)] = 10_000
+    """Under way at once."""
+    buffer_bytes: Annotated[int, Meta(ge=4096)] = 256 << 10
+    """Of an answer that its client does not read."""
+
+
+class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A client's key, as its SHA-256 alone."""
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+    models: tuple[str, ...] | None = None
+    """None = all."""
+    admin: bool = False
+
+
+class LogConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The access log: one JSON object a line. ``-`` is stdout, nothing is no log."""
+
+    path: str | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    listen: str = "127.0.0.1:8080"
+    open: bool = False
+    """Serve without keys on an address that others reach."""
+    models: dict[str, ModelConfig] = {}
+    timeouts: Timeouts = Timeouts()
+    routes: dict[str, RouteConfig] = {}
+    limits: Limits = Limits()
+    keys: dict[str, KeyConfig] = {}
+    log: LogConfig = LogConfig()
+    drain_s: Seconds = 30.0
+    """How long requests may take to end after SIGTERM."""
+
+    def timeouts_of(self, path: str) -> Timeouts:
+        """Those that hold for a route."""
+        return self.routes[path].timeouts.over(self.timeouts) if path in self.routes else self.timeouts
+
+
+def config_from_file(path: Path, listen: str | None = None) -> Config:
+    """The typed configuration; ``listen`` stands in for the file's.
+
+    Raises:
+        UsageError: the file cannot be read, or is no TOML.
+        SpecError: a key is wrong; the text names it.
+    """
+    try:
+        tree = tomllib.loads(path.read_text("utf-8"))
+    except OSError as e:
+        raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise UsageError(f"The configuration {path} is no TOML: {e}.") from None
+    return config_of(tree if listen is None else {**tree, "listen": listen})
+
+
+def config_of(tree: object) -> Config:
+    """A raw tree, typed and checked.
+
+    Raises:
+        SpecError: a key is wrong; the text names it.
+    """
+    try:
+        config = msgspec.convert(tree, Config)
+    except msgspec.ValidationError as e:
+        raise SpecError(f"The configuration is wrong: {e}.") from None
+    _check_listen(config)
+    _check_names(config)
+    _check_routes(config)
+    _check_engines(config)
+    _check_keys(config)
+    return config
+
+
+def _wrong(path: str, what: str) -> SpecError:
+    return SpecError(f"The configuration is wrong: {what} - at `$.{path}`.")
+
+
+def _check_listen(config: Config) -> None:
+    host, _ = split_listen(config.listen)
+    if not (is_local(host) or config.keys or config.open):
+        raise _wrong(
+            "listen", f"{host} may be reached by others, and no key is asked for; add [keys.NAME], or open = true"
+        )
+
+
+def _check_names(config: Config) -> None:
+    seen: dict[str, str] = {}
+    for name, model in config.models.items():
+        for i, alias in enumerate([name, *model.aliases]):
+            where = f"models.{name}" + (f".aliases[{i - 1}]" if i else "")
+            if alias in seen:
+                raise _wrong(where, f"the name {alias!r} is taken by `$.{seen[alias]}`; give each model its own")
+            seen[alias] = where
+
+
+def _check_routes(config: Config) -> None:
+    for path in config.routes:
+        if path not in ROUTES:
+            raise _wrong(f"routes.{path}", f"no route goes to an engine by this path; there are {', '.join(ROUTES)}")
+
+
+def _check_engines(config: Config) -> None:
+    for name, model in config.models.items():
+        urls = set()
+        for i, engine in enumerate(model.engines):
+            where = f"models.{name}.engines[{i}]"
+            try:
+                origin = engine.origin
+            except UsageError as e:
+                raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
+            if origin in urls:
+                raise _wrong(f"{where}.url", f"{engine.url} stands there twice; give it a weight instead")
+            if engine.api_key_env and engine.api_key_file:
+                raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
+            urls.add(origin)
+
+
+def _check_keys(config: Config) -> None:
+    names = set(config.models)
+    for owner, key in config.keys.items():
+        for i, name in enumerate(key.models or ()):
+            if name not in names:
+                raise _wrong(f"keys.{owner}.models[{i}]", f"there is no model {name!r}; name one of $.models")

@@ -1,0 +1,1 @@
+"""The control plane: FastAPI, for everything that is not a token's way."""

@@ -1,0 +1,48 @@
+"""Who asks, for routes of the control plane."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from withstand.gateway import refusals
+from withstand.gateway.house import House
+from withstand.gateway.keys import Key
+from withstand.gateway.refusals import Refusal
+
+
+class Refused(Exception):  # noqa: N818  it is not an error of anybody's
+    """Raised by a route, answered in OpenAI's form."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+def house_of(request: Request) -> House:
+    """The gateway that the application belongs to."""
+    house: House = request.app.state.house
+    return house
+
+
+def asks(request: Request) -> Key:
+    """The key of whoever asks.
+
+    Raises:
+        Refused: none, or none that is known.
+    """
+    headers = dict(reversed(request.scope["headers"]))
+    key = house_of(request).keyring.key_of(headers.get)
+    if key is None:
+        raise Refused(refusals.unauthorized())
+    return key
+
+
+def administers(key: Annotated[Key, Depends(asks)]) -> Key:
+    """The key of whoever may change things.
+
+    Raises:
+        Refused: this key may not.
+    """
+    if not key.admin:
+        raise Refused(refusals.forbidden())
+    return key

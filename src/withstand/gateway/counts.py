@@ -1,0 +1,99 @@
+"""What the gateway counts of its own work. Labels are names from the configuration, so their number is bounded."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+_MS = 1_000_000
+HOP_BOUNDS_NS = tuple(round(ms * _MS) for ms in (0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 25, 100, 1000))
+LATENCY_BOUNDS_NS = tuple(
+    round(ms * _MS)
+    for ms in (5, 10, 20, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000, 120_000, 600_000)
+)
+
+
+class Outcome(Enum):
+    """How a request ended."""
+
+    OK = "ok"
+    """The engine's answer is complete, whatever its status."""
+    REFUSED = "refused"
+    NO_ENGINE = "no_engine"
+    ENGINE_FAILED = "engine_failed"
+    TIMEOUT = "timeout"
+    CLIENT_LEFT = "client_left"
+
+
+class Ending(Struct, frozen=True):
+    """One request that is over; None = it did not come to that."""
+
+    request_id: str
+    route: str
+    key: str | None
+    model: str | None
+    engine: str | None
+    status: int
+    outcome: Outcome
+    hop_ns: int
+    first_byte_ns: int | None
+    total_ns: int
+    output_tokens: int | None
+
+
+class Histogram:
+    """Counts up to each bound, and above."""
+
+    __slots__ = ("bounds_ns", "counts", "sum_ns")
+
+    def __init__(self, bounds_ns: Sequence[int]) -> None:
+        self.bounds_ns = bounds_ns
+        self.counts = [0] * (len(bounds_ns) + 1)
+        self.sum_ns = 0
+
+    def add(self, value_ns: int) -> None:
+        """One observation."""
+        self.counts[bisect_left(self.bounds_ns, value_ns)] += 1
+        self.sum_ns += value_ns
+
+
+class Counts:
+    """Since the start of the process."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str, int, Outcome]] = Counter()
+        """(route, model, status, outcome); a model that does not exist is the empty name."""
+        self.tokens: Counter[str] = Counter()
+        self.retries = 0
+        """On a fresh connection, because a quiet one was closed."""
+        self.unreadable = 0
+        """Connections that were turned away: what came was not HTTP, too large, or too late."""
+        self.failovers = 0
+        """To another engine."""
+        self.hop = Histogram(HOP_BOUNDS_NS)
+        self.lag = Histogram(HOP_BOUNDS_NS)
+        """How late the loop comes to what is due."""
+        self.first_byte: dict[str, Histogram] = {}
+        self.total: dict[str, Histogram] = {}
+
+    def add(self, ending: Ending) -> None:
+        """One more request that is over."""
+        model = ending.model or ""
+        self.requests[ending.route, model, ending.status, ending.outcome] += 1
+        if ending.outcome is not Outcome.OK:
+            return
+        self.hop.add(ending.hop_ns)
+        _of(self.total, model).add(ending.total_ns)
+        if ending.first_byte_ns is not None:
+            _of(self.first_byte, model).add(ending.first_byte_ns)
+        if ending.output_tokens is not None:
+            self.tokens[model] += ending.output_tokens
+
+
+def _of(histograms: dict[str, Histogram], model: str) -> Histogram:
+    histogram = histograms.get(model)
+    if histogram is None:
+        histogram = histograms[model] = Histogram(LATENCY_BOUNDS_NS)
+    return histogram

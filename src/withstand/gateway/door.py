@@ -1,0 +1,287 @@
+"""One client's connection: it reads requests, has them answered one after another, and knows when the client leaves.
+
+It does not know who answers: a passage for an engine's routes, the control plane for all others.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, cast
+
+import httptools
+
+from withstand import clock
+from withstand.gateway import refusals
+from withstand.gateway.heads import end_to_end
+from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.passage import Passage
+from withstand.gateway.refusals import Refusal
+from withstand.gateway.routes import Dialect, route_of
+
+if TYPE_CHECKING:
+    from withstand.gateway.house import House
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_LINGER_S = 2.0
+"""For a client that still sends to read why it was turned away: closing at once would reset what was said."""
+
+
+class Exchange(Protocol):
+    """A request that is being answered; its last act is the door's ``done``."""
+
+    def start(self) -> None:
+        """Answer."""
+
+    def abandon(self) -> None:
+        """The client has left."""
+
+    def stop(self) -> None:
+        """The gateway is about to end."""
+
+    def pause(self) -> None:
+        """The client does not read."""
+
+    def resume(self) -> None:
+        """It does again."""
+
+
+class Door(asyncio.Protocol):
+    """``control`` makes the exchange for a request that is not for an engine."""
+
+    def __init__(self, house: "House", control: "Callable[[Door, Incoming], Exchange]") -> None:
+        self.write: Callable[[bytes], None] = _nowhere
+        self.transport = cast("asyncio.Transport", None)
+        self._house = house
+        self._control = control
+        self._limits = house.config.limits
+        self._parser = httptools.HttpRequestParser(self)
+        self._current: Incoming | None = None
+        self._waiting: deque[Incoming] = deque()
+        self._exchange: Exchange | None = None
+        self._refusal: Refusal | None = None
+        self._head_bytes = 0
+        """Of the current head, in reads between that of its first byte and the present one."""
+        self._in_head = False
+        self._read_bytes = 0
+        self._read_ns = 0
+        self._since_s = house.now_s()
+        self._held_back = False
+        self._deaf = False
+
+    # asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
+        self.write = self.transport.write
+        self._house.doors.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        self._read_ns = clock.now_ns()
+        self._read_bytes = len(data)
+        in_head = self._in_head
+        self._feed(data)
+        if in_head and self._in_head:
+            self._head_bytes += len(data)
+            self._limit_head(self._head_bytes)
+        if self._refusal is not None:
+            self._turn_away(self._refusal)
+        elif self._waiting:
+            self._next()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as e:
+            self._decline_upgrade(data[e.args[0] :])
+        except httptools.HttpParserCallbackError as e:
+            raise e.__context__ or e from None  # a fault of our own
+        except httptools.HttpParserError as e:
+            self._refusal = self._refusal or refusals.bad_request(f"This is not HTTP: {e}.", closes=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it left
+        self._house.doors.discard(self)
+        del self._parser  # it holds this object, and both would wait for the collector
+        self._waiting.clear()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.abandon()
+
+    def pause_writing(self) -> None:
+        if self._exchange is not None:
+            self._exchange.pause()
+
+    def resume_writing(self) -> None:
+        if self._exchange is not None:
+            self._exchange.resume()
+
+    # httptools.
+
+    def on_message_begin(self) -> None:
+        self._current = Incoming()
+        self._in_head, self._head_bytes = True, 0
+        self._since_s = self._house.now_s()
+
+    def on_url(self, part: bytes) -> None:
+        assert self._current is not None
+        self._current.target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head and self._current is not None:  # what comes after the chunks says nothing to anybody
+            self._current.add_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        incoming = self._current
+        assert incoming is not None
+        self._in_head = False
+        if self._head_bytes + self._read_bytes > self._limits.head_bytes:
+            self._limit_head(incoming.head_bytes)
+        incoming.method = self._parser.get_method()
+        incoming.version = self._parser.get_http_version()
+        incoming.keeps_alive = self._parser.should_keep_alive()
+        self._refusal = self._refusal or _unacceptable(incoming)
+        if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
+            self.write(_CONTINUE)
+
+    def on_body(self, part: bytes) -> None:
+        incoming = self._current
+        assert incoming is not None
+        incoming.size += len(part)
+        if incoming.size <= self._limits.body_bytes:
+            incoming.parts.append(part)
+        else:
+            incoming.parts.clear()
+            message = f"The body has more than {self._limits.body_bytes} bytes."
+            self._refusal = self._refusal or refusals.bad_request(message, status=413, closes=True)
+
+    def on_message_complete(self) -> None:
+        incoming = self._current
+        if incoming is not None and not self._parser.should_upgrade():
+            incoming.read_ns = self._read_ns
+            self._waiting.append(incoming)
+            self._current = None
+
+    def _limit_head(self, size: int) -> None:
+        if size > self._limits.head_bytes:
+            message = f"The request's head has more than {self._limits.head_bytes} bytes."
+            self._refusal = self._refusal or refusals.bad_request(message, status=431, closes=True)
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Some clients offer HTTP/2 with their first request; the parser then leaves the body to whoever accepts."""
+        incoming, self._current = self._current, None
+        if incoming is None or incoming.method == b"CONNECT":
+            self._refusal = refusals.bad_request("This is no proxy for other hosts.", status=405, closes=True)
+            return
+        self._parser = httptools.HttpRequestParser(self)
+        self._feed(plain_head(incoming) + rest)
+
+    # Requests in their turn.
+
+    def _next(self) -> None:
+        if self._exchange is not None:
+            self._hold_back()
+            return
+        if not self._waiting or self.transport.is_closing():
+            return
+        incoming = self._waiting.popleft()
+        route = route_of(incoming.method, incoming.target)
+        if route is None:
+            self._exchange = self._control(self, incoming)
+        else:
+            self._exchange = Passage(self._house, self, incoming, route)
+        self._exchange.start()
+
+    def done(self, *, keep: bool, cut: bool = False) -> None:
+        """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
+        self._exchange = None
+        self._since_s = self._house.now_s()
+        if cut:
+            self._reset()
+        elif not keep or self._house.draining:
+            self.transport.close()
+        elif self._waiting:
+            self._house.loop.call_soon(self._next)
+        elif self._held_back:
+            self._held_back = False
+            self.transport.resume_reading()
+
+    def _reset(self) -> None:
+        """Where the end of the connection is the end of the answer, only this is no such end."""
+        sock = self.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self.transport.abort()
+
+    def _hold_back(self) -> None:
+        """A client that sends ahead waits, so that memory is bounded; it is not heard leaving meanwhile."""
+        if not self._held_back:
+            self._held_back = True
+            self.transport.pause_reading()
+
+    def _turn_away(self, refusal: Refusal) -> None:
+        """What was read cannot be answered by anybody, nor what may come after it."""
+        self._deaf = True
+        self._house.counts.unreadable += 1
+        if self._exchange is not None:
+            self.transport.abort()
+            return
+        self._since_s = self._house.now_s()
+        self.write(refusals.answer(refusal, Dialect.OPENAI, request_id(None)))
+
+    # For the house.
+
+    def look(self, now_s: float) -> None:
+        """Whether the client is late: with a request, with leaving, or with anything at all."""
+        quiet_s = now_s - self._since_s
+        if self._exchange is not None:
+            return
+        if self._deaf:
+            if quiet_s > _LINGER_S:
+                self.transport.close()
+        elif self._current is not None:
+            if quiet_s > self._limits.request_s:
+                message = f"The request was not complete within {self._limits.request_s:g} s."
+                self._turn_away(refusals.bad_request(message, status=408, closes=True))
+        elif quiet_s > self._limits.keep_alive_s:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """The client does not take what it has asked for."""
+        self.transport.abort()
+
+    def drain(self) -> None:
+        """Take no more requests."""
+        if self._exchange is None and self._current is None:
+            self.transport.close()
+
+    def stop(self) -> None:
+        """End now, and say so if an answer is under way."""
+        if self._exchange is not None:
+            self._exchange.stop()
+        self.transport.close()
+
+
+def _unacceptable(incoming: Incoming) -> Refusal | None:
+    coding = incoming.header(b"transfer-encoding")
+    if coding is not None and coding.strip().lower() != b"chunked":
+        return refusals.bad_request("Of all transfer codings only chunked is understood.", status=501, closes=True)
+    return None
+
+
+def plain_head(incoming: Incoming) -> bytes:
+    """The head without what belongs to the connection, but for the body's length."""
+    framing = b"".join(
+        b"%b: %b\r\n" % (name, value)
+        for key, name, value in incoming.headers
+        if key in {b"content-length", b"transfer-encoding", b"host", b"expect", b"x-request-id"}
+    )
+    line = b"%b %b HTTP/%b\r\n" % (incoming.method, incoming.target, incoming.version.encode("ascii"))
+    return b"%b%b%b\r\n" % (line, framing, end_to_end(incoming))
+
+
+def _nowhere(_: bytes) -> None:
+    """Where an answer goes before there is a connection."""

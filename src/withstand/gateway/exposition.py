@@ -1,0 +1,76 @@
+"""The counts in Prometheus' text form: pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from withstand.gateway.counts import Counts, Histogram
+from withstand.gateway.engine import Engine
+
+_PREFIX = "withstand_gateway_"
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def exposition(counts: Counts, engines: Iterable[Engine], under_way: int, connections: int) -> str:
+    """Everything, for one scrape."""
+    return "\n".join([*_totals(counts), *_gauges(engines, under_way, connections), *_histograms(counts), ""])
+
+
+def _totals(counts: Counts) -> Iterator[str]:
+    yield from _head("requests_total", "counter", "Requests that are over.")
+    for (route, model, status, outcome), count in counts.requests.items():
+        labels = _labels({"route": route, "model": model, "status": str(status), "outcome": outcome.value})
+        yield f"{_PREFIX}requests_total{labels} {count}"
+    yield from _head("output_tokens_total", "counter", "Tokens that engines say they made.")
+    for model, count in counts.tokens.items():
+        yield f"{_PREFIX}output_tokens_total{_labels({'model': model})} {count}"
+    yield from _one(
+        "retries_total", "counter", "Requests sent again because a quiet connection was closed.", counts.retries
+    )
+    yield from _one("failovers_total", "counter", "Requests sent to another engine.", counts.failovers)
+    yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
+
+
+def _gauges(engines: Iterable[Engine], under_way: int, connections: int) -> Iterator[str]:
+    yield from _one("requests_in_flight", "gauge", "Requests under way.", under_way)
+    yield from _one("client_connections", "gauge", "Clients' open connections.", connections)
+    yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
+    for engine in engines:
+        yield f"{_PREFIX}engine_in_flight{_labels({'engine': engine.name})} {engine.in_flight}"
+
+
+def _histograms(counts: Counts) -> Iterator[str]:
+    yield from _head("hop_seconds", "histogram", "Time of a request in the gateway alone.")
+    yield from _buckets("hop_seconds", {}, counts.hop)
+    yield from _head("loop_lag_seconds", "histogram", "How late the event loop comes to what is due.")
+    yield from _buckets("loop_lag_seconds", {}, counts.lag)
+    for name, text, histograms in (
+        ("first_byte_seconds", "From the whole request to the answer's first byte.", counts.first_byte),
+        ("request_seconds", "From the whole request to the answer's last byte.", counts.total),
+    ):
+        yield from _head(name, "histogram", text)
+        for model, histogram in histograms.items():
+            yield from _buckets(name, {"model": model}, histogram)
+
+
+def _buckets(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:
+    total = 0
+    for bound_ns, count in zip((*histogram.bounds_ns, None), histogram.counts, strict=True):
+        total += count
+        le = "+Inf" if bound_ns is None else f"{bound_ns / 1e9:g}"
+        yield f"{_PREFIX}{name}_bucket{_labels({**labels, 'le': le})} {total}"
+    yield f"{_PREFIX}{name}_sum{_labels(labels)} {histogram.sum_ns / 1e9:.9g}"
+    yield f"{_PREFIX}{name}_count{_labels(labels)} {total}"
+
+
+def _one(name: str, kind: str, text: str, value: int) -> Iterator[str]:
+    yield from _head(name, kind, text)
+    yield f"{_PREFIX}{name} {value}"
+
+
+def _head(name: str, kind: str, text: str) -> Iterator[str]:
+    yield f"# HELP {_PREFIX}{name} {text}"
+    yield f"# TYPE {_PREFIX}{name} {kind}"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    told = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    return f"{{{told}}}" if told else ""

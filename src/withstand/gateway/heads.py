@@ -1,0 +1,61 @@
+"""Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
+
+from withstand.gateway.incoming import Incoming
+
+HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"host",
+        b"http2-settings",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"x-request-id",
+    )
+)
+CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
+OURS = HOP_BY_HOP | CREDENTIALS
+"""Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
+
+
+def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
+    """The header lines that are meant for who answers: none that belong to the connection or are named by it."""
+    said = incoming.header(b"connection")
+    if said is not None and said.lower() not in {b"keep-alive", b"close"}:
+        dropped = dropped.union(word.strip().lower() for word in said.split(b","))
+    return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in incoming.headers if key not in dropped])
+
+
+def request_head(incoming: Incoming, own: bytes, size: int, dropped: frozenset[bytes]) -> bytes:
+    """The whole head; ``own`` is the request line and the lines that are the gateway's."""
+    return b"%b%bcontent-length: %d\r\n\r\n" % (own, end_to_end(incoming, dropped), size)
+
+
+def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
+    """``POST /v1/completions HTTP/1.1`` and the host.
+
+    A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
+    """
+    version = b"1.0" if incoming.version == "1.0" else b"1.1"
+    return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
+
+
+def told(engine: bytes, request_id: bytes | None, hop_ns: int, engine_ns: int) -> bytes:
+    """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
+    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (hop_ns / 1e6, engine_ns / 1e6)
+    named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
+    return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+
+
+def final(head: bytes) -> bytes:
+    """The answer's own head, without the interim ones (100, 103) that came before it: they were not asked for."""
+    while head[9:10] == b"1":
+        _, _, head = head.partition(b"\r\n\r\n")
+    return head

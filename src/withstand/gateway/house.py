@@ -1,0 +1,73 @@
+"""What all connections of one gateway share, and the look at what is late."""
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+from withstand import clock
+from withstand.gateway.config import Config, Timeouts
+from withstand.gateway.counts import Counts, Ending
+from withstand.gateway.engine import IDLE_S
+from withstand.gateway.journal import Journal
+from withstand.gateway.keys import Keyring
+from withstand.gateway.roster import Roster
+from withstand.gateway.routes import ROUTES
+
+if TYPE_CHECKING:
+    from withstand.gateway.door import Door
+    from withstand.gateway.passage import Passage
+
+_LOOK_S = 0.05
+_LOOKS_A_ROUND = 10
+"""Connections that wait, and the log, are looked after less often."""
+
+
+class House:
+    """Made before the first connection is accepted; lives as long as the process."""
+
+    def __init__(self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool) -> None:
+        self.config = config
+        self.loop = loop
+        self.now_s = loop.time
+        self.counts = Counts()
+        self.journal = Journal(config.log.path)
+        self.keyring = Keyring(config.keys, local=local)
+        self.roster = Roster(config, random.Random())
+        self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
+        self.doors: set[Door] = set()
+        self.passages: set[Passage] = set()
+        self.draining = False
+        self._looks = 0
+        self._due_ns = 0
+        self._next_look = self._look_again()
+
+    def note(self, ending: Ending) -> None:
+        """A request is over."""
+        self.counts.add(ending)
+        self.journal.add(ending)
+
+    def close(self) -> None:
+        """No more looks; the log is complete."""
+        self._next_look.cancel()
+        self.journal.flush()
+
+    def _look_again(self) -> asyncio.TimerHandle:
+        self._due_ns = clock.now_ns() + round(_LOOK_S * 1e9)
+        return self.loop.call_later(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self.counts.lag.add(max(0, clock.now_ns() - self._due_ns))
+        self._next_look = self._look_again()
+        now_s = self.now_s()
+        for passage in tuple(self.passages):
+            passage.look(now_s)
+        self._looks += 1
+        if self._looks % _LOOKS_A_ROUND == 0:
+            self._go_round(now_s)
+
+    def _go_round(self, now_s: float) -> None:
+        for door in tuple(self.doors):
+            door.look(now_s)
+        for engine in self.roster.engines.values():
+            engine.close_idle(now_s - IDLE_S)
+        self.journal.flush()

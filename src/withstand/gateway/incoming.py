@@ -1,0 +1,56 @@
+"""One request as it came in: pure facts, filled in by the door's parser."""
+
+import re
+import secrets
+from itertools import count
+
+_IDS = count(secrets.randbits(48))
+_CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
+
+
+class Incoming:
+    """Head and body. ``headers`` keep the client's spelling and order, with the name in small letters in front.
+
+    ``size`` is the body's, in bytes.
+    """
+
+    __slots__ = ("_first", "headers", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
+
+    def __init__(self) -> None:
+        self.method = b""
+        self.target = b""
+        self.version = "1.1"
+        self.headers: list[tuple[bytes, bytes, bytes]] = []
+        self._first: dict[bytes, bytes] = {}
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.keeps_alive = True
+        self.read_ns = 0
+        """When the read began that brought its last byte."""
+
+    @property
+    def head_bytes(self) -> int:
+        """Of the target and the headers."""
+        return len(self.target) + sum(len(name) + len(value) for _, name, value in self.headers)
+
+    @property
+    def body(self) -> bytes:
+        """All of it."""
+        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+
+    def add_header(self, name: bytes, value: bytes) -> None:
+        """One more."""
+        key = name.lower()
+        self.headers.append((key, name, value))
+        self._first.setdefault(key, value)
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first of that name, which is given in small letters."""
+        return self._first.get(name)
+
+
+def request_id(said: bytes | None) -> bytes:
+    """The client's own where it may stand in a log line, else a new one. It is never changed: engines read it."""
+    if said is not None and _CLEAN_ID.fullmatch(said):
+        return said
+    return b"gw-%012x" % next(_IDS)

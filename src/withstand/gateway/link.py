@@ -1,0 +1,215 @@
+"""One connection to an engine. It carries one request at a time, and writes the answer to the client as it comes.
+
+The parser only finds the end of the head and of the message; its callbacks set flags, and what follows from them is
+done when it has returned.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import httptools
+
+from withstand import clock
+from withstand.gateway import heads
+
+if TYPE_CHECKING:
+    from withstand.gateway.engine import Engine
+    from withstand.gateway.passage import Passage
+
+_HEAD_BYTES_MAX = 256 << 10
+_BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
+
+
+class Link(asyncio.Protocol):
+    """``passage`` is whose request it carries; None while it waits for work."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self.engine = engine
+        self.passage: Passage | None = None
+        self.used = False
+        """It has carried a request before."""
+        self._transport = cast("asyncio.Transport", None)
+        self._parser = httptools.HttpResponseParser(self)
+        self._write: Callable[[bytes], None] = _nowhere
+        self._remember: Callable[[bytes], None] = _nowhere
+        self._reading = True
+        self._reset()
+
+    def _reset(self) -> None:
+        self.held = b""
+        """What came of the head, while it is not complete."""
+        self.status = 0
+        self.chunked = False
+        self.is_events = False
+        self.named = False
+        """The answer has an x-request-id of its own."""
+        self.reusable = False
+        self._sized = False
+        self._head_over = False
+        self._flowing = False
+        self._complete = False
+        self._surplus = False
+
+    # For the passage.
+
+    def carry(self, passage: "Passage", head: bytes, body: bytes) -> None:
+        """Send a request; the passage hears what becomes of it."""
+        self.passage = passage
+        self._transport.write(head + body if len(body) < _COPIED_BYTES else head)
+        if len(body) >= _COPIED_BYTES:
+            self._transport.write(body)
+
+    def flow(self, write: Callable[[bytes], None], remember: Callable[[bytes], None]) -> None:
+        """Where the answer's pieces go, from the next one on."""
+        self._write, self._remember = write, remember
+        self._head_over = True
+        self.held = b""
+
+    def pause(self) -> None:
+        """The client does not keep up."""
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """It does again."""
+        if not self._reading:
+            self._reading = True
+            self._transport.resume_reading()
+
+    def release(self) -> bool:
+        """The passage is over; whether the connection may carry another."""
+        self.passage = None
+        self._write = self._remember = _nowhere
+        reusable = self.reusable and self._complete and not self._surplus and not self._transport.is_closing()
+        self._reset()
+        self.used = True
+        self.resume()
+        return reusable
+
+    def abort(self) -> None:
+        """Stop the engine's work: the connection is what it hears that by."""
+        self.passage = None
+        self._flowing = self._head_over = False
+        self._transport.abort()
+
+    def close(self) -> None:
+        """Nobody needs it any more."""
+        self._transport.close()
+
+    @property
+    def is_closing(self) -> bool:
+        """It is of no use any more."""
+        return self._transport.is_closing()
+
+    @property
+    def touched(self) -> bool:
+        """Something has come of the answer."""
+        return bool(self.held) or self._head_over
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Nothing but the connection's end says that the answer is whole."""
+        return self.status != 0 and not (self._sized or self.chunked)
+
+    # asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._flowing:
+            self._write(data)
+            self._remember(data)
+            self._parse(data)
+        elif self.passage is None:
+            self._transport.abort()  # an answer that nobody has asked for
+        else:
+            self._begin(self.passage, data)
+
+    def _begin(self, passage: "Passage", data: bytes) -> None:
+        """The head, and the first piece of the body."""
+        read_ns = clock.now_ns()
+        if self._head_over:
+            passage.began(read_ns)
+            self._flowing = True
+            self.data_received(data)
+            return
+        self.held += data
+        if not self._parsed(data) or self._surplus:
+            passage.broke(self, "The engine's answer is not HTTP.")
+        elif self.status:
+            self._hand_over(passage, read_ns)
+        elif len(self.held) > _HEAD_BYTES_MAX:
+            passage.broke(self, "The head of the engine's answer has no end.")
+
+    def _hand_over(self, passage: "Passage", read_ns: int) -> None:
+        """The head is complete: the passage takes it, or leaves it and asks another engine."""
+        head = heads.final(self.held)
+        passage.answered(self, head, read_ns)
+        if self._head_over and len(head) > head.index(b"\r\n\r\n") + 4:
+            passage.began(read_ns)
+            self._flowing = True
+        self._conclude()
+
+    def _parse(self, data: bytes) -> None:
+        if not self._parsed(data) and not self._complete and self.passage is not None:
+            self.passage.broke(self, "The engine's answer is not HTTP any more.")
+        if self._complete:
+            self._conclude()
+
+    def _parsed(self, data: bytes) -> bool:
+        try:
+            self._parser.feed_data(data)
+        except _BROKEN:
+            self._surplus = True
+            return False
+        return True
+
+    def _conclude(self) -> None:
+        if self._complete and self.passage is not None:
+            self.passage.finished(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del self._parser  # it holds this object, and both would wait for the collector
+        if self.passage is None:
+            self.engine.forget(self)
+        elif exc is None and self.ends_with_connection:
+            self._complete = True
+            self.passage.finished(self)
+        else:
+            self.passage.lost(self)
+
+    # httptools.
+
+    def on_message_begin(self) -> None:
+        self._surplus = self._complete
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"content-type":
+            self.is_events = value.lower().startswith(b"text/event-stream")
+        elif name == b"content-length":
+            self._sized = True
+        elif name == b"transfer-encoding":
+            self.chunked = True
+        elif name == b"x-request-id":
+            self.named = True
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status >= 200:
+            self.status = status
+            self.reusable = self._parser.should_keep_alive()
+
+    def on_message_complete(self) -> None:
+        self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
+
+
+_COPIED_BYTES = 64 << 10
+"""Up to here one write of a copy is cheaper than two."""
+
+
+def _nowhere(_: bytes) -> None:
+    """Where pieces go that are for nobody."""

@@ -1,0 +1,105 @@
+"""What the gateway says when it is not the engine that answers: pure, in the form that the route's clients know."""
+
+from http import HTTPStatus
+
+import msgspec
+from msgspec import Struct
+
+from withstand.gateway.routes import Dialect
+
+_ANTHROPIC_KINDS = {404: "not_found_error", 413: "request_too_large", 502: "api_error", 503: "overloaded_error"}
+"""Where Anthropic has a word of its own for a status."""
+
+
+class Refusal(Struct, frozen=True):
+    """A status, and why."""
+
+    status: int
+    kind: str
+    message: str
+    code: str | None = None
+    retry_after_s: int | None = None
+    closes: bool = False
+    """The connection cannot be used any more."""
+
+
+def bad_request(message: str, *, status: int = 400, closes: bool = False) -> Refusal:
+    """The request cannot be understood, or is too large."""
+    return Refusal(status, "invalid_request_error", message, closes=closes)
+
+
+def unauthorized() -> Refusal:
+    """No key, or none that is known."""
+    return Refusal(401, "authentication_error", "The API key is missing or unknown.", "invalid_api_key")
+
+
+def forbidden() -> Refusal:
+    """A key that is known, for something that it is not for."""
+    return Refusal(403, "permission_error", "This needs a key with admin = true.", "forbidden")
+
+
+def unknown_model(name: str) -> Refusal:
+    """As OpenAI says it."""
+    message = f"The model `{name}` does not exist or you do not have access to it."
+    return Refusal(404, "invalid_request_error", message, "model_not_found")
+
+
+def no_engine(model: str, retry_after_s: int) -> Refusal:
+    """None that may be asked now."""
+    message = f"No engine of `{model}` can be asked at present."
+    return Refusal(503, "service_unavailable", message, "no_engine", retry_after_s)
+
+
+def busy(retry_after_s: int) -> Refusal:
+    """More at once than this process may carry."""
+    return Refusal(503, "service_unavailable", "The gateway is at its limit of requests.", "overloaded", retry_after_s)
+
+
+def bad_gateway(what: str) -> Refusal:
+    """The engine broke before it answered."""
+    return Refusal(502, "upstream_error", what, "engine_failed")
+
+
+def timed_out(what: str) -> Refusal:
+    """The engine took too long."""
+    return Refusal(504, "timeout_error", what, "engine_timeout")
+
+
+def body_of(refusal: Refusal, dialect: Dialect) -> bytes:
+    """The JSON."""
+    if dialect is Dialect.ANTHROPIC:
+        return _typed(refusal, dialect)
+    told = {"message": refusal.message, "type": refusal.kind, "param": None, "code": refusal.code}
+    return msgspec.json.encode({"error": told})
+
+
+def _typed(refusal: Refusal, dialect: Dialect) -> bytes:
+    kind = refusal.kind
+    if dialect is Dialect.ANTHROPIC:
+        kind = _ANTHROPIC_KINDS.get(refusal.status, kind)
+    return msgspec.json.encode(
+        {"type": "error", "error": {"type": kind, "message": refusal.message, "code": refusal.code}}
+    )
+
+
+def answer(refusal: Refusal, dialect: Dialect, request_id: bytes) -> bytes:
+    """The whole HTTP answer."""
+    body = body_of(refusal, dialect)
+    lines = [
+        f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        f"x-request-id: {request_id.decode('ascii')}",
+    ]
+    if refusal.retry_after_s is not None:
+        lines.append(f"retry-after: {refusal.retry_after_s}")
+    if refusal.closes:
+        lines.append("connection: close")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def event(refusal: Refusal, dialect: Dialect) -> bytes:
+    """An error within a stream that has begun. No ``[DONE]`` and no finish follows it, for there was none."""
+    if dialect is Dialect.OPENAI:
+        return b"data: " + body_of(refusal, dialect) + b"\n\n"
+    return b"event: error\ndata: " + _typed(refusal, dialect) + b"\n\n"

@@ -1,0 +1,26 @@
+"""Where one request's time went, in the gateway or elsewhere: pure, with the time passed in, in monotonic ns."""
+
+
+class Stopwatch:
+    """Runs from the read that brought the request's last byte."""
+
+    __slots__ = ("_ours_since_ns", "began_ns", "hop_ns", "sent_ns", "start_ns")
+
+    def __init__(self, start_ns: int) -> None:
+        self.start_ns = start_ns
+        self.hop_ns = 0
+        """In the gateway alone: not in connects, not in the engine."""
+        self.sent_ns: int | None = None
+        self.began_ns: int | None = None
+        """The first byte of the answer's body."""
+        self._ours_since_ns: int | None = start_ns
+
+    def theirs(self, now_ns: int) -> None:
+        """From now on somebody else is waited for."""
+        if self._ours_since_ns is not None:
+            self.hop_ns += now_ns - self._ours_since_ns
+            self._ours_since_ns = None
+
+    def ours(self, now_ns: int) -> None:
+        """From now on the gateway works."""
+        self._ours_since_ns = now_ns

@@ -1,0 +1,108 @@
+"""What may be asked for, and the sentences for what may not."""
+
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from withstand.errors import SpecError, UsageError
+from withstand.gateway.config import Config, Limits, Timeouts, config_from_file, config_of
+
+ENGINE = {"url": "http://a:1"}
+
+
+def models(**fields: object) -> dict[str, object]:
+    return {"models": {"m": {"engines": [ENGINE], **fields}}}
+
+
+def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
+    told = config_of({"timeouts": {"idle_s": 9}, "routes": {"/tokenize": {"timeouts": {"total_s": 1}}}})
+    assert told.timeouts_of("/tokenize").total_s == 1
+    assert told.timeouts_of("/tokenize").idle_s == 9
+    assert told.timeouts_of("/v1/responses").total_s == 3600
+
+
+@pytest.mark.parametrize(
+    ("tree", "path", "cure"),
+    [
+        ({"modles": {}}, "modles", "unknown field"),
+        (models(policy="fastest"), "$.models[...].policy", "Invalid enum value"),
+        (models(engines=[{"url": "a:1"}]), "$.models.m.engines[0].url", "http://HOST:PORT"),
+        (models(engines=[{"url": "http://a/v1"}]), "$.models.m.engines[0].url", "leave it out"),
+        (models(engines=[{"url": "http://k@a"}]), "$.models.m.engines[0].url", "api_key_env"),
+        (models(engines=[{"url": "http://a:99999"}]), "$.models.m.engines[0].url", "no URL"),
+        (models(engines=[ENGINE, ENGINE]), "$.models.m.engines[1].url", "weight"),
+        (models(engines=[{**ENGINE, "weight": 0}]), "weight", "> 0"),
+        (models(engines=[{**ENGINE, "api_key_env": "A", "api_key_file": "b"}]), "$.models.m.engines[0]", "keep one"),
+        (models(aliases=["m"]), "$.models.m.aliases[0]", "give each model its own"),
+        ({"routes": {"/v1/chat": {}}}, "$.routes./v1/chat", "/v1/chat/completions"),
+        ({"timeouts": {"idle_s": 0}}, "$.timeouts.idle_s", "> 0"),
+        ({"keys": {"a": {"sha256": "sk-1"}}}, "$.keys[...].sha256", "regex"),
+        ({"keys": {"a": {"sha256": "0" * 64, "models": ["n"]}}}, "$.keys.a.models[0]", "$.models"),
+        ({"listen": "0.0.0.0:80"}, "$.listen", "open = true"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: str, cure: str) -> None:
+    with pytest.raises(SpecError) as told:
+        config_of(tree)
+    assert path in str(told.value)
+    assert cure in str(told.value)
+    assert str(told.value).endswith(".")
+
+
+def test_an_open_gateway_must_be_asked_for() -> None:
+    assert config_of({"listen": "0.0.0.0:80", "open": True}).open
+    assert config_of({"listen": "0.0.0.0:80", "keys": {"a": {"sha256": "0" * 64}}}).keys
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        config_of({"listen": "8080"})
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        config_from_file(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("listen = ")
+    with pytest.raises(UsageError, match="no TOML"):
+        config_from_file(tmp_path / "bad.toml")
+
+
+def test_the_pages_example_is_understood() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text("utf-8")
+    _, _, rest = page.partition("```toml\n")
+    told = config_of(tomllib.loads(rest.partition("```")[0]))
+    assert told.limits == Limits()
+    assert told.timeouts == Timeouts()
+    assert told.drain_s == Config().drain_s
+    assert [engine.weight for engine in told.models["llama"].engines] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--model NAME --engine URL"),
+        (["none.toml"], "cannot be read"),
+        (["none.toml", "--model", "m"], "leave it out"),
+        (["--model", "m", "--engine", "nonsense"], "http://HOST:PORT"),
+        (["--model", "m", "--engine", "http://a", "--listen", "1.2.3.4:5"], "open = true"),
+    ],
+)
+def test_the_verb_says_what_is_wrong_in_one_sentence(options: list[str], said: str) -> None:
+    assert said in refusal(options)
+
+
+def test_an_address_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert "Choose another address" in refusal(["--model", "m", "--engine", "http://a", "--listen", listen])
+
+
+def refusal(options: list[str]) -> str:
+    command = [sys.executable, "-m", "withstand", "gateway", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode in {2, 3}
+    assert done.stderr.startswith("withstand: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout
+    return done.stderr

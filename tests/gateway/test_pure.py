@@ -1,0 +1,198 @@
+"""The parts that decide, without sockets and without a clock."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from withstand.gateway import asked, tap
+from withstand.gateway.address import origin_of
+from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
+from withstand.gateway.config import Timeouts
+from withstand.gateway.deadlines import Deadlines
+from withstand.gateway.engine import Engine, Seat
+from withstand.gateway.incoming import Incoming
+from withstand.gateway.last_words import Framing, last_words
+from withstand.gateway.policies import POLICIES
+from withstand.gateway.routes import ROUTES, route_of
+from withstand.gateway.stopwatch import Stopwatch
+
+
+def seat(number: int, weight: float = 1.0, in_flight: int = 0) -> Seat:
+    engine = Engine(origin_of(f"http://engine-{number}:80"))
+    engine.in_flight = in_flight
+    return Seat(engine, weight, "m")
+
+
+# Policies.
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5))
+def test_round_robin_gives_each_its_weight_in_every_round(weights: list[int]) -> None:
+    seats = [seat(i, weight) for i, weight in enumerate(weights)]
+    choose = POLICIES["round_robin"](random.Random(0))
+    for _ in range(3):
+        turns = Counter(seats.index(choose(seats)) for _ in range(sum(weights)))
+        assert [turns[i] for i in range(len(weights))] == weights
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32))
+def test_of_two_choices_the_busiest_is_never_taken(count: int, seed: int) -> None:
+    seats = [seat(i, in_flight=i) for i in range(count)]
+    choose = POLICIES["least_inflight"](random.Random(seed))
+    assert seats[-1] not in [choose(seats) for _ in range(20)]
+
+
+def test_idle_engines_are_chosen_by_their_weights() -> None:
+    seats = [seat(0, 9.0), seat(1, 1.0)]
+    choose = POLICIES["least_inflight"](random.Random(1))
+    light = sum(choose(seats) is seats[1] for _ in range(2000))
+    assert 120 < light < 290
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_one_engine_is_always_it(policy: str) -> None:
+    only = seat(0, in_flight=100)
+    assert POLICIES[policy](random.Random(0))([only]) is only
+
+
+# A breaker.
+
+
+def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_try() -> None:
+    breaker = Breaker()
+    for _ in range(FAILURES_MAX - 1):
+        breaker.failed(0.0)
+    breaker.worked()
+    for _ in range(FAILURES_MAX):
+        assert not breaker.is_open(0.0)
+        breaker.failed(0.0)
+    assert breaker.is_open(PAUSE_S - 0.1)
+    assert not breaker.is_open(PAUSE_S)
+    breaker.began(PAUSE_S)
+    assert breaker.is_open(PAUSE_S)  # for everybody but the one that tries
+    breaker.worked()
+    assert not breaker.is_open(PAUSE_S)
+
+
+# Time.
+
+
+def test_a_deadline_moves_with_each_piece_but_the_last_one_stays() -> None:
+    deadlines = Deadlines(Timeouts(total_s=10.0), 0.0)
+    deadlines.expect(1.0, "late", 0.0)
+    assert deadlines.overdue(None, 0.9) is None
+    for n in range(1, 9):
+        assert deadlines.overdue(b"piece %d" % n, float(n)) is None
+    assert deadlines.overdue(b"piece 8", 9.0) is None  # another object: another piece
+    piece = b"piece 9"
+    assert deadlines.overdue(piece, 9.2) is None
+    assert "all of one" in (deadlines.overdue(piece, 10.0) or "")
+
+
+def test_a_deadline_says_what_did_not_come() -> None:
+    deadlines = Deadlines(Timeouts(), 0.0)
+    deadlines.expect(1.0, "It is late.", 5.0)
+    assert deadlines.overdue(None, 6.0) == "It is late."
+
+
+def test_a_stopwatch_counts_the_gateways_own_time_alone() -> None:
+    watch = Stopwatch(100)
+    watch.theirs(130)  # dialling
+    watch.ours(1_000)
+    watch.theirs(1_005)  # sent
+    watch.theirs(2_000)
+    watch.ours(5_000)
+    watch.theirs(5_007)
+    assert watch.hop_ns == 30 + 5 + 7
+
+
+# Bodies.
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.sampled_from(["gpt", '"model": "gpt"']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.just("model"), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.tuples(st.text(), JSON), max_size=4), st.integers(0, 4), st.text())
+def test_a_model_is_renamed_and_nothing_else(fields: list[tuple[str, Any]], place: int, new: str) -> None:
+    tree = dict(fields)
+    tree.pop("model", None)
+    pairs = list(tree.items())
+    pairs.insert(place, ("model", "gpt"))
+    body = msgspec.json.format(msgspec.json.encode(dict(pairs)), indent=1)
+    changed = asked.renamed(body, "gpt", new)
+    assert asked.read(changed).model == new
+    assert msgspec.json.decode(changed) == {**dict(pairs), "model": new}
+    assert len(changed) - len(body) == len(msgspec.json.encode(new)) - len(b'"gpt"')
+
+
+def test_a_name_that_is_spelled_with_escapes_is_renamed_too() -> None:
+    assert asked.renamed(rb'{"mod\u0065l":"g\u0070t","x": 1.0e0 }', "gpt", "m") == b'{"model":"m","x":1.0e0}'
+    with pytest.raises(ValueError, match="utf-8"):
+        asked.renamed(b'{"\xff":1,"model":"g\\u0070t"}', "gpt", "m")
+
+
+# Answers.
+
+
+@pytest.mark.parametrize(
+    ("pieces", "tokens"),
+    [
+        ([b'data: {"usage":{"completion_tokens": 12}}\n\n', b"data: [DONE]\n\n"], 12),
+        ([b'{"usage":{"completion_tok', b'ens":3}}'], 3),
+        ([b'{"usage":{"output_tokens":4}}'], 4),
+        ([b"data: [DONE]\n\n"], None),
+        ([], None),
+    ],
+)
+def test_tokens_are_those_that_the_engine_tells(pieces: list[bytes], tokens: int | None) -> None:
+    assert tap.output_tokens(pieces) == tokens
+
+
+CHUNKED, OPEN = Framing(events=True, chunked=True, open_ended=False), Framing(True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("framing", "piece", "words"),
+    [
+        (CHUNKED, None, b"2\r\nE\n\r\n0\r\n\r\n"),
+        (CHUNKED, b"5\r\na: b\n\n\r\n", b"2\r\nE\n\r\n0\r\n\r\n"),
+        (CHUNKED, b"a: b\r\n\r\n\r\n", b"2\r\nE\n\r\n0\r\n\r\n"),
+        (CHUNKED, b"5\r\na: b\n\n", None),
+        (CHUNKED, b"a: b\n\r\n", None),
+        (OPEN, b"a: b\n\n", b"E\n"),
+        (OPEN, b"a: b\n", None),
+        (Framing(True, False, False), b"a: b\n\n", None),
+        (Framing(False, True, False), None, None),
+    ],
+)
+def test_last_words_are_said_only_where_they_can_be_read(
+    framing: Framing, piece: bytes | None, words: bytes | None
+) -> None:
+    assert last_words(framing, piece, b"E\n") == words
+
+
+# Requests.
+
+
+def test_only_posts_to_known_paths_go_to_engines() -> None:
+    for path in ROUTES:
+        assert route_of(b"POST", path.encode()) is ROUTES[path]
+        assert route_of(b"POST", path.encode() + b"?api-version=1") is ROUTES[path]
+        assert route_of(b"GET", path.encode()) is None
+        assert route_of(b"POST", path.encode() + b"/") is None
+
+
+def test_headers_are_found_whatever_their_case() -> None:
+    incoming = Incoming()
+    incoming.add_header(b"X-A", b"1")
+    incoming.add_header(b"x-a", b"2")
+    assert incoming.header(b"x-a") == b"1"
+    assert incoming.header(b"x-b") is None

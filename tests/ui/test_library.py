@@ -1,0 +1,213 @@
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from foreign import VLLM_BLOCK, VLLM_JSON
+from ui_server import copied
+from withstand.spec import LimitSearch, promise_of
+from withstand.ui.entry import Entry, Kind, State
+from withstand.ui.library import Library
+from withstand.ui.walk import FILE_BYTES_MAX
+
+EVIL = '<script>alert(1)</script>\n\u202egnp.exe\u2066"\x1b[31m'
+
+
+def listed(folder: Path) -> dict[str, Entry]:
+    """By name."""
+    return {entry.name: entry for entry in Library(folder).look().entries}
+
+
+def test_a_run_is_told_from_its_manifest_and_summary(finished: Path, tmp_path: Path) -> None:
+    copied(finished, tmp_path / "deep" / "er" / "one")
+    (entry,) = Library(tmp_path).look().entries
+    stages = json.loads((finished / "summary.json").read_text())["stages"]
+    assert (entry.name, entry.kind, entry.state, entry.why) == ("deep/er/one", Kind.RUN, State.DONE, None)
+    assert (entry.stages, entry.stages_done, entry.requests, entry.failed) == (2, 2, 24, 0)
+    best = max(stages, key=lambda stage: stage["request_throughput"])
+    assert entry.request_rate == best["request_throughput"]
+    assert entry.ttft_p95_ms == best["p95_ttft_ms"]
+    assert entry.token_rate == max(stage["output_throughput"] for stage in stages)
+    assert entry.slo_kept is True
+    assert entry.page
+
+
+def test_records_are_never_read(finished: Path, tmp_path: Path) -> None:
+    one = copied(finished, tmp_path / "one")
+    (one / "records.jsonl.gz").unlink()
+    os.mkfifo(one / "records.jsonl.gz")
+    assert listed(tmp_path)["one"].state is State.DONE
+
+
+def test_the_newest_comes_first(finished: Path, tmp_path: Path) -> None:
+    for day in (3, 1, 2):
+        copied(finished, tmp_path / str(day), created_utc=f"2026-11-0{day}T00:00:00Z")
+    assert list(listed(tmp_path)) == ["3", "2", "1"]
+
+
+def test_what_the_summary_says_against_the_slo_is_told(finished: Path, tmp_path: Path) -> None:
+    plan = json.loads((finished / "run.json").read_text())["plan"]
+    one = copied(finished, tmp_path / "one", plan=plan | {"goodput": {"ttft": 1.0, "share": 0.99}})
+    summary = json.loads((one / "summary.json").read_text())
+    summary["stages"][1]["request_goodput"] /= 2
+    (one / "summary.json").write_text(json.dumps(summary))
+    assert listed(tmp_path)["one"].slo_kept is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"state": "running"}, State.RUNNING),
+        ({"state": "running", "writer": {"pid": 2**31 - 1, "started": None}}, State.PARTIAL),
+        ({"state": "running", "writer": {"pid": 2**70, "started": None}}, State.PARTIAL),
+        ({"state": "running", "writer": {"pid": -1, "started": None}}, State.PARTIAL),
+        ({"state": "interrupted"}, State.PARTIAL),
+        ({"state": "failed", "error": EVIL}, State.FAILED),
+        ({"schema": 99}, State.DAMAGED),
+        ({"state": 7}, State.DAMAGED),
+        ({"created_utc": "+999999999-01-01T00:00:00Z"}, State.DONE),
+        ({"created_utc": "0001-01-01T00:00:00+2359"}, State.DONE),
+    ],
+)
+def test_the_state_is_that_of_the_run(finished: Path, tmp_path: Path, changes: dict[str, Any], state: State) -> None:
+    alive = {"writer": {"pid": os.getpid(), "started": None}}
+    copied(finished, tmp_path / "one", **(alive | changes))
+    assert listed(tmp_path)["one"].state is state
+
+
+def test_a_run_that_dies_is_noticed_though_no_file_has_changed(finished: Path, tmp_path: Path) -> None:
+    child = os.posix_spawn("/bin/sleep", ["sleep", "600"], {})
+    copied(finished, tmp_path / "one", state="running", writer={"pid": child, "started": None})
+    library = Library(tmp_path)
+    library._looked_ns = -(10**18)
+    assert library.look().entries[0].state is State.RUNNING
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    library._looked_ns = -(10**18)
+    assert library.look().entries[0].state is State.PARTIAL
+
+
+def test_what_has_changed_is_read_again_and_nothing_else(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (copied(finished, tmp_path / name) for name in ("one", "other"))
+    library = Library(tmp_path)
+    library.look()
+    read: list[Path] = []
+    whole = library._read
+    monkeypatch.setattr(library, "_read", lambda id_, place: (read.append(place.path), whole(id_, place))[1])
+    manifest = json.loads((other / "run.json").read_text())
+    (other / "run.json").write_text(json.dumps(manifest | {"model": "another"}))
+    library._looked_ns = -(10**18)
+    assert {entry.model for entry in library.look().entries} == {"another", manifest["model"]}
+    assert read == [other.resolve()]
+    shutil.rmtree(one)
+    library._looked_ns = -(10**18)
+    assert [entry.name for entry in library.look().entries] == ["other"]
+
+
+def test_imports_and_result_files_of_others_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "bench.json").write_text(json.dumps(VLLM_JSON))
+    (tmp_path / "printed.txt").write_text(VLLM_BLOCK)
+    (tmp_path / "notes.txt").write_text("bread, milk")
+    (tmp_path / "tsconfig.json").write_text('{"compilerOptions": {}}')
+    found = listed(tmp_path)
+    assert {name: entry.kind for name, entry in found.items()} == {"bench.json": Kind.FILE, "printed.txt": Kind.FILE}
+    assert found["bench.json"].requests
+    assert found["bench.json"].tool == "vLLM"
+
+
+def test_a_page_that_compares_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "comparison.html").write_text("<p>one and other</p>")
+    assert listed(tmp_path)["both"].kind is Kind.COMPARISON
+
+
+def test_a_search_tells_its_limit(finished: Path, tmp_path: Path) -> None:
+    plan = json.loads((finished / "run.json").read_text())["plan"]
+    one = copied(finished, tmp_path / "one")
+    search = msgspec.to_builtins(LimitSearch(promises=(promise_of("ttft:p95:500"),)))
+    manifest = json.loads((one / "run.json").read_text())
+    (one / "run.json").write_text(json.dumps(manifest | {"plan": plan | {"find_limit": search}}))
+    entry = listed(tmp_path)["one"]
+    assert entry.kind is Kind.SEARCH
+    assert entry.limit
+    assert entry.limit.startswith("Nothing is known")
+
+
+HOSTILE = {
+    "deep": b'{"schema": 1, "plan": ' + b"[" * 100_000,
+    "numbers": b'{"schema": 1e999}',
+    "types": b'{"schema": 1, "plan": 7, "stages": "x"}',
+    "empty": b"",
+    "bytes": bytes(range(256)),
+    "surrogates": b'{"schema": 1, "version": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("file", ["run.json", "summary.json", "imported.json"])
+def test_a_damaged_folder_does_not_hide_the_others(finished: Path, tmp_path: Path, name: str, file: str) -> None:
+    copied(finished, tmp_path / "good")
+    bad = copied(finished, tmp_path / EVIL.replace("/", "_"))
+    if file == "imported.json":
+        (bad / "run.json").unlink()
+    (bad / file).write_bytes(HOSTILE[name])
+    found = listed(tmp_path)
+    assert found["good"].state is State.DONE
+    others = [entry for entry in found.values() if entry.name != "good"]
+    assert all(entry.why or entry.state is State.DONE for entry in others)
+    for entry in others:
+        assert all(text.isprintable() for text in (entry.name, entry.why or ""))
+    msgspec.json.encode(found)
+
+
+def test_numbers_that_no_browser_can_hold_are_refused(finished: Path, tmp_path: Path) -> None:
+    one = copied(finished, tmp_path / "one")
+    summary = json.loads((one / "summary.json").read_text())
+    summary["stages"][0]["attempted"] = 10**400
+    (one / "summary.json").write_text(json.dumps(summary))
+    entry = listed(tmp_path)["one"]
+    assert entry.requests is None
+    assert "summary.json is damaged" in (entry.why or "")
+
+
+def test_nothing_outside_is_listed_and_nothing_special_is_opened(finished: Path, tmp_path: Path) -> None:
+    outside = copied(finished, tmp_path / "outside")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "folder").symlink_to(outside)
+    (inside / "linked").mkdir()
+    (inside / "linked" / "run.json").symlink_to(outside / "run.json")
+    (inside / "pipe").mkdir()
+    os.mkfifo(inside / "pipe" / "run.json")
+    os.mkfifo(inside / "result.json")
+    (inside / "huge").mkdir()
+    with (inside / "huge" / "run.json").open("wb") as file:
+        file.truncate(1 << 40)
+    with (inside / "large.json").open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+    copied(finished, inside / "half")
+    (inside / "half" / "summary.json").unlink()
+    (inside / "half" / "summary.json").symlink_to(outside / "summary.json")
+    found = listed(inside)
+    assert set(found) == {"huge", "half"}
+    assert found["huge"].why == "run.json is larger than 16 MiB."
+    assert found["half"].requests is None
+
+
+def test_a_name_that_is_no_text_can_be_listed(finished: Path, tmp_path: Path) -> None:
+    copied(finished, tmp_path / os.fsdecode(b"\xff\xfe"))
+    (entry,) = Library(tmp_path).look().entries
+    assert msgspec.json.encode(entry)
+    assert entry.state is State.DONE
+
+
+def test_a_loop_of_links_ends_and_a_folder_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to(tmp_path)
+    assert not Library(tmp_path).look().entries
+    assert not Library(tmp_path / "runs").look().entries
