@@ -27,6 +27,10 @@ class Block(msgspec.Struct, frozen=True):
         return f"{'ab'[self.side]}-{self.pair:02d}"
 
 
+Pair = tuple[Block, Block]
+"""Neighbours, in the order in which they are measured."""
+
+
 def blocks_of(pairs: int) -> tuple[Block, ...]:
     """All blocks, in the order in which they are measured.
 
@@ -36,6 +40,12 @@ def blocks_of(pairs: int) -> tuple[Block, ...]:
     if pairs < BLOCKS_MIN or pairs % 2:
         raise UsageError(f"--blocks {pairs}: give an even number of blocks a side, {BLOCKS_MIN} at least.")
     return tuple(_blocks(pairs))
+
+
+def pairs_of(pairs: int) -> Iterator[Pair]:
+    """The same, two by two."""
+    blocks = iter(blocks_of(pairs))
+    return zip(blocks, blocks, strict=True)
 
 
 def _blocks(pairs: int) -> Iterator[Block]:
