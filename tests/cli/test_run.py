@@ -128,7 +128,7 @@ def test_resume_takes_nothing_else(app: App, more: list[str], named: str, capsys
         (["--max-concurrency", "x"], "--max-concurrency"),
         (["--num-prompts", "0"], "--num-prompts"),
         (["--burstiness", "x"], "--burstiness"),
-        (["--duration", "-1"], "duration_s"),
+        (["--duration", "-1"], "--duration -1: give seconds, or a time with its unit"),
         (["--goodput", "x"], "--goodput"),
         (["--set", "workload.nonsense=1"], "nonsense"),
         (["missing.toml"], "missing.toml"),
@@ -158,8 +158,9 @@ def test_help_lists_options_under_headings(capsys: pytest.CaptureFixture[str]) -
     assert headings == ["Target:", "Workload:", "Load:", "Options:", "Cost:"]
 
 
-def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App) -> None:
-    assert exit_code_of(["run", "--plan", "standard", "--budget", "1.5h", "--output-len", "9", "--duration", "7"]) == 0
+@pytest.mark.parametrize("seven", ["7", "7s"])
+def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App, seven: str) -> None:
+    assert exit_code_of(["run", "--plan", "standard", "--budget", "1.5h", "--output-len", "9", "--duration", seven]) == 0
     assert (app.plan.budget_s, app.plan.workload.options) == (5400, {"input_len": 128, "output_len": 9})
     assert {s.duration_s for s in app.plan.stages if not s.warmup} == {7.0}
     assert [rates.duration_s for rates in app.plan.rates] == [7.0]

@@ -21,6 +21,7 @@ from withstand.cli.options import (
 )
 from withstand.cli.outcome import show_limit
 from withstand.cli.screen import terminal_screen
+from withstand.cli.times import SECONDS
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.spec import plan_from_file, promise_of
@@ -40,7 +41,7 @@ from withstand.spec.promise import cost_of, is_cost
 @click.option("--start", type=click.FloatRange(min=0, min_open=True), metavar="LOAD", help="The first load to try.")
 @click.option("--precision", metavar="PERCENT", help="How narrow the interval shall be; 5% by default.")
 @click.option(
-    "--probe", "probe_s", type=float, metavar="SECONDS", help="The most for one load; by default 120, or more."
+    "--probe", "probe_s", type=SECONDS, metavar="TIME", help="The most for one load; by default 120, or more."
 )
 @budget_option
 @target_options

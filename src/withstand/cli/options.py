@@ -3,7 +3,6 @@
 None of them has a default here: what is not given is the plan file's, or else the plan's own default.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,9 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from withstand.app.prices import price_of, token_price_of
-from withstand.errors import UsageError
+from withstand.cli.times import SECONDS, WITH_UNIT
 from withstand.interop import values
-from withstand.spec import SECONDS_MAX, TokenPrice
+from withstand.spec import TokenPrice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
@@ -144,7 +143,7 @@ load_options = _all_of(
         _option(
             _LOAD, "--burstiness", "1 (default): Poisson arrivals. Below burstier, above steadier.", "SHAPE", type=float
         ),
-        _option(_LOAD, "--duration", "A stage ends after this time at the latest.", "SECONDS", type=float),
+        _option(_LOAD, "--duration", "A stage ends after this time at the latest: 90, 90s, 5m.", "TIME", type=SECONDS),
         _option(
             _LOAD,
             "--num-warmups",
@@ -192,8 +191,8 @@ day_options = _all_of(
         _option(_COST, "--price-per-kwh", "Power that the hour's price does not contain.", "X", **_MONEY),
         _option(_COST, "--busy-hours", "Of a day, in which requests come; 24 by default.", "H", type=float),
         _option(_COST, "--requests-per-day", "None: as many as the machine sustains.", "N", type=float),
-        _option(_COST, "--idle-timeout", "The machine is given back after this; 300.", "SECONDS", type=float),
-        _option(_COST, "--cold-start", "None: what the embedded engine took.", "SECONDS", type=float),
+        _option(_COST, "--idle-timeout", "It is given back after this; 300s by default.", "TIME", type=SECONDS),
+        _option(_COST, "--cold-start", "None: what the embedded engine took.", "TIME", type=SECONDS),
     ]
 )
 
@@ -204,28 +203,11 @@ def percentage(text: str) -> float | None:
     return None if number is None or number < 0 else number
 
 
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _budget(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
-    """``30s``, ``20m``, ``1.5h`` → seconds."""
-    if value is None:
-        return None
-    number, unit = value[:-1], _UNITS_S.get(value[-1:])
-    try:
-        seconds = float(number) * (unit or math.nan)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < SECONDS_MAX:
-        raise UsageError(f"--budget {value}: give a time with its unit, such as 30s, 20m or 1.5h.")
-    return seconds
-
-
 budget_option = click.option(
     "--budget",
     "budget_s",
     metavar="TIME",
-    callback=_budget,
+    type=WITH_UNIT,
     help="All stages within this time: 90s, 20m, 1.5h. Durations are scaled down; what does not fit is left out.",
 )
 
