@@ -32,7 +32,9 @@ def of_urls(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def blocks(parent: Path) -> list[str]:
     """By the time at which they began."""
-    return [path.name for path in sorted(folders(parent), key=lambda path: RunFolder.open(path).manifest.anchor.wall_ns)]
+    return [
+        path.name for path in sorted(folders(parent), key=lambda path: RunFolder.open(path).manifest.anchor.wall_ns)
+    ]
 
 
 def folders(parent: Path) -> list[Path]:

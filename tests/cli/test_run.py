@@ -160,7 +160,9 @@ def test_help_lists_options_under_headings(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("seven", ["7", "7s"])
 def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App, seven: str) -> None:
-    assert exit_code_of(["run", "--plan", "standard", "--budget", "1.5h", "--output-len", "9", "--duration", seven]) == 0
+    assert (
+        exit_code_of(["run", "--plan", "standard", "--budget", "1.5h", "--output-len", "9", "--duration", seven]) == 0
+    )
     assert (app.plan.budget_s, app.plan.workload.options) == (5400, {"input_len": 128, "output_len": 9})
     assert {s.duration_s for s in app.plan.stages if not s.warmup} == {7.0}
     assert [rates.duration_s for rates in app.plan.rates] == [7.0]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from withstand.spec import Plan, Target, redacted
 
 _HIDDEN = "***"
-_SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*)?|targets")
+_SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*|\.serve.*)?|targets")
 _URL = re.compile(r"[a-z+]+://.*", re.IGNORECASE)
 _URL_PATH = re.compile(r"(target|targets\.[^.]+)\.base_url")
 
