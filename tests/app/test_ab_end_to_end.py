@@ -1,7 +1,8 @@
-"""Two sides in turn as a user measures them: told apart or not, cut and gone on with, refused where they are not alike."""
+"""Two sides in turn as a user measures them: told apart or not, cut and gone on with, refused where not alike."""
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -191,3 +192,29 @@ def test_a_password_in_a_sides_url_is_not_written(tmp_path: Path) -> None:
         ab(f"old={url}", url, *LOAD, "--num-prompts", "2", "--blocks", "4", "--output-dir", "r", cwd=tmp_path)
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path for path in kept if b"hunter2" in path.read_bytes()] == []
+
+
+SERVED = """
+num_warmups = 1
+workload = {{ num_prompts = 12 }}
+stages = [{{ max_concurrency = 2 }}]
+[target]
+model = "truth"
+base_url = "http://127.0.0.1:{port}"
+serve = {{ argv = ["{python}", "-m", "withstand.testing.truth", "--port", "{port}"], stop_s = 1 }}
+"""
+
+
+def test_a_side_with_a_command_is_started_for_each_block_and_leaves_nothing(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.toml").write_text(SERVED.format(port=port, python=sys.executable))
+    done = ab("a.toml", "b.toml", "--blocks", "4", "--output-dir", "r", cwd=tmp_path)
+    assert code(done, tmp_path / "r") == 0, done.stderr
+    ready = [RunFolder.open(path).manifest.engine_ready_s for path in folders(tmp_path / "r")]
+    assert len(ready) == 8
+    assert all(seconds is not None and seconds > 0 for seconds in ready)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0

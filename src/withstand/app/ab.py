@@ -16,6 +16,7 @@ from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target
 from withstand.app.estimate import lasting
+from withstand.app.forgetting import forgotten
 from withstand.app.once import OnceScreen
 from withstand.app.report import Loader
 from withstand.app.run import run
@@ -27,7 +28,7 @@ from withstand.control.interleaving import Block, Pair, blocks_of
 from withstand.errors import MeasureError, SpecError, UsageError, WithstandError
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
-from withstand.spec import Plan, is_redacted, redacted
+from withstand.spec import Plan, Target, is_redacted, redacted
 
 _FAILED_MAX = 2
 """Pairs one after another: then it is not chance."""
@@ -214,12 +215,22 @@ class _Turns:
         blocks, path = 2 * asked.pairs, self._folder.of(block)
         self._screen.message(f"Block {block.name}, {block.place + 1} of {blocks}: {asked.sides[block.side].label}.")
         plan = of_block(self._plans[block.side], block, blocks, path)
+        self._forget(block, plan.target)
         run(plan, argv=self._argv, screen=self._screen)
         manifest = RunFolder.open(path).manifest
         if manifest.state is RunState.INTERRUPTED:
             raise KeyboardInterrupt
         if manifest.state is RunState.FAILED:
             raise MeasureError(manifest.error or "it failed.")
+
+    def _forget(self, block: Block, target: Target) -> None:
+        """A server that is started for the block knows nothing yet."""
+        asked = self._folder.asked
+        if not asked.reset_cache or target.serve or target.base_url is None:
+            return
+        what = forgotten(target)
+        self._folder.note_reset(block, what)
+        self._screen.message(f"{asked.sides[block.side].label}: {what}.")
 
     def _compared(self) -> Compared | None:
         try:

@@ -36,6 +36,7 @@ _BLOCKS = 8
 @click.option(
     "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
 )
+@click.option("--no-reset-cache", is_flag=True, help="Do not ask servers to forget prompts before each block.")
 @workload_options
 @load_options
 @budget_option
@@ -74,7 +75,7 @@ def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
     load = _load(options["plan"])
     own = options | {"output_dir": None}
     a, b = (AskedSide(label=label, plan=build_plan(own, tree_of(side, load))) for label, side in labelled(sides))
-    return Sides(a=a, b=b, pairs=options["blocks"])
+    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"])
 
 
 def _load(named: str | None) -> dict[str, Any]:

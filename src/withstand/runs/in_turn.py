@@ -36,6 +36,8 @@ class AskedTurns(Commission, frozen=True, kw_only=True):
     pairs: Annotated[int, msgspec.Meta(ge=BLOCKS_MIN, multiple_of=2, le=_PAIRS_MAX)]
     reset_cache: bool = True
     """Whether the server is asked to forget all prompts before each block."""
+    resets: dict[str, str] = {}
+    """What came of it, by block."""
 
     @property
     def sides(self) -> tuple[AskedSide, AskedSide]:
@@ -69,6 +71,11 @@ class TurnsFolder:
             UsageError: another one does.
         """
         self.asked = taken_over(self.path / _MANIFEST, self.asked)
+
+    def note_reset(self, block: Block, what: str) -> None:
+        """What came of asking the server to forget, before a block."""
+        self.asked = msgspec.structs.replace(self.asked, resets=self.asked.resets | {block.name: what})
+        write_commission(self.path / _MANIFEST, self.asked)
 
     @staticmethod
     def is_one(path: Path) -> bool:

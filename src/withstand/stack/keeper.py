@@ -1,8 +1,8 @@
 """The keeper of somebody's server: starts a command, and ends all that came of it, when told to or when we die.
 
-``python -m withstand.stack.keeper STOP_S COMMAND …``. A program of ours heeds ``lifeline``; a user's command does not, and
-what it has started may live on without it. So the keeper outlives us for a moment. On Linux orphans become its children,
-and the kernel ends the command should the keeper itself be killed.
+``python -m withstand.stack.keeper STOP_S COMMAND …``. A program of ours heeds ``lifeline``; a user's command does not,
+and what it has started may live on without it. So the keeper outlives us for a moment. On Linux orphans become its
+children, and the kernel ends the command should the keeper itself be killed.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ def main() -> None:
     try:
         server = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_as_a_child)  # noqa: S603, PLW1509  the user's own; we have one thread
     except OSError as e:
-        print(f"{argv[0]}: {e.strerror}", flush=True)
+        sys.stderr.write(f"{argv[0]}: {e.strerror}\n")
         sys.exit(_NOT_FOUND)
     while server.poll() is None and not told.to_end():
         pass
