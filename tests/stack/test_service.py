@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError
-from withstand.stack import service as service_module
 from withstand.stack.service import Service, is_healthy, running, said_reason, tail
 
 ANOTHER_PROCESS = """
@@ -115,11 +114,10 @@ def test_an_end_in_mid_work_is_an_error(make_service: Callable[..., Service]) ->
 
 
 def test_one_that_will_not_end_is_killed(
-    make_service: Callable[..., Service], port: int, gone: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    make_service: Callable[..., Service], port: int, gone: Callable[..., bool]
 ) -> None:
-    monkeypatch.setattr(service_module, "_STOP_S", 0.3)
     stubborn = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    with running(make_service(stubborn + "server.serve_forever()")) as up:
+    with running(make_service(stubborn + "server.serve_forever()", stop_s=0.3)) as up:
         pass
     assert gone(up.pid, port, within_s=0.5)
 

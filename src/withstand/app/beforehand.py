@@ -32,9 +32,9 @@ def foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight
     return foresight
 
 
-def say_how_long_all(plan: Plan, stages: Sequence[Stage], runs: int, screen: Screen) -> None:
-    """The same for as many runs as there are targets."""
-    screen.message(f"For {runs} targets: {in_words(estimated(plan, stages).times(runs), plan.price_per_hour)}")
+def say_how_long_all(plan: Plan, stages: Sequence[Stage], runs: int, what: str, screen: Screen) -> None:
+    """The same for several runs, of as many targets or blocks."""
+    screen.message(f"For {runs} {what}: {in_words(estimated(plan, stages).times(runs), plan.asked_price.hour())}")
 
 
 def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Sequence[Stage] = ()) -> None:

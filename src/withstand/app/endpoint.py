@@ -17,6 +17,7 @@ from withstand.load.job import Job
 from withstand.load.masking import Mask
 from withstand.load.tls import make_context
 from withstand.spec import Plan, Target, secret_texts
+from withstand.stack import check_served
 from withstand.wire import Ask, Dialect
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -99,6 +100,8 @@ def check_target(target: Target) -> None:
     _headers(target)
     if target.endpoint is not None and not _PATH.fullmatch(target.endpoint):
         raise SpecError("target.endpoint / --endpoint must be a path that begins with / and holds no blank.")
+    if target.serve:
+        check_served(target.base_url)
     if target.base_url is not None:
         _context(target, parse_address(target.base_url))
 

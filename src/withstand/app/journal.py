@@ -152,6 +152,10 @@ class Journal:
         }
         self._update(engine=facts, engine_ready_s=engine.ready_s)
 
+    def served(self, ready_s: float) -> None:
+        """The user's own server that we started."""
+        self._update(engine_ready_s=ready_s)
+
     def endpoint(self, target: str, model: str | None) -> None:
         """Where it goes, and for which model."""
         self._update(target=target, model=one_line(model) if model else None)

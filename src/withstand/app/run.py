@@ -38,7 +38,7 @@ from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
 from withstand.spec import Plan, Stage, is_redacted
-from withstand.stack import EngineInfo, embedded_engine
+from withstand.stack import EngineInfo, embedded_engine, served
 
 _WORK = ".work"
 
@@ -137,6 +137,12 @@ def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
 
 @contextlib.contextmanager
 def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo | None]:
+    if plan.target.serve:
+        with served(plan.target.serve, plan.target.base_url, screen.step, journal.folder.path / ENGINE_LOG) as server:
+            journal.served(server.ready_s)
+            screen.message(f"The server is ready after {server.ready_s:.1f} s.")
+            yield None
+        return
     if plan.target.base_url is not None:
         yield None
         return

@@ -15,7 +15,7 @@ from withstand.app.context import context_of
 from withstand.app.gather import gathered
 from withstand.app.measured import Measured, measured_at
 from withstand.compare.courses import estimates_of, schedule_of
-from withstand.compare.run import ComparedRun, ComparedSide
+from withstand.compare.run import ComparedRun, ComparedSide, Turn
 from withstand.compare.setting import REQUIRED, Setting
 from withstand.compare.told import foreign_estimates, told_estimates
 from withstand.errors import UsageError
@@ -25,7 +25,7 @@ from withstand.interop.summary import names_of, stage_of
 from withstand.metrics.fold import Besides, StageFold, fold_of
 from withstand.metrics.summarize import stage_summary
 from withstand.metrics.summary import StageSummary
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry, TurnsFolder
 from withstand.spec import Slo
 
 _TOOL = "withstand"
@@ -56,6 +56,34 @@ def sides_of(arguments: Sequence[str], by: str | None) -> list[ComparedSide]:
     if len(sides) < 2:
         raise UsageError(_why_one(arguments, sides))
     return _numbered(sides)
+
+
+def sides_in_turn(folder: TurnsFolder) -> list[ComparedSide]:
+    """A and B: of each block that has a partner its stages, with its turn.
+
+    Raises:
+        WithstandError: there is no such pair, or a block cannot be read.
+    """
+    whole = folder.whole()
+    if not whole:
+        raise UsageError(f"{folder.path} holds no pair of blocks that was measured.")
+    found: tuple[list[_Found], list[_Found]] = ([], [])
+    for block in (block for pair in whole for block in pair):
+        turn = Turn(block.pair, block.place)
+        found[block.side].extend(
+            msgspec.structs.replace(f, run=msgspec.structs.replace(f.run, turn=turn))
+            for f in _own(RunFolder.open(folder.of(block)))
+        )
+    return _numbered([_side(side.label, runs, ()) for side, runs in zip(folder.asked.sides, found, strict=True)])
+
+
+def paths_of(argument: str) -> tuple[Path, ...]:
+    """Where a side lies.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    return _parsed(argument).paths
 
 
 def others_than(baseline: str, arguments: Sequence[str]) -> list[str]:

@@ -12,27 +12,16 @@ import msgspec
 from withstand import __version__, clock
 from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
-from withstand.app.compare import compare_paths, keep_comparison
+from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target
-from withstand.app.prices import prices_of
 from withstand.app.run import resume, run
 from withstand.app.salt import salted
 from withstand.app.screen import Outcome, Screen
 from withstand.app.stages import all_stages
-from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED
-from withstand.compare.build import Options
-from withstand.compare.decision import decide
-from withstand.compare.shape import Comparison, Decision
+from withstand.app.verdict import NOT_MEASURED, code_of_all
 from withstand.errors import SpecError, UsageError, WithstandError
 from withstand.runs import Asked, RunFolder, RunState, TargetsFolder, this_process
 from withstand.spec import Plan, is_redacted, redacted
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """The targets against the first of them."""
-
-    comparison: Comparison
-    decisions: tuple[Decision, ...]
 
 
 class TargetsOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +95,7 @@ def _check(plans: dict[str, Plan], screen: Screen) -> None:
         first = fitted(first)
     except UsageError as e:
         raise UsageError(f"{e} That is for each of {len(plans)} targets.") from None
-    say_how_long_all(first, all_stages(first), len(plans), screen)
+    say_how_long_all(first, all_stages(first), len(plans), "targets", screen)
 
 
 class _Round:
@@ -168,21 +157,14 @@ class _Round:
 
     def _exit_code(self) -> int:
         codes = {outcome.exit_code for outcome in self._outcomes.values()}
-        if self._failed or codes - {GOOD, MISSED}:
-            return NOT_MEASURED
-        return MISSED if MISSED in codes else GOOD
+        return NOT_MEASURED if self._failed else code_of_all(codes)
 
     def _compared(self) -> Compared | None:
         """What there is of the targets, in the plan's order."""
-        begun = self._folder.begun()
-        if len(begun) < 2:
+        if len(self._folder.begun()) < 2:
             return None
         try:
-            comparison = compare_paths([f"{name}={path}" for name, path in begun.items()], None, Options())
-            prices = prices_of((), {side.label: side.price_per_hour for side in comparison.sides})
-            decisions = tuple(decide(comparison, prices))
-            keep_comparison(self._folder.path, comparison, decisions)
+            return compared_and_kept(self._folder.path)
         except WithstandError as e:
             self._screen.message(f"The targets are not compared: {e}")
             return None
-        return Compared(comparison, decisions)

@@ -1,5 +1,7 @@
 """What a run's numbers mean for the exit code: 0 good, 1 an SLO was missed, 3 it could not be measured."""
 
+from collections.abc import Collection
+
 from withstand.metrics.rates import good_share, has_limits
 from withstand.metrics.summary import Summary
 from withstand.report.standing import heard, standing
@@ -13,6 +15,13 @@ def exit_code(summary: Summary, manifest: Manifest) -> int:
     if not_measured(summary):
         return NOT_MEASURED
     return MISSED if missed_slo(summary, manifest) else GOOD
+
+
+def code_of_all(codes: Collection[int]) -> int:
+    """Of several runs that belong together."""
+    if set(codes) - {GOOD, MISSED}:
+        return NOT_MEASURED
+    return MISSED if MISSED in codes else GOOD
 
 
 def not_measured(summary: Summary) -> str | None:

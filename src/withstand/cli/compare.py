@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from withstand import clock
-from withstand.app.compare import compare_paths
+from withstand.app.compare import compare_paths, token_price_in
 from withstand.app.prices import prices_of, token_price_of
 from withstand.app.subjects import others_than
 from withstand.cli.delivery import deliver, form_of
@@ -102,7 +102,7 @@ def verb(
     if fail_if_slower is not None:
         comparison = gated(comparison, fail_if_slower)
     prices = prices_of(asked["prices"], {side.label: side.price_per_hour for side in comparison.sides})
-    elsewhere = asked["elsewhere"] or next((side.token_price for side in comparison.sides if side.token_price), None)
+    elsewhere = asked["elsewhere"] or token_price_in(comparison)
     _show(comparison, decide(comparison, prices, elsewhere), form, output)
     if comparison.gate is None:
         return _GOOD

@@ -1,5 +1,6 @@
 """What is printed when a use case has ended: the table of its stages and the report's path, or ``summary.json``."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from withstand.app.hunter import limit_code
@@ -12,6 +13,8 @@ from withstand.report.terminal import print_costs, print_report
 from withstand.report.write import REPORT_NAME
 
 if TYPE_CHECKING:
+    from withstand.app.ab import AbOutcome
+    from withstand.app.compare import Compared
     from withstand.app.targets import TargetsOutcome
 
 
@@ -30,20 +33,38 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
 
 def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
     """Each target's table, then all of them compared; as JSON the comparison, or without one what there is."""
-    from withstand.report.comparison_text import print_comparison  # noqa: PLC0415  one run needs no comparison
-
     compared = outcome.compared
     if as_json and compared:
-        write_result((outcome.folder / "comparison.json").read_text("utf-8"))
+        _show_compared(compared, outcome.folder, as_json=True)
         return outcome.exit_code
     for name, one in outcome.outcomes.items():
         if not as_json:
             write_result(f"\n— {name} —")
         show_outcome(one, as_json=as_json)
     if compared:
-        write_result(rendered(lambda console: print_comparison(compared.comparison, compared.decisions, console)))
-        write_result(f"Comparison: {outcome.folder / 'comparison.html'}")
+        _show_compared(compared, outcome.folder, as_json=False)
     return outcome.exit_code
+
+
+def show_ab(outcome: "AbOutcome", *, as_json: bool) -> int:
+    """Both sides compared; on stderr why that is not all, or not to be relied on."""
+    if outcome.compared:
+        _show_compared(outcome.compared, outcome.folder, as_json=as_json)
+    if outcome.pairs < outcome.asked:
+        say(f"withstand: {outcome.pairs} of {outcome.asked} pairs are measured.")
+    elif outcome.unmeasured:
+        say(f"withstand: {outcome.unmeasured}")
+    return outcome.exit_code
+
+
+def _show_compared(compared: "Compared", folder: Path, *, as_json: bool) -> None:
+    from withstand.report.comparison_text import print_comparison  # noqa: PLC0415  one run needs no comparison
+
+    if as_json:
+        write_result((folder / "comparison.json").read_text("utf-8"))
+        return
+    write_result(rendered(lambda console: print_comparison(compared.comparison, compared.decisions, console)))
+    write_result(f"Comparison: {folder / 'comparison.html'}")
 
 
 def show_outcome(outcome: Outcome, *, as_json: bool) -> int:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
@@ -22,6 +21,7 @@ from withstand.cli.options import (
 )
 from withstand.cli.outcome import show_outcome, show_targets
 from withstand.cli.output import write_result
+from withstand.cli.resumed import refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
@@ -30,8 +30,6 @@ from withstand.spec import Plan, plan_from_file
 
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
-
-_WITH_RESUME = {"folder", "quiet", "plain", "as_json"}
 
 
 @click.command("run", cls=Verb)
@@ -67,7 +65,7 @@ def verb(
         write_result(listing())
         return None
     if folder:
-        _refuse_others(context)
+        refuse_others(context, "the plan file")
     asked = build_plan(options, _written(plan, options["named"]))
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen:
@@ -95,12 +93,3 @@ def _written(path: Path | None, named: str | None) -> dict[str, Any]:
     if named:
         return ready_made(named)
     return plan_from_file(path) if path else {}
-
-
-def _refuse_others(context: click.Context) -> None:
-    """A resumed run goes on with the plan that it began with."""
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name not in _WITH_RESUME and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            what = parameter.opts[0] if parameter.param_type_name == "option" else "the plan file"
-            raise UsageError(f"--resume goes on with the plan that the run began with; leave out {what}.")

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from withstand.spec import Plan, Target, redacted
 
 _HIDDEN = "***"
-_SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*)?|targets")
+_SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*|\.serve.*)?|targets")
+_URL = re.compile(r"[a-z+]+://.*", re.IGNORECASE)
 _URL_PATH = re.compile(r"(target|targets\.[^.]+)\.base_url")
 
 
@@ -19,7 +20,7 @@ def _words(argv: Iterator[str]) -> Iterator[str]:
     for word in argv:
         option, equals, value = word.partition("=")
         if option not in {"--header", "--set", "--base-url"}:
-            yield word
+            yield _without_user(word)
         elif equals:
             yield f"{option}={_hidden(option, value)}"
         else:
@@ -40,6 +41,12 @@ def _hidden(option: str, value: str) -> str:
 
 def _until(text: str, ends: str) -> str:
     return text[: min((text.index(end) for end in ends if end in text), default=0)].strip()
+
+
+def _without_user(word: str) -> str:
+    """A side of ``ab`` is a URL, with a label or without."""
+    found = _URL.search(word)
+    return word[: found.start()] + _without_password(found[0]) if found else word
 
 
 def _without_password(url: str) -> str:

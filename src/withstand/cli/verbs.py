@@ -11,6 +11,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "find-limit": ("withstand.cli.find_limit", "Find the largest load that keeps what you promise."),
+    "ab": ("withstand.cli.ab", "Measure two sides in turn, block by block: what drifts falls out."),
     "report": ("withstand.cli.report", "Show what runs came to, also of a run that was cut."),
     "audit": ("withstand.cli.audit", "Say what may be concluded from results, and what may not."),
     "compare": (

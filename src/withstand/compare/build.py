@@ -10,8 +10,9 @@ from withstand.compare.difference import Judge, Pair, corrected, pair_of
 from withstand.compare.estimate import Estimate, of_runs
 from withstand.compare.headline import headline, method_told
 from withstand.compare.match import Matched, match
+from withstand.compare.pairs import pair_of_turns
 from withstand.compare.rows import Asked, ahead, chosen, untold
-from withstand.compare.run import ComparedRun, ComparedSide, one_schedule
+from withstand.compare.run import ComparedRun, ComparedSide, Turn, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
 from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Volume
 from withstand.compare.trust import (
@@ -124,7 +125,7 @@ def _draft(
         against = [*shared, *doubts[0], *doubts[place]]
         forbidden.append(forbidding(against))
         void = is_other_work(w.doubt for w in against)
-        pair = _VOID if void else _pair(matched, found, place) or _nothing(sides, found, place)
+        pair = _VOID if void else _pair(matched, found, place, asked.key) or _nothing(sides, found, place)
         allowed = allowance(forbidden[place], [matched.members[i] for i in (0, place)], asked.key)
         pairs.append(pair if allowed is None else pair.less(allowed))
         labelled = [(sides[i].label, run) for i in (0, place) for run in matched.members[i]]
@@ -137,14 +138,21 @@ def _weighed(asked: Asked, runs: Sequence[ComparedRun], circumstances: Sequence[
     return [w for run, of in zip(runs, circumstances, strict=True) for w in weighed(run.summary.doubts, asked.key, of)]
 
 
-def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int) -> Pair | None:
+def _pair(matched: Matched, found: Sequence[Sequence[Estimate]], place: int, key: str) -> Pair | None:
     """None where a side has no value."""
     baseline, side = matched.members[0], matched.members[place]
     if not found[0] or not found[place]:
         return None
-    single = len(baseline) == len(side) == 1
-    pair = pair_of(found[0], found[place], one_schedule=single and one_schedule(baseline[0], side[0]))
+    if all(run.turn for run in (*baseline, *side)):
+        pair = pair_of_turns(_turns(baseline, key), _turns(side, key))
+    else:
+        single = len(baseline) == len(side) == 1
+        pair = pair_of(found[0], found[place], one_schedule=single and one_schedule(baseline[0], side[0]))
     return msgspec.structs.replace(pair, requests=min(run.summary.attempted for run in (*baseline, *side)) or None)
+
+
+def _turns(runs: Sequence[ComparedRun], key: str) -> dict[Turn, Estimate]:
+    return {run.turn: run.estimates[key] for run in runs if run.turn and key in run.estimates}
 
 
 def _nothing(sides: Sequence[ComparedSide], found: Sequence[Sequence[Estimate]], place: int) -> Pair:

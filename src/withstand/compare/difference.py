@@ -26,6 +26,7 @@ _CURES = {
     TOO_FEW: "many more requests, or three runs of each",
     EQUAL: "runs of more requests, with their requests kept",
 }
+_REPEATED = {Method.REPEATS: "runs of each", Method.PAIRS: "pairs"}
 _LARGEST = 1e6
 _TRIES = 40
 _TIMES_MAX = 1000
@@ -52,7 +53,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         if self.log_ratio is None or self.error is None:
             return self
         pair = msgspec.structs.replace(self, allowed=allowed)
-        return msgspec.structs.replace(pair, chance=_chance(pair.left, self.error, self.freedom))
+        return msgspec.structs.replace(pair, chance=chance_of(pair.left, self.error, self.freedom))
 
     @property
     def left(self) -> float:
@@ -87,7 +88,7 @@ def _by_waves(baseline: Estimate, side: Estimate, *, one_schedule: bool) -> Pair
             lengths_needed=max(needed, default=None),
         )
     error, freedom = _between_waves(baseline, side) if one_schedule else _welch(baseline, side)
-    chance = _chance(log_ratio, error, freedom)
+    chance = chance_of(log_ratio, error, freedom)
     return Pair(method=Method.BLOCKS, log_ratio=log_ratio, error=error, freedom=freedom, chance=chance)
 
 
@@ -120,7 +121,7 @@ def _one_against_several(baseline: Sequence[Estimate], side: Sequence[Estimate])
 def _repeated(log_ratio: float, error: float, freedom: float, runs: tuple[int, int]) -> Pair:
     if error == 0 and log_ratio != 0:
         return Pair(method=Method.REPEATS, log_ratio=log_ratio, lack=EQUAL, runs=runs)
-    chance = _chance(log_ratio, error, freedom)
+    chance = chance_of(log_ratio, error, freedom)
     return Pair(method=Method.REPEATS, log_ratio=log_ratio, error=error, freedom=freedom, chance=chance, runs=runs)
 
 
@@ -134,7 +135,8 @@ def _welch(baseline: Estimate, side: Estimate) -> tuple[float, float]:
     return math.sqrt(a + b), (a + b) ** 2 / (a**2 / baseline.freedom + b**2 / side.freedom)
 
 
-def _chance(log_ratio: float, error: float, freedom: float) -> float:
+def chance_of(log_ratio: float, error: float, freedom: float) -> float:
+    """Of a difference at least as large where there is none."""
     if error == 0:
         return 1.0 if log_ratio == 0 else 0.0
     return two_sided(abs(log_ratio) / error, freedom)
@@ -205,9 +207,11 @@ class Judge(msgspec.Struct, frozen=True, kw_only=True):
         if aim is None:
             return None
         wanted, what = math.log1p(aim / 100), f"to show {_size(aim)} %"
-        if pair.method is Method.REPEATS:
+        if pair.method in {Method.REPEATS, Method.PAIRS}:
             runs = self.runs_needed(pair, wanted)
-            return f"{f'about {runs:,}' if runs <= _TIMES_MAX else f'over {_TIMES_MAX:,}'} runs of each {what}"
+            return (
+                f"{f'about {runs:,}' if runs <= _TIMES_MAX else f'over {_TIMES_MAX:,}'} {_REPEATED[pair.method]} {what}"
+            )
         return _longer(self.lengths_needed(pair, wanted), pair.requests, what)
 
     def _aim(self, pair: Pair, percent: float | None, chance: float | None) -> float | None:

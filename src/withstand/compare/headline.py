@@ -88,6 +88,10 @@ _HOW = {
         "Runs were repeated: Welch's test on the logarithms over whole runs; values are geometric means of the runs. "
         "Where one side has a single run, the other side's spread stands for both."
     ),
+    Method.PAIRS: (
+        "Both sides were measured in turn: each pair of blocks gives one ratio, from which a drift from block to block "
+        "is taken out; Student's t over the pairs, on logarithms."
+    ),
     Method.BLOCKS: (
         "Single runs with their requests: the spread of a number is taken from the slow waves of its course over time, "
         "each spanning several times the requests' memory of each other, so that requests which queue behind one "

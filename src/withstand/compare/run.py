@@ -21,6 +21,13 @@ class Schedule(msgspec.Struct, frozen=True):
     """At even ranks, the first and the last included, from the first."""
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """Where a run stands in a measurement of two sides in turn: in which pair, and at which place over all blocks."""
+
+    pair: int
+    place: int
+
+
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A stage of a run folder, or one run of a foreign file."""
 
@@ -37,6 +44,8 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     notes: Mapping[str, str] = {}
     """Metric → how this tool's definition departs from ours."""
     imported: ImportedRun | None = None
+    turn: Turn | None = None
+    """None where the sides were not measured in turn."""
 
 
 def one_schedule(one: ComparedRun, other: ComparedRun) -> bool:

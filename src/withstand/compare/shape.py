@@ -33,6 +33,8 @@ class Method(StrEnum):
 
     REPEATS = "repeats"
     """Runs were repeated: Welch's test over runs."""
+    PAIRS = "pairs"
+    """Measured in turn: over pairs of blocks, without drift."""
     BLOCKS = "blocks"
     """Single runs with facts: blocks of requests over time."""
     NONE = "none"

@@ -3,6 +3,7 @@
 from withstand.runs.environment import allowed_cores, epoch_ns, machine_facts, still_runs, this_process
 from withstand.runs.folder import RunFolder, free_bytes, manifest_of
 from withstand.runs.imported import imported_of, is_import, keep_import, open_import
+from withstand.runs.in_turn import AskedSide, AskedTurns, TurnsFolder
 from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 from withstand.runs.several import Asked, TargetsFolder
@@ -11,6 +12,8 @@ from withstand.runs.shelf import Shelf
 __all__ = [
     "WHOLE",
     "Asked",
+    "AskedSide",
+    "AskedTurns",
     "Manifest",
     "RunFolder",
     "RunState",
@@ -19,6 +22,7 @@ __all__ = [
     "StageEntry",
     "TargetsFolder",
     "TokenizerFacts",
+    "TurnsFolder",
     "Writer",
     "allowed_cores",
     "epoch_ns",

@@ -1,36 +1,21 @@
-"""The folder of a plan with several targets: ``targets.json``, and below it a run folder for each, under its name.
+"""The folder of a plan with several targets: ``targets.json``, and below it a run folder for each, under its name."""
 
-It tells what was asked. What became of it, each run folder tells itself.
-"""
-
-import contextlib
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
-from withstand.errors import StorageError, UsageError
-from withstand.files import discard, is_there, write_atomically
-from withstand.runs.environment import still_runs, this_process
+from withstand.files import is_there
+from withstand.runs.commission import Commission, called_off, read_commission, taken_over, write_commission
 from withstand.runs.folder import RunFolder, new_folder
-from withstand.runs.manifest import Writer
 from withstand.spec import Plan
 
 _MANIFEST = "targets.json"
-SCHEMA = 1
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class Asked(Commission, frozen=True, kw_only=True):
     """``targets.json``."""
 
-    schema: int = SCHEMA
-    version: str
-    created_utc: str
     plan: Plan
     """With all its targets, without secrets."""
-    argv: tuple[str, ...] = ()
-    writer: Writer
-    """Who goes from target to target."""
 
 
 class TargetsFolder:
@@ -50,7 +35,7 @@ class TargetsFolder:
             StorageError: it cannot be made.
         """
         folder = cls(new_folder(path, _MANIFEST), asked)
-        folder._write()
+        write_commission(folder.path / _MANIFEST, asked)
         folder._is_new = True
         return folder
 
@@ -60,13 +45,7 @@ class TargetsFolder:
         Raises:
             UsageError: another one does.
         """
-        if self.asked.writer != this_process() and still_runs(self.asked.writer):
-            raise UsageError(f"{self.path} is being written by process {self.asked.writer.pid}; stop that first.")
-        self.asked = msgspec.structs.replace(self.asked, writer=this_process())
-        self._write()
-
-    def _write(self) -> None:
-        write_atomically(self.path / _MANIFEST, msgspec.json.format(msgspec.json.encode(self.asked), indent=1))
+        self.asked = taken_over(self.path / _MANIFEST, self.asked)
 
     @staticmethod
     def is_one(path: Path) -> bool:
@@ -81,16 +60,7 @@ class TargetsFolder:
             UsageError: the folder is none.
             StorageError: its file is damaged, or of a later version.
         """
-        manifest = path / _MANIFEST
-        try:
-            asked = msgspec.json.decode(manifest.read_bytes(), type=Asked)
-        except OSError as e:
-            raise UsageError(f"{manifest} cannot be read: {e.strerror}.") from None
-        except (msgspec.MsgspecError, RecursionError) as e:
-            raise StorageError(f"{manifest} is damaged: {e}. Its run folders can be read one by one.") from None
-        if asked.schema > SCHEMA:
-            raise StorageError(f"{path} was written by a later withstand (schema {asked.schema}); update this one.")
-        return cls(path, asked)
+        return cls(path, read_commission(path / _MANIFEST, Asked))
 
     def of(self, target: str) -> Path:
         """Where a target's run is, or will be."""
@@ -99,9 +69,7 @@ class TargetsFolder:
     def discard(self) -> None:
         """Of a plan of which nothing came; what others have put beside it stays, and so does what is gone on with."""
         if self._is_new:
-            discard(self.path / _MANIFEST)
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
+            called_off(self.path / _MANIFEST)
 
     def begun(self) -> dict[str, Path]:
         """The run folders that there are, by target, in the plan's order."""

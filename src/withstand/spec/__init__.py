@@ -18,6 +18,7 @@ from withstand.spec.plan import Plan, Rates, Slo, Stage, Watch, is_redacted, red
 from withstand.spec.precision import Precision, precision_of
 from withstand.spec.price import Price, TokenPrice, Usage, over
 from withstand.spec.promise import Promise, promise_of
+from withstand.spec.serve import Serve
 from withstand.spec.target import Target, Timeouts
 from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
@@ -36,6 +37,7 @@ __all__ = [
     "Promise",
     "Ramp",
     "Rates",
+    "Serve",
     "Slo",
     "Stage",
     "Step",

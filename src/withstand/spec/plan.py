@@ -1,5 +1,6 @@
 """The whole of one run: a target, a workload, stages, and what counts as good."""
 
+import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -7,6 +8,7 @@ import msgspec
 
 from withstand.spec.arrivals import SECONDS_MAX, Arrivals, Inf, Seconds
 from withstand.spec.price import Money, Price, over
+from withstand.spec.serve import Serve
 from withstand.spec.target import Target
 from withstand.spec.until import LimitSearch, Until
 from withstand.spec.workload import Workload
@@ -15,6 +17,10 @@ Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
 TargetName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
 """It is a folder's name too."""
 MASK = "***"
+_OPENS = re.compile(r"^--?(\S*[-_])?(api[-_]?key|password|secret|(hf|auth|access|api)[-_]token)$", re.IGNORECASE)
+_OPENS_HERE = re.compile(
+    r"^(--?(?:\S*[-_])?(?:api[-_]?key|password|secret|(?:hf|auth|access|api)[-_]token))=.*", re.IGNORECASE
+)
 _SECRET_WORDS = ("auth", "key", "token", "secret", "cookie", "password")
 
 
@@ -138,13 +144,26 @@ def redacted(plan: Plan) -> Plan:
 def _redacted(target: Target) -> Target:
     headers = dict.fromkeys(target.headers, MASK)
     url = _without_user(target.base_url) if target.base_url else None
-    return msgspec.structs.replace(target, headers=headers, extra_body=_masked(target.extra_body), base_url=url)
+    own = {"headers": headers, "extra_body": _masked(target.extra_body), "base_url": url}
+    return msgspec.structs.replace(target, **own, serve=_serve_redacted(target.serve) if target.serve else None)
+
+
+def _serve_redacted(serve: Serve) -> Serve:
+    """A word after an option that sounds secret is masked, and so is a variable."""
+    before = ("", *serve.argv)
+    argv = tuple(MASK if _OPENS.search(last) else word for last, word in zip(before, serve.argv, strict=False))
+    argv = tuple(_OPENS_HERE.sub(rf"\1={MASK}", word) for word in argv)
+    return msgspec.structs.replace(serve, argv=argv, env=_masked(serve.env))
 
 
 def is_redacted(plan: Plan) -> bool:
     """Whether something was masked, so that the plan cannot be carried out again."""
     targets = (plan.target, *plan.targets.values())
-    return any(target.headers or MASK in _texts(target.extra_body) for target in targets)
+    return any(target.headers or MASK in _texts(target.extra_body) or _is_masked(target.serve) for target in targets)
+
+
+def _is_masked(serve: Serve | None) -> bool:
+    return serve is not None and any(MASK in text for text in (*serve.argv, *serve.env.values()))
 
 
 def secret_texts(body: dict[str, Any]) -> list[str]:

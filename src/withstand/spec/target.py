@@ -6,6 +6,7 @@ import msgspec
 
 from withstand.spec.arrivals import Seconds
 from withstand.spec.price import Price
+from withstand.spec.serve import Serve
 
 
 class Timeouts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,5 +40,7 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cacert: str | None = None
     insecure: bool = False
     timeouts: Timeouts = Timeouts()
+    serve: Serve | None = None
+    """Started for the length of a run, and listens at ``base_url``."""
     price: Price | None = None
     """Of this target, laid over the plan's."""

@@ -22,7 +22,6 @@ from withstand.errors import EngineError
 
 _LOOK_S = 0.02
 _ANSWER_S = 2.0
-_STOP_S = 5.0
 _LOG_TAIL_BYTES = 16_384
 _LOG_LINE_CHARS = 300
 
@@ -40,6 +39,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     health_url: str
     reason: str | None = None
     ready_within_s: float = 60.0
+    stop_s: float = 5.0
+    """Until it is killed."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -66,7 +67,7 @@ def running(service: Service) -> Iterator[Running]:
                 f"{service.name} ended in the middle of the work{_last_words(service, process, log_start)}"
             )
     finally:
-        _stop(process)
+        _stop(process, service.stop_s)
 
 
 def _start(service: Service) -> tuple[int, subprocess.Popen[bytes]]:
@@ -111,14 +112,14 @@ def is_healthy(url: str) -> bool:
         return False
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: subprocess.Popen[bytes], stop_s: float) -> None:
     """Everything is asked for before anything is waited for: a second Ctrl-C in here leaves nothing running."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.close()
     _signal_group(process, signal.SIGTERM)
     try:
-        process.wait(_STOP_S)
+        process.wait(stop_s)
     except subprocess.TimeoutExpired:
         _signal_group(process, signal.SIGKILL)
         process.wait()

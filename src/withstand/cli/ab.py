@@ -1,0 +1,84 @@
+"""``withstand ab``: two sides measured in turn."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from withstand.app.ab import Sides, resume_ab, run_ab
+from withstand.app.plans import NAMES, ready_made
+from withstand.cli.build import build_plan
+from withstand.cli.options import (
+    TYPED_PATH,
+    Verb,
+    budget_option,
+    load_options,
+    output_options,
+    price_options,
+    target_options,
+    workload_options,
+)
+from withstand.cli.outcome import show_ab
+from withstand.cli.resumed import refuse_others
+from withstand.cli.screen import terminal_screen
+from withstand.cli.side import labelled, tree_of
+from withstand.cli.typed import without_secrets
+from withstand.errors import UsageError
+from withstand.runs import AskedSide
+from withstand.spec import plan_from_file
+
+_BLOCKS = 8
+
+
+@click.command("ab", cls=Verb)
+@click.argument("sides", metavar="[A B]", nargs=-1)
+@click.option("--blocks", type=int, metavar="N", default=_BLOCKS, help=f"Blocks a side, an even number; {_BLOCKS}.")
+@click.option(
+    "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
+)
+@click.option("--no-reset-cache", is_flag=True, help="Do not ask servers to forget prompts before each block.")
+@workload_options
+@load_options
+@budget_option
+@target_options
+@price_options
+@click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
+@click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The folder; runs/<date-time> by default.")
+@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Measure the pairs that are left.")
+@click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of both plans; again for more.")
+@output_options
+@click.pass_context
+def verb(
+    context: click.Context, /, sides: tuple[str, ...], folder: Path | None, quiet: bool, as_json: bool, **options: Any
+) -> int:
+    """Measure two sides in turn, block by block, and compare them by pairs: A B B A B A A B.
+
+    A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. What the
+    machine does from minute to minute falls out. Both sides of a pair get the same prompts, each pair others.
+    """
+    if folder:
+        refuse_others(context, "A and B")
+    asked = None if folder else _asked(sides, options)
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
+        if folder:
+            outcome = resume_ab(folder, screen=screen)
+        else:
+            assert asked is not None
+            argv = without_secrets(context.obj)
+            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=screen)
+    return show_ab(outcome, as_json=as_json)
+
+
+def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
+    if len(sides) != 2 or options["base_url"] is not None:
+        raise UsageError("ab measures two sides: give A and B, each a URL, a plan file, or `embedded`; no --base-url.")
+    load = _load(options["plan"])
+    own = options | {"output_dir": None}
+    a, b = (AskedSide(label=label, plan=build_plan(own, tree_of(side, load))) for label, side in labelled(sides))
+    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"])
+
+
+def _load(named: str | None) -> dict[str, Any]:
+    if named is None:
+        return {}
+    return ready_made(named) if named in NAMES else plan_from_file(Path(named))
