@@ -51,7 +51,7 @@ _BLOCKS = 8
 def verb(
     context: click.Context, /, sides: tuple[str, ...], folder: Path | None, quiet: bool, as_json: bool, **options: Any
 ) -> int:
-    """Measure two sides in turn, block by block, and compare them by pairs: A B B A B A A B.
+    """Measure two sides in turn, block by block: what drifts falls out. The order is A B B A B A A B.
 
     A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. What the
     machine does from minute to minute falls out. Both sides of a pair get the same prompts, each pair others.

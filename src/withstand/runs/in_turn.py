@@ -4,6 +4,7 @@ A block counts once its pair is whole: between one that was measured today and o
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -36,7 +37,7 @@ class AskedTurns(Commission, frozen=True, kw_only=True):
     pairs: Annotated[int, msgspec.Meta(ge=BLOCKS_MIN, multiple_of=2, le=_PAIRS_MAX)]
     reset_cache: bool = True
     """Whether the server is asked to forget all prompts before each block."""
-    resets: dict[str, str] = msgspec.field(default_factory=dict)
+    resets: Mapping[str, str] = {}
     """What came of it, by block."""
 
     @property
@@ -76,7 +77,7 @@ class TurnsFolder:
 
     def note_reset(self, block: Block, what: str) -> None:
         """What came of asking the server to forget, before a block."""
-        self.asked = msgspec.structs.replace(self.asked, resets=self.asked.resets | {block.name: what})
+        self.asked = msgspec.structs.replace(self.asked, resets={**self.asked.resets, block.name: what})
         write_commission(self.path / _MANIFEST, self.asked)
 
     @staticmethod
