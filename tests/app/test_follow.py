@@ -142,6 +142,13 @@ def test_a_folder_without_a_run_and_one_with_a_pipe_for_it(tmp_path: Path) -> No
     assert snapshot.state == "unreadable"
 
 
+def test_records_that_lie_elsewhere_are_not_read(folder: RunFolder, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(encode_record(make_failure(0, error="what nobody here shall see")) + b"\n")
+    folder.worker_file(0).symlink_to(elsewhere)
+    assert "nobody" not in str(Follower(folder.path).look())
+
+
 def test_strange_files_and_numbers_break_nothing(folder: RunFolder) -> None:
     follower = Follower(folder.path)
     follower.look()

@@ -232,3 +232,12 @@ def test_a_hundred_pages_that_read_nothing_hold_up_neither_a_reader_nor_the_end(
         assert time.monotonic() - began_s < 20
         assert server.process.stderr
         assert not server.process.stderr.read()
+
+
+def test_who_asks_only_for_the_head_of_a_stream_is_answered_at_once(finished: Path, tmp_path: Path) -> None:
+    copied(finished, tmp_path / "one", state="running", writer={"pid": os.getpid(), "started": None})
+    with ui(tmp_path) as server:
+        (id_,) = ids(server).values()
+        status, headers, _ = server.ask(f"/api/runs/{id_}/live", method="HEAD")
+    assert status == 200
+    assert headers["content-type"].startswith("text/event-stream")

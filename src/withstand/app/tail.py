@@ -11,7 +11,7 @@ from withstand.runs import RunFolder
 
 
 class Tail:
-    """One file. One that is not there, is no plain file or cannot be read has nothing new."""
+    """One file. One that is not there, is a link, is no plain file or cannot be read has nothing new."""
 
     def __init__(self, path: Path, place: int = 0) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class Tail:
         return data[:end]
 
     def _new(self, most: int) -> bytes:
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):

@@ -134,14 +134,13 @@ class _Round:
             self._screen.message(f"Target {name}, {place} of {len(self._plans)}.")
             try:
                 self._outcomes[name] = self._one(name)
+                if RunFolder.open(self._folder.of(name)).manifest.state is RunState.INTERRUPTED:
+                    return self._stopped()
             except WithstandError as e:
                 self._failed.append(e)
                 self._screen.message(f"Target {name}: {e}")
             except KeyboardInterrupt:
                 return self._stopped()
-            else:
-                if RunFolder.open(self._folder.of(name)).manifest.state is RunState.INTERRUPTED:
-                    return self._stopped()
         return True
 
     def _stopped(self) -> bool:

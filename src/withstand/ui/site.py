@@ -107,6 +107,8 @@ class Site:
 
     async def _live(self, request: Request) -> Response:
         place = await self._place(request)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
         course = self._hub.course(place.path)
         if course is None:
             raise HTTPException(503, "Too many pages follow runs at the moment; close some.")
