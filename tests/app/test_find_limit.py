@@ -81,6 +81,15 @@ def test_each_time_can_be_promised_at_any_percentile(
     assert all(probe["times"][0]["value"] > 0 and probe["times"][1] is None for probe in limit["probes"])
 
 
+def test_a_budget_is_kept_also_where_a_load_leaves_a_long_queue(tmp_path: Path) -> None:
+    """Four times what the server can: when the last of its requests was asked, 30 s of work are left."""
+    with TruthServer(SERVER, slots=2) as server:
+        search = ("--slo", "ttft:p75:30", "--start", "200", "--budget", "12s", "--output-dir", "r")
+        begun = time.monotonic()
+        find_limit("--base-url", server.base_url, *KEPT_TO, *search, cwd=tmp_path)
+    assert time.monotonic() - begun < 25
+
+
 def test_what_tokens_may_cost_is_the_lower_end(tmp_path: Path) -> None:
     """11 tokens a request: at 1 an hour a million of them cost 0.9 at 28 requests a second."""
     with TruthServer(SERVER, slots=2) as server:

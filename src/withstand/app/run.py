@@ -178,6 +178,7 @@ class _Measuring:
         self._census = Census()
         self._tokenizers: dict[str, AloudTokenizer] = {}
         self._budget = Budget(plan.budget_s, journal.spent_ns)
+        self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
 
     def everything(self, more: More) -> None:
         """All stages that are planned, then those that are added in their light.
@@ -338,7 +339,7 @@ class _Measuring:
         duration_ns = int(stage.duration_s * 1e9) if stage.duration_s is not None else None
         share = share_wanted(stage, self._tokenizer_of(stage))
         preconnect = preconnect_of(self._plan, stage)
-        drain_ns = self._budget.drain_ns(stage, self._plan.drain_s)
+        drain_ns = min(b.drain_ns(stage, self._plan.drain_s) for b in (self._budget, self._drains))
         job = msgspec.structs.replace(
             job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
         )
