@@ -196,7 +196,7 @@ def test_a_password_in_a_sides_url_is_not_written(tmp_path: Path) -> None:
 
 SERVED = """
 num_warmups = 1
-workload = {{ num_prompts = 12 }}
+workload = {{ num_prompts = 12, options = {{ input_len = 8, output_len = 4 }} }}
 stages = [{{ max_concurrency = 2 }}]
 [target]
 model = "truth"
