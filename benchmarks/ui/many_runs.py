@@ -24,8 +24,8 @@ from pathlib import Path
 from withstand.testing import Schedule, TruthServer
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
-from browser import browser  # noqa: E402  not installed
-from pages import CHROMIUM  # noqa: E402
+from browser import browser
+from pages import CHROMIUM
 
 WITHSTAND = (sys.executable, "-m", "withstand")
 RATES = ",".join(str(rate) for rate in range(20, 260, 20))
@@ -100,7 +100,7 @@ def told(what: str, found: list[tuple[float, float, float]]) -> None:
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         size = copies(measured(folder / "one"), folder / "shelf", n)
         print(f"{n} run folders, {size / 1e6:.1f} MB of run.json and summary.json; median of {rounds}")
