@@ -18,7 +18,7 @@ from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
 from withstand.watch import host, nvml
 from withstand.watch.dcgm import read_gpus
-from withstand.watch.engines import read_engine
+from withstand.wire.engine_metrics import read_engine
 from withstand.watch.lookout import Lookout, NothingThereError, Sight, Source
 
 _STDIN, _STDOUT = 0, 1
