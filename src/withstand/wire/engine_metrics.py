@@ -95,12 +95,18 @@ _LLAMA_CPP: _Table = {
     Seen.KV_SHARE: _any("llamacpp:kv_cache_usage_ratio"),
 }
 _TRTLLM: _Table = {
-    Seen.RUNNING: _any("trtllm_num_requests_running", "trtllm:num_requests_running")
-    + ((_Term("nv_trt_llm_request_metrics", (("request_type", "scheduled"),)),),),
-    Seen.WAITING: _any("trtllm_num_requests_waiting", "trtllm:num_requests_waiting")
-    + ((_Term("nv_trt_llm_request_metrics", (("request_type", "waiting"),)),),),
-    Seen.KV_SHARE: _any("trtllm_kv_cache_utilization", "trtllm:kv_cache_utilization")
-    + ((_Term("nv_trt_llm_kv_cache_block_metrics", (("kv_cache_block_type", "fraction"),)),),),
+    Seen.RUNNING: (
+        *_any("trtllm_num_requests_running", "trtllm:num_requests_running"),
+        (_Term("nv_trt_llm_request_metrics", (("request_type", "scheduled"),)),),
+    ),
+    Seen.WAITING: (
+        *_any("trtllm_num_requests_waiting", "trtllm:num_requests_waiting"),
+        (_Term("nv_trt_llm_request_metrics", (("request_type", "waiting"),)),),
+    ),
+    Seen.KV_SHARE: (
+        *_any("trtllm_kv_cache_utilization", "trtllm:kv_cache_utilization"),
+        (_Term("nv_trt_llm_kv_cache_block_metrics", (("kv_cache_block_type", "fraction"),)),),
+    ),
 }
 """trtllm-serve, and behind Triton."""
 ENGINES: Mapping[str, _Table] = {
