@@ -105,7 +105,8 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE", default=list(CASES), help=", ".join(CASES))
     parser.add_argument("--requests", type=int, default=400)
     parser.add_argument("--at-once", type=int, default=20)
-    parser.add_argument("--policies", nargs="+", default=["round_robin", "random", "least_inflight"], choices=POLICY_NAMES)
+    usual = ["round_robin", "random", "least_inflight"]
+    parser.add_argument("--policies", nargs="+", default=usual, choices=POLICY_NAMES)
     told = parser.parse_args()
     print("| the worse engine | policy | its share | asked it | ok | seconds |\n| --- | --- | --- | --- | --- | --- |")
     good = True

@@ -9,6 +9,7 @@ import heapq
 import random
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import count
 
 from withstand.gateway.asked import Asked, Raw
 from withstand.gateway.config import config_of
@@ -62,6 +63,7 @@ class Engine:
     prefill_free_s: float = 0.0
     waiting: deque[Work] = field(default_factory=deque)
     cache: OrderedDict[tuple[str, int, int], int] = field(default_factory=OrderedDict)
+    cached_tokens: int = 0
     most: int = 0
 
     def begin(self, work: Work, now_s: float) -> float:
@@ -74,85 +76,120 @@ class Engine:
                 break
             hit += tokens
         for key, tokens in reversed(list(zip(keys, work.turns, strict=True))):
+            self.cached_tokens += 0 if key in self.cache else tokens
             self.cache[key] = tokens
             self.cache.move_to_end(key)
-        while sum(self.cache.values()) > CACHE_TOKENS:
-            self.cache.popitem(last=False)
+        while self.cached_tokens > CACHE_TOKENS:
+            self.cached_tokens -= self.cache.popitem(last=False)[1]
         work.cached_tokens = hit
         self.prefill_free_s = max(now_s, self.prefill_free_s) + (work.tokens - hit) / PREFILL_TOKENS_S
         work.began_s = self.prefill_free_s
         return work.began_s + work.answer_tokens * DECODE_S * (1 + self.running / BATCH / 2)
 
 
+@dataclass(frozen=True)
+class Load:
+    """So many users at once, each with one conversation after another."""
+
+    users: int
+    conversations: int
+    systems: int = 4
+    system_tokens: int = 1500
+    goes_on: float = 5 / 6
+    """How likely another turn is."""
+    thinks_s: float = 5.0
+
+
+CHATS = Load(150, 600)
+HOT = Load(150, 2000, systems=1, system_tokens=6000, goes_on=0.0, thinks_s=1.0)
+"""Nothing but questions behind one long beginning: all of them have their best match on whichever was asked first."""
+
+
 @dataclass
 class Outcome:
     """What came of all requests."""
 
-    ttft_s: list[float]
-    hit_share: float
-    shares: list[float]
-    """Of the work (tokens not found in a cache, and answers), an engine each."""
-    most: list[int]
+    ttft_s: list[float] = field(default_factory=list)
+    hit_tokens: int = 0
+    tokens: int = 0
+    work: list[int] = field(default_factory=list)
+    """Tokens that were not in a cache, and answers, an engine each."""
+    most: list[int] = field(default_factory=list)
     """Requests that an engine had at once."""
 
 
-def simulate(policy: str, engines: int, users: int, conversations: int, seed: int, **model: object) -> Outcome:
-    """So many users, each with a conversation after another; who has an answer thinks, and asks again."""
-    dice = random.Random(seed)
-    told = [{"url": f"http://engine-{i}:80"} for i in range(engines)]
-    config = config_of({"models": {"m": {"engines": told, "policy": policy, **model}}})
-    chosen_by = Roster(config, random.Random(seed + 1)).models["m"]
-    machines = {seat: Engine(seat) for seat in chosen_by.seats}
-    events: list[tuple[float, int, str, Work, Seat | None]] = []
-    numbers = iter(range(10**9))
-    left = iter(range(conversations))
+class Simulation:
+    """``model``: the policy and what belongs to it, as the gateway's file has it."""
 
-    def push(at_s: float, kind: str, work: Work, seat: Seat | None) -> None:
-        heapq.heappush(events, (at_s, next(numbers), kind, work, seat))
+    def __init__(self, load: Load, engines: int, seed: int, model: dict[str, object]) -> None:
+        self._load = load
+        self._dice = random.Random(seed)
+        told = [{"url": f"http://engine-{i}:80"} for i in range(engines)]
+        config = config_of({"models": {"m": {"engines": told, **model}}})
+        self._model = Roster(config, random.Random(seed + 1)).models["m"]
+        self._machines = {seat: Engine(seat) for seat in self._model.seats}
+        self._work = dict.fromkeys(self._model.seats, 0)
+        self._events: list[tuple[float, int, Work, Seat | None]] = []
+        self._numbers = count()
+        self._left = iter(range(load.conversations))
+        self._outcome = Outcome()
 
-    def new(at_s: float) -> None:
-        number = next(left, None)
-        if number is not None:
-            turns = [1500, round(dice.lognormvariate(5, 0.8)) + 1]
-            push(at_s, "ask", Work(dice.randrange(4), number, turns, _answer(dice)), None)
-
-    for _ in range(users):
-        new(dice.random() * 20)
-    ttft_s: list[float] = []
-    hit = tokens = 0
-    work_of = dict.fromkeys(chosen_by.seats, 0)
-    while events:
-        now_s, _, kind, work, seat = heapq.heappop(events)
-        if kind == "ask":
-            asked = Asked(model="m", prompt=Raw(b'"%b"' % work.prompt), user=Raw(b'"%d"' % work.conversation))
-            seat = chosen_by.choose(chosen_by.policy.chooser(asked, {}.get), now_s, ())
-            assert seat is not None
-            machine = machines[seat]
-            seat.engine.sends(now_s)
-            machine.most = max(machine.most, seat.engine.in_flight)
-            work.at_s = now_s
-            machine.waiting.append(work)
-        else:
-            assert seat is not None
-            machine = machines[seat]
-            machine.running -= 1
-            seat.engine.in_flight -= 1
-            seat.engine.answered(200, now_s)
-            if dice.random() < 1 / 6:
-                new(now_s + dice.expovariate(1 / 5))
+    def run(self) -> Outcome:
+        """To the end of the last conversation."""
+        for _ in range(self._load.users):
+            self._open(self._dice.random() * 20)
+        while self._events:
+            now_s, _, work, seat = heapq.heappop(self._events)
+            if seat is None:
+                seat = self._ask(work, now_s)
             else:
-                turns = [*work.turns, work.answer_tokens + round(dice.lognormvariate(4, 0.8)) + 1]
-                push(now_s + dice.expovariate(1 / 5), "ask", Work(work.system, work.conversation, turns, _answer(dice)), None)
+                self._answered(work, seat, now_s)
+            self._begin(seat, now_s)
+        self._outcome.work = list(self._work.values())
+        self._outcome.most = [machine.most for machine in self._machines.values()]
+        return self._outcome
+
+    def _push(self, at_s: float, work: Work, seat: Seat | None) -> None:
+        heapq.heappush(self._events, (at_s, next(self._numbers), work, seat))
+
+    def _open(self, at_s: float) -> None:
+        number = next(self._left, None)
+        if number is not None:
+            turns = [self._load.system_tokens, self._length(5)]
+            self._push(at_s, Work(self._dice.randrange(self._load.systems), number, turns, self._length(5)), None)
+
+    def _ask(self, work: Work, now_s: float) -> Seat:
+        asked = Asked(model="m", prompt=Raw(b'"%b"' % work.prompt), user=Raw(b'"%d"' % work.conversation))
+        choose = self._model.policy.chooser(asked, lambda _: None)
+        seat = self._model.choose(now_s, (), choose)
+        assert seat is not None
+        seat.engine.sends(now_s)
+        machine = self._machines[seat]
+        machine.most = max(machine.most, seat.engine.in_flight)
+        machine.waiting.append(work)
+        work.at_s = now_s
+        return seat
+
+    def _answered(self, work: Work, seat: Seat, now_s: float) -> None:
+        self._machines[seat].running -= 1
+        seat.engine.in_flight -= 1
+        seat.engine.answered(200, now_s)
+        later_s = now_s + self._dice.expovariate(1 / self._load.thinks_s)
+        if self._dice.random() < self._load.goes_on:
+            turns = [*work.turns, work.answer_tokens + self._length(4)]
+            self._push(later_s, Work(work.system, work.conversation, turns, self._length(5)), None)
+        else:
+            self._open(later_s)
+
+    def _begin(self, seat: Seat, now_s: float) -> None:
+        machine, outcome = self._machines[seat], self._outcome
         while machine.waiting and machine.running < BATCH:
-            begun = machine.waiting.popleft()
-            push(machine.begin(begun, now_s), "end", begun, seat)
-            ttft_s.append(begun.began_s - begun.at_s)
-            hit += begun.cached_tokens
-            tokens += begun.tokens
-            work_of[seat] += begun.tokens - begun.cached_tokens + begun.answer_tokens
-    total = sum(work_of.values())
-    return Outcome(ttft_s, hit / tokens, [w / total for w in work_of.values()], [m.most for m in machines.values()])
+            work = machine.waiting.popleft()
+            self._push(machine.begin(work, now_s), work, seat)
+            outcome.ttft_s.append(work.began_s - work.at_s)
+            outcome.hit_tokens += work.cached_tokens
+            outcome.tokens += work.tokens
+            self._work[seat] += work.tokens - work.cached_tokens + work.answer_tokens
 
-
-def _answer(dice: random.Random) -> int:
-    return round(dice.lognormvariate(5, 0.6)) + 1
+    def _length(self, log_mean: float) -> int:
+        return round(self._dice.lognormvariate(log_mean, 0.7)) + 1

@@ -18,7 +18,7 @@ from withstand.gateway.config import POLICY_NAMES
 from withstand.gateway.engine import Seat
 from withstand.gateway.load import SAID_S_MAX, Unseen
 from withstand.gateway.policies import Choose, policy_of
-from withstand.gateway.policies.bounds import within
+from withstand.gateway.policies.bounds import starving, within
 from withstand.gateway.policies.chain import BLOCK_BYTES, bytes_in, chain_of
 from withstand.gateway.policies.prefix import Known
 
@@ -66,9 +66,9 @@ def test_one_engine_is_always_it(policy: str) -> None:
 def test_no_weight_is_no_traffic(policy: str) -> None:
     model = roster(random.Random(1), [1.0, 0.0, 2.0], policy=policy).models["m"]
     told = asked.read(b'{"model":"m","user":"u","prompt":"%b"}' % (b"x" * 3000))
-    found = [model.choose(model.policy.chooser(told, {}.get), 0.0, ()) for _ in range(50)]
+    found = [model.choose(0.0, (), model.policy.chooser(told, {}.get)) for _ in range(50)]
     assert model.seats[1] not in found
-    assert model.choose(chooser(policy), 0.0, (model.seats[0], model.seats[2])) is None
+    assert model.choose(0.0, (model.seats[0], model.seats[2]), chooser(policy)) is None
 
 
 # Sessions.
@@ -159,6 +159,16 @@ def test_somebody_is_always_below_the_bound(told: list[tuple[float, int]], bound
     assert all(s.engine.in_flight <= most * s.weight * (1 + 1e-9) for s in free)
 
 
+@given(st.lists(st.integers(0, 100), min_size=2, max_size=8), st.floats(1, 3), st.data())
+def test_who_starves_has_less_than_who_is_preferred(loads: list[int], bound: float, data: st.DataObject) -> None:
+    seats = [seat(i, in_flight=load) for i, load in enumerate(loads)]
+    preferred = data.draw(st.sampled_from(seats))
+    least = starving(seats, 0.0, bound, preferred)
+    share = (sum(loads) + 1) / len(loads)
+    assert (least is not None) == (min(loads) * bound < share <= preferred.engine.in_flight)
+    assert least is None or least.engine.in_flight == min(loads)
+
+
 # Prompts.
 
 
@@ -166,7 +176,7 @@ def test_somebody_is_always_below_the_bound(told: list[tuple[float, int]], bound
 def test_prompts_that_begin_alike_have_chains_that_do(common: bytes, one: bytes, other: bytes) -> None:
     first, second = chain_of([common, one]), chain_of([common, other])
     shared = sum(a == b for a, b in zip(first, second, strict=False))
-    same = len(commonprefix([common + one, common + other]))
+    same = len(commonprefix([common + one, common + other]))  # noqa: RUF071  characters are meant
     assert first[:shared] == second[:shared]
     assert shared == same // BLOCK_BYTES
 
@@ -221,6 +231,18 @@ def test_a_prompt_that_all_share_does_not_sink_one_engine() -> None:
         chosen.engine.in_flight += 1
 
 
+def test_a_prompt_that_all_share_finds_every_engine() -> None:
+    policy = policy_of(model_config(policy="prefix"), random.Random(0))
+    seats = [seat(i) for i in range(4)]
+    told = asked.read(msgspec.json.encode({"model": "m", **chat("system" * 400)}))
+
+    def chosen(now_s: float) -> Seat:
+        return policy.chooser(told, {}.get)(seats, now_s)
+
+    served = closed_loop(chosen, lambda *_: (1.0, 200), 40, 2000)
+    assert min(served[s] for s in seats) > 2000 / 4 / 1.5
+
+
 def test_an_engine_that_was_started_anew_knows_nothing() -> None:
     policy = policy_of(model_config(policy="prefix"), random.Random(0))
     choose = policy.chooser(asked.read(msgspec.json.encode({"model": "m", "prompt": "x" * 2000})), {}.get)
@@ -266,7 +288,7 @@ def shares(
     choose = model.policy.chooser(asked.read(b'{"model":"m"}'), {}.get)
 
     def chosen(now_s: float) -> Seat:
-        found = model.choose(choose, now_s, ())
+        found = model.choose(now_s, (), choose)
         assert found is not None
         return found
 
@@ -307,7 +329,7 @@ def test_an_empty_engine_does_not_get_the_herd() -> None:
     model.seats[0].engine.in_flight = 100
     model.seats[1].engine.since_s = 50.0
     for _ in range(100):
-        chosen = model.choose(choose, 50.0, ())
+        chosen = model.choose(50.0, (), choose)
         assert chosen is not None
         chosen.engine.in_flight += 1
     assert 10 <= model.seats[1].engine.in_flight <= 20  # a tenth of the other's, and it had none

@@ -16,7 +16,6 @@ from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.routes import ROUTES, route_of
 from withstand.gateway.stopwatch import Stopwatch
 
-
 # A breaker.
 
 

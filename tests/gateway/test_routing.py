@@ -61,7 +61,7 @@ def test_a_conversation_stays_with_its_engine_and_is_counted(engine: Engines, ga
     gw = gateway(model(*(e.url for e in engines), more='policy = "prefix"'))
     client = gw.client()
     for n in range(6):
-        messages = [{"role": "user", "content": f"{n} " * 300}]
+        messages = [{"role": "user", "content": f"{n} " * 3000}]
         asked_of = set()
         for turn in range(4):
             asked_of.add(client.send(post(body(messages=messages))).answer().header("x-withstand-engine"))
@@ -129,7 +129,7 @@ def test_what_others_sent_to_an_engine_counts(engine: Engines, gateway: Gateways
         client.send(post(body())).answer()
     assert (posts(busy), posts(idle)) == (0, 20)
     age_s = gw.metrics()[f'engine_polled_age_seconds{{engine="{busy.name}"}}']
-    assert 0 <= age_s
+    assert age_s >= 0
     assert gw.control("DELETE", f"/admin/engines?model=m&url={busy.url}")[0] == 200
 
 

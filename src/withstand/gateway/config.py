@@ -27,6 +27,8 @@ SESSION_BY = (
 Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 """0 = no traffic."""
+WEIGHT_MIN = 1e-6
+"""Less is none as well: shares of it would be lost in rounding."""
 
 
 class Poll(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -128,7 +128,9 @@ class Seat:
     def share(self, now_s: float) -> float:
         """Its weight, of which an engine that is new or has come back gets more and more while it warms up."""
         age_s = now_s - self.engine.since_s
-        return self.weight if age_s >= self.warm_up_s else self.weight * max(_COLD, age_s / self.warm_up_s)
+        if age_s >= self.warm_up_s:
+            return self.weight
+        return self.weight * max(_COLD, age_s / self.warm_up_s)
 
     def load(self, now_s: float) -> float:
         """What the engine has to do, for its share."""

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from withstand.gateway.counts import Counts, Histogram
 from withstand.gateway.engine import Engine
 from withstand.gateway.policies import Prefix
-from withstand.gateway.roster import Model
+from withstand.gateway.roster import Model, Roster
 
 _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, more: Iterable[str], under_way: int, connections: int) -> str:
-    """Everything, for one scrape; ``more`` are lines that are made already."""
-    return "\n".join([*_totals(counts), *_gauges(under_way, connections), *more, *_histograms(counts), ""])
+def exposition(counts: Counts, roster: Roster, now_s: float, under_way: int, connections: int) -> str:
+    """Everything, for one scrape."""
+    routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
+    return "\n".join([*_totals(counts), *_gauges(under_way, connections), *routing, *_histograms(counts), ""])
 
 
-def engine_lines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
+def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
     """What each engine was sent, has to do, and has said of itself."""
     engines = tuple(engines)
     labels = {engine: _labels({"engine": engine.name}) for engine in engines}
@@ -32,7 +33,7 @@ def engine_lines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
             yield f"{_PREFIX}engine_polled_age_seconds{labels[engine]} {now_s - engine.unseen.said_s:.6g}"
 
 
-def prompt_lines(models: Iterable[Model]) -> Iterator[str]:
+def _prompts(models: Iterable[Model]) -> Iterator[str]:
     """The share of prompts that was sent to the same engine before: of policies that look for it."""
     looking = [(_labels({"model": m.name}), m.policy) for m in models if isinstance(m.policy, Prefix)]
     yield from _head("prefix_bytes_total", "counter", "Bytes of prompts, in whole blocks.")

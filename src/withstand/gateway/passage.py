@@ -96,7 +96,7 @@ class Passage:
         """To an engine that has not been tried yet."""
         now_s = self._house.now_s()
         assert self._choose is not None
-        seat = self._model.choose(self._choose, now_s, self._tried)
+        seat = self._model.choose(now_s, self._tried, self._choose)
         if seat is None:
             self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from withstand.errors import UsageError
 from withstand.gateway.address import Origin
-from withstand.gateway.config import Config, EngineConfig, ModelConfig
+from withstand.gateway.config import WEIGHT_MIN, Config, EngineConfig, ModelConfig
 from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.policies import Choose, policy_of
 
@@ -25,16 +25,16 @@ class Model:
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
-        return [s for s in self.seats if s.weight and s.engine.may_be_asked(now_s) and s not in tried]
+        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.may_be_asked(now_s) and s not in tried]
 
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [
-            s for s in self.seats if s.weight and not s.engine.draining and s not in tried
+            s for s in self.seats if s.weight >= WEIGHT_MIN and not s.engine.draining and s not in tried
         ]
 
-    def choose(self, choose: Choose, now_s: float, tried: Sequence[Seat]) -> Seat | None:
-        """Who is asked next, by what the policy has seen in the request."""
+    def choose(self, now_s: float, tried: Sequence[Seat], choose: Choose) -> Seat | None:
+        """Who is asked next; ``choose`` is what the policy has made of the request."""
         seats = self.untried(now_s, tried)
         return choose(seats, now_s) if seats else None
 

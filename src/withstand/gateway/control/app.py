@@ -12,7 +12,7 @@ from withstand.errors import UsageError
 from withstand.gateway import refusals
 from withstand.gateway.control import admin
 from withstand.gateway.control.asking import Refused, asks
-from withstand.gateway.exposition import engine_lines, exposition, prompt_lines
+from withstand.gateway.exposition import exposition
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
@@ -69,9 +69,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        engines = engine_lines(house.roster.engines.values(), house.now_s())
-        prompts = prompt_lines(house.roster.models.values())
-        text = exposition(house.counts, [*engines, *prompts], len(house.passages), len(house.doors))
+        text = exposition(house.counts, house.roster, house.now_s(), len(house.passages), len(house.doors))
         return Response(text, media_type=_PROMETHEUS)
 
 

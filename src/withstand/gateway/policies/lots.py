@@ -8,17 +8,6 @@ from withstand.gateway.engine import Seat
 from withstand.gateway.policies.policy import Choose, Header
 
 
-def drawn(seats: Sequence[Seat], now_s: float, dice: random.Random) -> Seat:
-    """One of them, each as likely as its share."""
-    shares = [seat.share(now_s) for seat in seats]
-    left = dice.random() * sum(shares)
-    for seat, share in zip(seats, shares, strict=True):
-        left -= share
-        if left < 0:
-            return seat
-    return seats[-1]
-
-
 class Random:
     """Each as likely as its weight says."""
 
@@ -31,7 +20,7 @@ class Random:
 
     def choose(self, seats: Sequence[Seat], now_s: float) -> Seat:
         """One by lot."""
-        return drawn(seats, now_s, self._dice)
+        return self._dice.choices(seats, [seat.share(now_s) for seat in seats])[0]
 
 
 class LeastInFlight:
@@ -51,6 +40,9 @@ class LeastInFlight:
         """One of the two."""
         if len(seats) == 1:
             return seats[0]
-        first = drawn(seats, now_s, self._dice)
-        second = drawn([seat for seat in seats if seat is not first], now_s, self._dice)
-        return second if second.load(now_s) < first.load(now_s) else first
+        shares = [seat.share(now_s) for seat in seats]
+        one = self._dice.choices(range(len(seats)), shares)[0]
+        load = seats[one].engine.load(now_s) / shares[one]
+        shares[one] = 0.0
+        other = self._dice.choices(range(len(seats)), shares)[0]
+        return seats[other] if seats[other].engine.load(now_s) / shares[other] < load else seats[one]

@@ -4,7 +4,8 @@ Known is what was sent where; what an engine has thrown out since, or was sent b
 blocks of prompts (``chain``) are remembered up to a number, the latest ones, as an engine's own cache does it. SGLang's
 router leaves its tree when loads differ by much and takes the least busy engine; vLLM's production-stack has no such
 limit, and one beginning that all share overloads one engine there. Here an engine that is above the bound is passed
-over, and who is asked instead knows the prompt from then on.
+over, and so is one that has its share while another has next to nothing; who is asked instead knows the prompt from
+then on.
 """
 
 import random
@@ -15,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from withstand.gateway.asked import Asked
 from withstand.gateway.engine import Engine, Seat
-from withstand.gateway.policies.bounds import within
+from withstand.gateway.policies.bounds import starving, within
 from withstand.gateway.policies.chain import Chain, bytes_in, chain_of
 from withstand.gateway.policies.lots import LeastInFlight
 from withstand.gateway.policies.policy import Choose, Header
@@ -47,9 +48,11 @@ class Prefix:
         deepest = max(depths)
         best = [seat for seat, depth in zip(free, depths, strict=True) if depth == deepest]
         chosen = self._otherwise.choose(best, now_s)
-        self._of(chosen.engine).add(chain)
+        chosen = starving(seats, now_s, self._bound, chosen) or chosen
+        known = self._of(chosen.engine)
         self.asked_bytes += bytes_in(len(chain))
-        self.known_bytes += bytes_in(deepest)
+        self.known_bytes += bytes_in(known.depth(chain))
+        known.add(chain)
         return chosen
 
     def _of(self, engine: Engine) -> "Known":
