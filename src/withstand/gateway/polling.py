@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from withstand.gateway.house import House
 
 _ANSWER_BYTES_MAX = 4 << 20
+_NO_ANSWER = (OSError, ValueError, httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
 class Polling:
@@ -45,7 +46,7 @@ class Polling:
     async def _go_on(self, engine: Engine, poll: Poll) -> None:
         while True:
             begun_s = self._house.now_s()
-            with suppress(OSError, UnicodeError, TimeoutError, httptools.HttpParserError, ValueError):
+            with suppress(*_NO_ANSWER):
                 async with asyncio.timeout(SAID_S_MAX):
                     await self._ask(engine, poll.path, begun_s)
             await asyncio.sleep(max(0.0, begun_s + poll.every_s - self._house.now_s()))

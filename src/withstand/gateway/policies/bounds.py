@@ -19,10 +19,11 @@ def within(seats: Sequence[Seat], now_s: float, bound: float) -> list[Seat]:
 
 
 def starving(seats: Sequence[Seat], now_s: float, bound: float, preferred: Seat) -> Seat | None:
-    """Who has less than its share by the bound, while the one that is preferred has its share or more; None = nobody.
+    """Who has less than its share by the bound, while the one that is preferred is half way to it; None = nobody.
 
     The bound alone lets an engine stand idle as long as the others can share its part among them.
     """
     least = min(seats, key=lambda seat: seat.load(now_s))
     each = (sum(seat.engine.load(now_s) for seat in seats) + 1) / sum(seat.share(now_s) for seat in seats)
-    return least if least.load(now_s) * bound < each <= preferred.load(now_s) else None
+    starves = least.load(now_s) * bound < each and preferred.load(now_s) >= each * (1 + bound) / 2
+    return least if starves else None

@@ -4,8 +4,8 @@ Known is what was sent where; what an engine has thrown out since, or was sent b
 blocks of prompts (``chain``) are remembered up to a number, the latest ones, as an engine's own cache does it. SGLang's
 router leaves its tree when loads differ by much and takes the least busy engine; vLLM's production-stack has no such
 limit, and one beginning that all share overloads one engine there. Here an engine that is above the bound is passed
-over, and so is one that has its share while another has next to nothing; who is asked instead knows the prompt from
-then on.
+over, and so is one that is half way to it while another has next to nothing; who is asked instead knows the prompt
+from then on.
 """
 
 import random
