@@ -1,10 +1,11 @@
 """Two engines, one worse than the other: who gets what, and what is lost. On loopback, with a gateway process.
 
-    python -m benchmarks.gateway.balance [--requests 400] [--at-once 20] [CASE …]
+    python -m benchmarks.gateway.balance [--requests 1000] [--at-once 20] [CASE …]
 
 The engines answer after 0.1 s; the first of the two is slow (1 s), or answers an error at once, or is down. Exit
 status 1 if ``least_inflight`` gives the slow one more or less than its ideal share (1/11) and 3 points, or loses a
-request that the other engine could have served.
+request that the other engine could have served. The slow one ends what it has in batches, so that few requests, or a
+machine that is busy with something else, blur its share.
 """
 
 import argparse
@@ -103,7 +104,7 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", default=list(CASES), help=", ".join(CASES))
-    parser.add_argument("--requests", type=int, default=400)
+    parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=20)
     usual = ["round_robin", "random", "least_inflight"]
     parser.add_argument("--policies", nargs="+", default=usual, choices=POLICY_NAMES)
