@@ -34,6 +34,8 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "engines": {
         "llamacpp": "withstand.stack.engines.llamacpp:ENGINE",
         "vllm": "withstand.stack.engines.vllm:ENGINE",
+        "command": "withstand.stack.engines.command:ENGINE",
+        "remote": "withstand.stack.engines.remote:ENGINE",
     },
 }
 

@@ -81,8 +81,10 @@ class Engine(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     speculative: Speculative | None = None
     kv_cache_gb: Annotated[float, Meta(gt=0)] | None = None
     kv_offload_gb: Annotated[float, Meta(gt=0)] | None = None
-    lmcache: bool = False
-    dummy_weights: bool = False
+    lmcache: bool | None = None
+    dummy_weights: bool | None = None
+    health: Annotated[str, Meta(pattern=r"^/[!-~]*$")] | None = None
+    """The path that answers 200 once it is ready; None = its kind's own."""
     role: Literal["prefill", "decode"] | None = None
     """Its part where prefill and decode are apart."""
     args: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
-from withstand.spec.stack import Engine, Stack
+from withstand.spec.stack import Engine, Gateway, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.engines.kind import Kind
@@ -22,19 +22,28 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         SpecError: a kind cannot do what is wanted of it.
         UsageError: a kind is unknown.
     """
-    engines = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
-    processes = list(engines.values())
+    started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
+    processes = [process for process in started.values() if process]
+    urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
+    first = next(iter(urls))
+    door = urls[first]
     if stack.gateway:
-        processes.append(_gateway(stack, place, engines, models))
-    first = next(iter(engines))
-    door = processes[-1] if stack.gateway else engines[first]
-    return Blueprint(name=stack.name, processes=in_order(processes), door=door.base_url, model=models[first])
+        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
+        processes.append(gateway)
+        door = gateway.base_url
+    return Blueprint(name=stack.name, processes=in_order(processes), door=door, model=models[first])
+
+
+def _url(told: Engine) -> str:
+    assert told.url
+    return told.url.rstrip("/").removesuffix("/v1")
 
 
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
-    return [*stack.engines, *([GATEWAY] if stack.gateway else [])]
+    started = [name for name, told in stack.engines.items() if told.kind != "remote"]
+    return [*started, *([GATEWAY] if stack.gateway else [])]
 
 
 def wants_small_model(stack: Stack) -> bool:
@@ -47,21 +56,28 @@ def _kind(name: str, told: Engine) -> Kind:
     return kind
 
 
-def _gateway(stack: Stack, place: Place, engines: dict[str, Process], models: dict[str, str]) -> Process:
-    assert stack.gateway
-    written: dict[str, Any] = {"listen": f"{HOST}:{place.ports[GATEWAY]}", "models": {}}
-    for name, process in engines.items():
-        model = written["models"].setdefault(models[name], {"engines": []})
-        model["engines"].append({"url": process.base_url})
-    config = laid_over_tree(written, stack.gateway.config)
+def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[str, Any]:
+    """Engines by the model that they serve, as the gateway wants them told."""
+    seats: dict[str, Any] = {}
+    for name, told in stack.engines.items():
+        key = told.api_key
+        seat = {"url": urls[name], "api_key_env": key and key.from_env, "api_key_file": key and key.from_file}
+        model = seats.setdefault(models[name], {"engines": []})
+        model["engines"].append({field: value for field, value in seat.items() if value is not None})
+    return seats
+
+
+def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
+    port = place.ports[GATEWAY]
+    config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
     return Process(
         name=GATEWAY,
         kind=GATEWAY,
         argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / _CONFIG)),
-        env=stack.gateway.env,
-        port=place.ports[GATEWAY],
+        env=told.env,
+        port=port,
         metrics="/metrics",
-        needs=tuple(engines),
+        needs=tuple(needs),
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
-        upkeep=upkeep_of(stack.gateway),
+        upkeep=upkeep_of(told),
     )

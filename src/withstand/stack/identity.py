@@ -1,6 +1,7 @@
 """Which process is which, so that only our own are ever ended: by number and by the instant of its start.
 
-A session that we began is ours with all that is in it: its number is not given away again while one of them lives.
+A session that we began is ours with all that is in it: its number is not given away again while one of them lives. And
+what has our mark in its environment is ours, whoever has started it.
 Needs Linux's ``/proc``; elsewhere a process is known by its number and by what ``ps`` says of its start.
 """
 
@@ -66,6 +67,12 @@ def in_session(leader: Identity) -> list[Identity]:
     ]
 
 
+def marked(name: str, value: str) -> list[Identity]:
+    """All that have begun with this in their environment, which only Linux tells."""
+    mark = f"{name}={value}".encode()
+    return [seen.identity for seen in _all() if seen.state not in "ZX" and mark in _environment(seen.identity.pid)]
+
+
 def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
     """End those that still live: politely first, then not. What could not be ended is returned."""
     left = list(identities)
@@ -80,6 +87,13 @@ def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
         if not left:
             break
     return left
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:  # another user's, or gone
+        return []
 
 
 def _resident(pid: int) -> int:

@@ -17,13 +17,14 @@ from withstand.files import storage_error
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import composed, service_names, wants_small_model
-from withstand.stack.identity import Identity, end, in_session
+from withstand.stack.identity import Identity, end, in_session, marked
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.progress import Progress
 from withstand.stack.secrets import environment
 from withstand.stack.state import (
+    MARK,
     StackState,
     read_blueprint,
     read_state,
@@ -63,19 +64,17 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
         _clear_away(folder, stack.name)
         blueprint = _blueprint(stack, folder, progress)
         _write(folder, blueprint)
-        supervisor = _supervisor(folder)
+        supervisor = _supervise(folder)
     try:
-        return _wait_until_up(folder, blueprint, supervisor, tell)
+        return _wait_until_up(folder, blueprint, tell)
     except BaseException:
-        supervisor.terminate()
-        supervisor.wait()
+        end([supervisor], _stop_s(blueprint))
         raise
 
 
 def take_down(standing: Standing) -> list[Identity]:
     """Nothing of it is left; what could not be ended is returned, and its folder kept."""
-    stop_s = sum(process.upkeep.stop_s for process in standing.blueprint.processes) + _MORE_S
-    end([standing.state.supervisor], stop_s)
+    end([standing.state.supervisor], _stop_s(standing.blueprint))
     state = read_state(standing.folder) or standing.state
     left = end(_leftovers(state), _MORE_S)
     if not left:
@@ -163,39 +162,49 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
     write_blueprint(folder, blueprint)
 
 
-def _supervisor(folder: Path) -> "subprocess.Popen[bytes]":
-    """It belongs to no terminal."""
-    with (folder / "logs" / "supervisor.log").open("ab") as log:
-        return subprocess.Popen(  # noqa: S603  our own module
+def _supervise(folder: Path) -> Identity:
+    """Start a supervisor, which belongs to no terminal and is nobody's child."""
+    log_file = folder / "logs" / "supervisor.log"
+    with log_file.open("ab") as log:
+        started = subprocess.run(  # noqa: S603  our own module
             [sys.executable, "-P", "-m", "withstand.stack.supervisor", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            check=False,
         )
+    while started.returncode == 0:
+        if state := read_state(folder):
+            return state.supervisor
+        clock.sleep_s(_LOOK_S)
+    raise EngineError(f"The stack's supervisor does not start; {log_file} says why.")
 
 
-def _wait_until_up(
-    folder: Path, blueprint: Blueprint, supervisor: "subprocess.Popen[bytes]", tell: Callable[[StackState], None]
-) -> Standing:
+def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
     said: StackState | None = None
     while True:
-        ended = supervisor.poll() is not None
         state = read_state(folder)
-        if state is not None and state != said:
+        assert state
+        if state != said:
             tell(state)
             said = state
-        if state is not None and state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
+        if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
-        if ended:
-            why = state.ended if state and state.ended else "its supervisor was killed"
+        if state.ended is not None or not state.supervisor.is_alive:
+            why = state.ended or "its supervisor was killed."
             raise EngineError(f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}")
         clock.sleep_s(_LOOK_S)
 
 
+def _stop_s(blueprint: Blueprint) -> float:
+    """The most that its supervisor may take to end all."""
+    return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
+
+
 def _leftovers(state: StackState) -> list[Identity]:
     """All that its services may have left, by what was recorded of them."""
-    found: list[Identity] = []
+    found = marked(MARK, state.mark)
     for unit in state.units:
         found += [unit.keeper] if unit.keeper else []
         found += in_session(unit.leader) if unit.leader else []

@@ -13,6 +13,7 @@ from withstand.stack.blueprint import Blueprint
 from withstand.stack.identity import Identity
 from withstand.stack.supervision import Phase
 
+MARK = "WITHSTAND_STACK"
 _ENV = "WITHSTAND_STATE"
 _STATE, _BLUEPRINT = "state.json", "blueprint.json"
 
@@ -35,6 +36,8 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     """A stack."""
 
     supervisor: Identity
+    mark: str
+    """Stands in the environment of all that is the stack's, under ``MARK``."""
     began_s: float
     units: tuple[UnitState, ...] = ()
     ended: str | None = None

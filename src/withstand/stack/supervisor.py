@@ -12,6 +12,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from withstand import clock
 from withstand.errors import WithstandError
@@ -19,7 +20,7 @@ from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.identity import Identity, children_of, end, identity_of, in_session
 from withstand.stack.secrets import environment
 from withstand.stack.service import is_healthy, last_words
-from withstand.stack.state import StackState, UnitState, log_of, read_blueprint, write_state
+from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 
 _LOOK_S = 0.05
@@ -65,6 +66,7 @@ class Supervisor:
         self._supervision = Supervision(blueprint.processes)
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
+        self._mark = token_hex(16)
         self._told_to_end = False
         self._ended: str | None = None
         self._written: StackState | None = None
@@ -77,6 +79,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Until told to end, or until the stack cannot come up."""
+        self._write()
         while not self._told_to_end and self._ended is None:
             self._step()
             self._write()
@@ -111,7 +114,7 @@ class Supervisor:
             with path.open("ab") as log:
                 keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
                     _keeper(process),
-                    env=os.environ | environment(process.env),
+                    env=os.environ | environment(process.env) | {MARK: self._mark},
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -164,7 +167,7 @@ class Supervisor:
         me = identity_of(os.getpid())
         assert me is not None
         units = tuple(self._told(unit) for unit in self._supervision.units.values())
-        state = StackState(supervisor=me, began_s=self._began_s, units=units, ended=self._ended)
+        state = StackState(supervisor=me, mark=self._mark, began_s=self._began_s, units=units, ended=self._ended)
         if state != self._written:
             write_state(self._folder, state)
             self._written = state
@@ -200,6 +203,8 @@ def main() -> None:
     blueprint = read_blueprint(folder)
     if blueprint is None:
         sys.exit(f"{folder} holds no blueprint.")
+    if os.fork():  # whoever brought the stack up is not to be our parent: it may live long, or end at once
+        os._exit(0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     Supervisor(folder, blueprint).run()

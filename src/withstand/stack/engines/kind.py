@@ -11,8 +11,8 @@ from withstand.stack.blueprint import Place, Process
 class Kind(Protocol):
     """One kind. ``withstand.engines`` is the group of entry points for those of others."""
 
-    def process(self, name: str, told: Engine, place: Place) -> Process:
-        """How it is run.
+    def process(self, name: str, told: Engine, place: Place) -> Process | None:
+        """How it is run; None = it is not ours to run.
 
         Raises:
             SpecError: it cannot do what is wanted; the text names the key.
@@ -25,7 +25,7 @@ class Kind(Protocol):
 def refuse(name: str, told: Engine, keys: Iterable[str], kind: str) -> None:
     """Say so where one of these is wanted of a kind that cannot do it."""
     for key in keys:
-        if getattr(told, key) not in (None, False):
+        if getattr(told, key) is not None:
             raise SpecError(f"The stack is wrong: {kind} cannot do that - at `$.engines.{name}.{key}`; leave it out.")
 
 

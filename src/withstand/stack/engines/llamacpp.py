@@ -43,6 +43,7 @@ class LlamaCpp:
             ),
             env={**ENV, **told.env},
             port=settings.port,
+            health=told.health or "/health",
             metrics="/metrics",
             reason=REASON,
             upkeep=upkeep_of(told),

@@ -47,6 +47,7 @@ class Vllm:
             ),
             env={**_ENV, **_cpu(told), **told.env},
             port=port,
+            health=told.health or "/health",
             metrics="/metrics",
             reason=_REASON,
             upkeep=upkeep_of(told),
