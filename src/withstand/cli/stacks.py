@@ -1,11 +1,13 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from withstand import clock
+from withstand.cli.output import say
 from withstand.errors import UsageError
 from withstand.stack.local import Standing, standings
+from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
 
 if TYPE_CHECKING:
@@ -33,6 +35,24 @@ def meant(name: str | None) -> Standing:
 
 def _there_are(found: Sequence[Standing]) -> str:
     return f"there {'is' if len(found) == 1 else 'are'} {', '.join(s.name for s in found)}" if found else "none is up"
+
+
+def aimed(options: Mapping[str, Any], standing: Standing) -> dict[str, Any]:
+    """Options that lead to a stack's door.
+
+    Raises:
+        UsageError: they lead elsewhere.
+    """
+    if options.get("base_url") is not None:
+        raise UsageError("--base-url: a stack's file says itself where to ask; leave one of the two out.")
+    blueprint = standing.blueprint
+    metrics = [process.base_url + process.metrics for process in blueprint.processes if process.metrics]
+    return {
+        **options,
+        "base_url": blueprint.door,
+        "model": options.get("model") or blueprint.model,
+        "metrics_url": options.get("metrics_url") or metrics,
+    }
 
 
 def draw_standing(standing: Standing, console: "Console") -> None:
@@ -71,3 +91,23 @@ def _span(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+class StackTold:
+    """What was said already."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._phases: dict[str, Phase] = {}
+
+    def hear(self, state: StackState) -> None:
+        """Say what is new."""
+        for unit in state.units:
+            if self._phases.get(unit.name) is unit.phase or self._quiet:
+                continue
+            self._phases[unit.name] = unit.phase
+            match unit.phase:
+                case Phase.STARTING:
+                    say(f"{unit.name}: starting")
+                case Phase.READY:
+                    say(f"{unit.name}: ready after {unit.ready_after_s:.1f} s")

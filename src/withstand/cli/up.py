@@ -5,13 +5,11 @@ from pathlib import Path
 import click
 
 from withstand.cli.options import TYPED_PATH, Verb
-from withstand.cli.output import rendered, say, write_result
+from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
-from withstand.cli.stacks import draw_standing
+from withstand.cli.stacks import StackTold, draw_standing
 from withstand.spec.stack import stack_from_file
 from withstand.stack.local import bring_up
-from withstand.stack.state import StackState
-from withstand.stack.supervision import Phase
 
 
 @click.command("up", cls=Verb)
@@ -24,27 +22,7 @@ def verb(path: Path, *, quiet: bool) -> None:
     down` ends it. If one service does not come up, none is left.
     """
     stack = stack_from_file(path)
-    told = _Told(quiet=quiet)
+    told = StackTold(quiet=quiet)
     with terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
         standing = bring_up(stack, screen.step, told.hear)
     write_result(rendered(lambda console: draw_standing(standing, console)))
-
-
-class _Told:
-    """What was said already."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._phases: dict[str, Phase] = {}
-
-    def hear(self, state: StackState) -> None:
-        """Say what is new."""
-        for unit in state.units:
-            if self._phases.get(unit.name) is unit.phase or self._quiet:
-                continue
-            self._phases[unit.name] = unit.phase
-            match unit.phase:
-                case Phase.STARTING:
-                    say(f"{unit.name}: starting")
-                case Phase.READY:
-                    say(f"{unit.name}: ready after {unit.ready_after_s:.1f} s")

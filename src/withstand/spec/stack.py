@@ -104,6 +104,8 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None = the file's."""
     engines: Annotated[dict[str, Engine], Meta(min_length=1)]
     gateway: Gateway | None = None
+    plan: dict[str, Any] = {}
+    """How it is measured, as in a plan's file; checked when it is."""
 
 
 def is_stack(tree: dict[str, Any]) -> bool:

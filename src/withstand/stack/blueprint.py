@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from withstand.spec.stack import Room, Secret, Served
+from withstand.spec.stack import Room, Secret, Served, Stack
 from withstand.stack.ports import HOST
 
 
@@ -69,12 +69,17 @@ class Place(Struct, frozen=True, kw_only=True):
 class Blueprint(Struct, frozen=True, kw_only=True):
     """All processes of a stack, in an order in which they can be started."""
 
-    name: str
+    made_of: Stack
     processes: tuple[Process, ...]
     door: str
     """The base URL at which the stack is asked."""
     model: str
     """What is asked for there."""
+
+    @property
+    def name(self) -> str:
+        """The stack's."""
+        return self.made_of.name
 
 
 def upkeep_of(served: Served) -> Upkeep:

@@ -32,7 +32,7 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
         processes.append(gateway)
         door = gateway.base_url
-    return Blueprint(name=stack.name, processes=in_order(processes), door=door, model=models[first])
+    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
 
 
 def _url(told: Engine) -> str:

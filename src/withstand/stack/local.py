@@ -72,6 +72,26 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
         raise
 
 
+@contextmanager
+def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Iterator[Standing]:
+    """The stack, up inside the block; taken down after it, unless it was up before.
+
+    Raises:
+        WithstandError: as ``bring_up``; or one of its name is up and another one.
+    """
+    found = standing_of(stack.name)
+    if found and found.is_up:
+        if found.blueprint.made_of != stack:
+            raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
+        yield found
+        return
+    standing = bring_up(stack, progress, tell)
+    try:
+        yield standing
+    finally:
+        take_down(standing)
+
+
 def take_down(standing: Standing) -> list[Identity]:
     """Nothing of it is left; what could not be ended is returned, and its folder kept."""
     end([standing.state.supervisor], _stop_s(standing.blueprint))
