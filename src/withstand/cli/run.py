@@ -71,15 +71,15 @@ def verb(
         return None
     if folder:
         refuse_others(context, "the plan file")
-    written = plan_from_file(plan) if plan else {}
+    written = _written(plan, options["named"])
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
         if plan and is_stack(written):
             stack = stack_of(written, plan.stem)
             standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
-            options = aimed(options, standing)
-            plan, written = None, stack.plan
-        asked = build_plan(options, _written(plan, written, options["named"]))
+            named = options["named"]
+            options, written = aimed(options, standing), ready_made(named) if named else stack.plan
+        asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)
         else:
@@ -97,8 +97,11 @@ def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) 
     return resume_targets(folder, screen=screen) if folder else run_targets(asked, argv=argv, screen=screen)
 
 
-def _written(path: Path | None, written: dict[str, Any], named: str | None) -> dict[str, Any]:
-    """The plan below the options: a file's, one that comes along, or none."""
-    if path and named:
+def _written(path: Path | None, named: str | None) -> dict[str, Any]:
+    """A file's tree, that of a plan that comes along, or an empty one."""
+    if path is None:
+        return ready_made(named) if named else {}
+    written = plan_from_file(path)
+    if named and not is_stack(written):
         raise UsageError(f"--plan {named} and the plan file {path} are two plans; give one of them.")
-    return ready_made(named) if named else written
+    return written
