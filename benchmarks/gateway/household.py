@@ -106,6 +106,7 @@ def soak(bench: Bench, name: str) -> Figures:
         "minutes": seen[0].window_s / 60,
         "begun": sum(s.begun for s in seen),
         "failed": sum(s.failed for s in seen),
+        **{f"failed: {kind}": count for s in seen for kind, count in s.failures.items()},
         "restarts": len(restarts),
         "RSS grows MB": (after[0] - before[0]) / _MB,
         "descriptors more": after[1] - before[1],
@@ -154,11 +155,10 @@ def _restarts(gateway: Running, made: Sequence[Engine]) -> Iterator[list[int]]:
 
 
 def _load_of(gateway: Running, engine: Engine) -> float:
-    wanted = f'withstand_gateway_engine_in_flight{{engine="{engine.url}"}} '
-    for line in _asked(gateway, "/metrics").decode().splitlines():
-        if line.startswith(wanted):
-            return float(line.removeprefix(wanted))
-    return 0.0
+    told = _asked(gateway, "/metrics").decode()
+    gauge = re.search(rf'^withstand_gateway_engine_in_flight{{[^}}]*:{engine.port}"[^}}]*}} (\S+)$', told, re.MULTILINE)
+    assert gauge is not None
+    return float(gauge[1])
 
 
 def _soak_judged(table: Table) -> Sequence[Claim]:

@@ -3,7 +3,7 @@
     python -m benchmarks.gateway.install [NAME …]
 
 They go under ``WITHSTAND_PEERS``, as the benchmark clients do. nginx is the system's: ``apt-get install nginx-light``.
-production-stack is on no index; ``WITHSTAND_PRODUCTION_STACK`` may name a copy of its repository.
+production-stack is on no index; where GitHub is out of reach, ``WITHSTAND_PRODUCTION_STACK`` names a checkout of it.
 """
 
 import os
@@ -12,14 +12,12 @@ from typing import Final
 from benchmarks.peers.install import Recipe, install_named
 
 _PRODUCTION_STACK: Final = (
-    os.environ.get("WITHSTAND_PRODUCTION_STACK") or "https://github.com/vllm-project/production-stack"
+    "git+https://github.com/vllm-project/production-stack@a6c01db05f65f556235413ba8dbcfb0c01132fff"
 )
 
 RECIPES: Final = {
     "litellm": Recipe(("litellm[proxy]==1.108.7",)),
-    "production-stack": Recipe(
-        (f"vllm-router @ git+{_PRODUCTION_STACK}@a6c01db05f65f556235413ba8dbcfb0c01132fff",), python=(3, 12)
-    ),
+    "production-stack": Recipe((os.environ.get("WITHSTAND_PRODUCTION_STACK") or _PRODUCTION_STACK,), python=(3, 12)),
     "sglang-router": Recipe(("sglang-router==0.3.2",)),
     "vllm-router": Recipe(("vllm-router==0.1.17",)),
 }
