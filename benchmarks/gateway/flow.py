@@ -11,6 +11,8 @@ from benchmarks.gateway.probe import Bench, Claim, Figures, Probe, Table, above_
 TOKENS_PER_S: Final = 50
 _RUST: Final = "vllm-router"
 _PYTHON: Final = "production-stack"
+_PACED_PERCENT: Final = 95
+"""A gateway that falls behind finds several chunks in a read, and looks cheaper than it is."""
 _ANSWER_TOKENS: Final = 200
 """Four seconds, and with the 20 ms until the first one, 50 a second throughout."""
 SMALL: Final = Load(connections=64, stream=False, bytes=256, tokens=1)
@@ -58,9 +60,11 @@ def _streams(connections: int, tokens: int = _ANSWER_TOKENS) -> Callable[[Bench,
             seen, foreign = bench.load(gateway, load)
             engine = made[0].set()
         delay, ttft = seen.delay_ms or NOTHING, seen.ttft_ms or NOTHING
+        delivered = 100 * seen.chunks / (seen.window_s * TOKENS_PER_S * connections)
+        paced = seen.cpu_s > 0 and delivered >= _PACED_PERCENT
         return {
-            "delivered %": 100 * seen.chunks / (seen.window_s * TOKENS_PER_S * connections),
-            "CPU µs/chunk": seen.cpu_s * 1e6 / seen.chunks if seen.cpu_s and seen.chunks else math.nan,
+            "delivered %": delivered,
+            "CPU µs/chunk": seen.cpu_s * 1e6 / seen.chunks if paced else math.nan,
             "delay p50 ms": delay.p50,
             "delay p99 ms": delay.p99,
             "TTFT p50 ms": ttft.p50,

@@ -147,7 +147,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     stream: bool = True
     tokens: int = 16
-    bytes: int = 0
+    bytes: int = 256
     requests: int = 0
     ramp: float = 0.2
     warm: float = 0.5
