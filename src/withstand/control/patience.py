@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from withstand.control.probe import CHANCE
+from withstand.control.certainty import CHANCE
 from withstand.control.tried import ALONE, Tried
 from withstand.spec import LimitSearch, Promise
 
