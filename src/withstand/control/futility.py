@@ -1,8 +1,7 @@
 """Is it worth holding a load any longer? Not where what is left of its time will hardly make known what it does.
 
-Stochastic curtailment (Lan, Simon and Halperin 1982): of the requests that are still to come, as many are taken to break
-a promise as have done so, and a standard error or two more or fewer. Where neither would tell, the load is open already.
-Whatever is said of a load that goes on stays as sure as it was.
+Stochastic curtailment (Lan, Simon and Halperin 1982): of the requests that are still to come, as many are taken to
+break a promise as have done so, and some standard errors more or fewer. Where neither would tell, the load is open.
 """
 
 import math
