@@ -152,6 +152,35 @@ def test_a_search_that_is_killed_again_and_again_tries_the_same_loads(after_s: f
     assert len(json.loads((tmp_path / "r" / "summary.json").read_text())["limit"]["probes"]) >= len(names) - 1
 
 
+def test_a_search_that_was_killed_before_its_next_load_was_chosen_goes_on(tmp_path: Path) -> None:
+    """All of its stages are done then, and none is left to be looked at beforehand."""
+    with TruthServer(SERVER, slots=2) as server:
+        target = ("--base-url", server.base_url, *KEPT_TO, "--slo", "ttft:p50:30", "--start", "200", "--budget", "20s")
+        process = _started(*target, "--output-dir", str(tmp_path / "r"))
+        _wait_for_a_load(tmp_path / "r", process, "rate-200")
+        process.kill()
+        process.wait()
+        manifest = json.loads((tmp_path / "r" / "run.json").read_text())
+        manifest["stages"] = [stage for stage in manifest["stages"] if stage["state"] == "done"]
+        (tmp_path / "r" / "run.json").write_text(json.dumps(manifest))
+        done = find_limit("--resume", "r", cwd=tmp_path)
+    assert done.returncode in {0, 3}
+    assert "fault of withstand" not in done.stderr
+    assert "rate-200" in _names(tmp_path / "r")
+
+
+def _names(folder: Path) -> list[str]:
+    return [entry.name for entry in RunFolder.open(folder).manifest.stages]
+
+
+def test_a_budget_holds_also_where_the_server_hangs(tmp_path: Path) -> None:
+    with TruthServer(SERVER, behaviour="hang") as server:
+        search = ("--slo", "ttft:p50:30", "--budget", "10s")
+        done = find_limit("--base-url", server.base_url, *KEPT_TO, *search, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "nothing was measured" in done.stderr
+
+
 def _started(*arguments: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*FIND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -184,6 +213,8 @@ def _wait_for_a_load(folder: Path, process: "subprocess.Popen[Any]", name: str) 
         (("--slo", "ttft:p95:500", "--budget", "3s"), "budget"),
         (("--slo", "cost:nothing"), "'cost:nothing' is no promise"),
         (("--slo", "cost:0.5", "--price-per-hour", "2"), "promises"),
+        (("--slo", "ttft:p95:9", "--slo", "cost:1", "--slo", "cost:2", "--price-per-hour", "2"), "give one of them"),
+        (("--resume", "r", "--slo", "ttft:p95:500"), "leave out --slo"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(arguments: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ class _Measuring:
     def _bounded(self, index: int) -> Stage:
         """The stage; where a budget is what ends it, that is written down."""
         planned = self._journal.stage(index)
-        stage = self._budget.bounded(planned, self._journal.likely_drain_s(planned))
+        stage = self._drains.bounded(planned, self._journal.likely_drain_s(planned))
         if stage is not planned:
             self._journal.bound(index, stage)
         return stage

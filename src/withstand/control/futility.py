@@ -11,17 +11,17 @@ from withstand.control.certainty import all_kept, first_broken
 from withstand.control.share import Share
 from withstand.spec import Promise
 
-_ERRORS = 1.5
-"""Standard errors to either side: seven of a hundred loads lie beyond each."""
-_LEAST_PART = 0.2
-"""Of its time; before, nothing is foreseen."""
+_ERRORS = 2.0
+"""Standard errors to either side: one load in forty lies beyond each."""
+_LEAST_PART = 0.5
+"""Of its time; before, nothing is foreseen, and the number that is read off the loads would be less exact."""
 
 
 def is_futile(shares: Sequence[Share | None], promises: Sequence[Promise], part: float) -> bool:
     """Whether hardly anything will be known at the end of a load of whose time ``part`` is over."""
-    if part < _LEAST_PART or not all(shares):
-        return False
     known = [share for share in shares if share]
+    if part < _LEAST_PART or len(known) < len(shares) or not all_kept([Share(0, one.of) for one in known], promises):
+        return False
     worst, best = ([_at_the_end(share, part, errors) for share in known] for errors in (_ERRORS, -_ERRORS))
     return first_broken(worst, promises) is None and not all_kept(best, promises)
 
