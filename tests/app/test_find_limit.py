@@ -61,9 +61,7 @@ KEPT_TO = ("--output-len", "11", *QUICK, "--set", "find_limit.rest_s=0.02")
     ("slots", "batch", "promise"),
     [
         (2, 0.0, "ttft:p75:30"),
-        (None, 0.5, "tpot:p75:9"),
         (None, 0.5, "itl:p75:9"),
-        (2, 0.0, "e2el:p60:60"),
         (2, 0.0, "response:p60:60"),
     ],
 )
@@ -127,11 +125,11 @@ def test_of_a_server_that_dies_no_limit_is_told(tmp_path: Path) -> None:
     assert entry.state is not RunState.DONE  # it is tried again when the search is gone on with
 
 
-@pytest.mark.parametrize("after_s", [0.3, 1.1, 2.3])
+@pytest.mark.parametrize("after_s", [0.3, 1.7])
 def test_a_search_that_is_killed_again_and_again_tries_the_same_loads(after_s: float, tmp_path: Path) -> None:
     """Those that were known stay as they were; those that were cut are tried once more."""
     with TruthServer(SERVER, slots=2) as server:
-        target = ("--base-url", server.base_url, *KEPT_TO, *PROMISE, "--budget", "25s")
+        target = ("--base-url", server.base_url, *KEPT_TO, *PROMISE, "--budget", "18s")
         process = _started(*target, "--output-dir", str(tmp_path / "r"))
         _wait_for_a_load(tmp_path / "r", process, "rate-20")
         known: list[str] = []
