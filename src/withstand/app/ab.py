@@ -256,5 +256,6 @@ def _nothing_told(compared: Compared | None) -> str | None:
     """Why no verdict was given at all, where none was."""
     if compared is None:
         return "The sides could not be compared."
-    verdicts = {d.verdict for group in compared.comparison.groups for row in group.rows for d in row.differences if d}
+    rows = (row for group in compared.comparison.groups for row in group.rows)
+    verdicts = {found.verdict for row in rows for found in row.differences if found is not None}
     return None if verdicts - {Verdict.UNKNOWN} else "Nothing could be told of the sides: see the comparison's doubts."
