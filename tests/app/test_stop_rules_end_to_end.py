@@ -48,7 +48,7 @@ def test_what_is_heavier_than_a_load_that_was_too_much_is_left_out_when_asked(tm
     (tmp_path / "plan.toml").write_text(
         "leave_out_heavier = true\n"
         + SHORT
-        + '[[stages]]\narrivals = { kind = "constant", rate = 10 }\nduration_s = 2\n'
+        + '[[stages]]\nname = "rate-10"\narrivals = { kind = "constant", rate = 10 }\nduration_s = 2\n'
         'until = { queue = "grows" }\n[[stages]]\narrivals = { kind = "constant", rate = [70, 90] }\n'
         'duration_s = 20\nuntil = { queue = "grows" }\n'
     )
