@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
-from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.spec.stack import Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
+from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind
 from withstand.stack.ports import HOST
 
 GATEWAY = "gateway"
-_CONFIG = "gateway.json"
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -27,12 +27,15 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     processes = [process for process in started.values() if process]
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
     first = next(iter(urls))
-    door = urls[first]
+    doors, needs = [urls[first]], [p.name for p in processes]
     if stack.gateway:
-        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
-        processes.append(gateway)
-        door = gateway.base_url
-    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
+        gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models))
+        processes += gateways
+        doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
+    if stack.edge:
+        processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
+        doors = [processes[-1].base_url]
+    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=models[first])
 
 
 def _url(told: Engine) -> str:
@@ -43,7 +46,19 @@ def _url(told: Engine) -> str:
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
     started = [name for name, told in stack.engines.items() if told.kind != "remote"]
-    return [*started, *([GATEWAY] if stack.gateway else [])]
+    gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
+    return [*started, *gateways, *([EDGE, EDGE_STATUS] if stack.edge else [])]
+
+
+def told_of(stack: Stack, name: str) -> Served | None:
+    """The description of what listens there; None = it is a port besides."""
+    besides: dict[str, Served] = dict(stack.besides())
+    return stack.engines.get(name) or besides.get(name)
+
+
+def programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
+    """What must be installed besides: name → how it may be called, the likeliest first."""
+    return {NGINX: (stack.edge.program or NGINX,)} if stack.edge else {}
 
 
 def wants_small_model(stack: Stack) -> bool:
@@ -67,17 +82,25 @@ def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[s
     return seats
 
 
-def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
-    port = place.ports[GATEWAY]
+def _gateway_names(copies: int) -> list[str]:
+    return [GATEWAY, *(f"{GATEWAY}-{i}" for i in range(2, copies + 1))]
+
+
+def _gateways(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> list[Process]:
+    return [_gateway(name, told, place, needs, seats) for name in _gateway_names(told.copies)]
+
+
+def _gateway(name: str, told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
+    port, file = place.ports[name], f"{name}.json"
     config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
     return Process(
-        name=GATEWAY,
+        name=name,
         kind=GATEWAY,
-        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / _CONFIG)),
+        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / file)),
         env=told.env,
         port=port,
         metrics="/metrics",
         needs=tuple(needs),
-        files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        files={file: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
         upkeep=upkeep_of(told),
     )
