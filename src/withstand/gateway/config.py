@@ -13,6 +13,8 @@ from withstand.gateway.routes import ROUTES
 
 PolicyName = Literal["round_robin", "least_inflight"]
 POLICY_NAMES = get_args(PolicyName)
+Style = Literal["vllm_nixl", "sglang"]
+Role = Literal["prefill", "decode"]
 
 Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(gt=0, le=1000)]
@@ -26,11 +28,27 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
+    role: Role | None = None
+    """Of a disaggregated model's engines alone."""
+    bootstrap_port: Annotated[int, Meta(ge=1, lt=1 << 16)] | None = None
+    """Of SGLang's prefill, where it is not SGLang's own default."""
 
     @property
     def origin(self) -> Origin:
         """The address, taken apart."""
         return origin_of(self.url)
+
+
+class Disaggregation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a model's prefill and decode engines come together."""
+
+    style: Style
+    fallback: bool = False
+    """Decode does all of it where prefill cannot."""
+    prefill_s: Seconds | None = None
+    """How long prefill may take before another, or decode, is asked; None = as long as the first byte."""
+    min_prompt_bytes: Annotated[int, Meta(ge=0)] = 0
+    """Of a request's body: shorter ones are not split."""
 
 
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +57,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    disaggregation: Disaggregation | None = None
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -192,9 +211,39 @@ def _check_engines(config: Config) -> None:
                 raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
             if origin in urls:
                 raise _wrong(f"{where}.url", f"{engine.url} stands there twice; give it a weight instead")
+            check_role(model, engine, where)
             if engine.api_key_env and engine.api_key_file:
                 raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
             urls.add(origin)
+        _check_disaggregation(name, model)
+
+
+def check_role(model: ModelConfig, engine: EngineConfig, where: str) -> None:
+    """Whether the engine is one for this model.
+
+    Raises:
+        SpecError: it is not; the text names ``where``.
+    """
+    if model.disaggregation is None:
+        if engine.role is not None or engine.bootstrap_port is not None:
+            raise _wrong(where, "role and bootstrap_port are for a model with disaggregation; add it, or take them out")
+    elif engine.role is None:
+        raise _wrong(where, 'the model is disaggregated; give the engine a role, "prefill" or "decode"')
+    elif engine.bootstrap_port is not None and (engine.role, model.disaggregation.style) != ("prefill", "sglang"):
+        raise _wrong(where, "only a prefill engine of style sglang has a bootstrap_port; take it out")
+
+
+def _check_disaggregation(name: str, model: ModelConfig) -> None:
+    told = model.disaggregation
+    if told is None:
+        return
+    if model.engines and len({engine.role for engine in model.engines}) < len(get_args(Role)):
+        raise _wrong(f"models.{name}.engines", "a disaggregated model needs engines of both roles; add the other one")
+    if told.style == "sglang" and (told.fallback or told.min_prompt_bytes):
+        raise _wrong(
+            f"models.{name}.disaggregation",
+            "SGLang's decode engines cannot prefill; take fallback and min_prompt_bytes out",
+        )
 
 
 def _check_keys(config: Config) -> None:

@@ -72,6 +72,8 @@ class Counts:
         """Connections that were turned away: what came was not HTTP, too large, or too late."""
         self.failovers = 0
         """To another engine."""
+        self.fallbacks: Counter[str] = Counter()
+        """Requests of disaggregated models that decode did alone, by the reason."""
         self.hop = Histogram(HOP_BOUNDS_NS)
         self.lag = Histogram(HOP_BOUNDS_NS)
         """How late the loop comes to what is due."""

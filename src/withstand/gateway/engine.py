@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
+from withstand.gateway.config import Role
 from withstand.gateway.link import Link
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
+BOOTSTRAP_PORT = 8998
+"""SGLang's default."""
 
 
 class Engine:
@@ -78,6 +81,9 @@ class Seat:
         self.weight = weight
         self.served = served
         """The model's name there."""
+        self.role: Role | None = None
+        self.bootstrap_port = BOOTSTRAP_PORT
+        """Where decode engines meet it, if it prefills in SGLang's style."""
         self.credit = 0.0
         """Of its turn (round robin)."""
 

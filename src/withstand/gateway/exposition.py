@@ -26,6 +26,9 @@ def _totals(counts: Counts) -> Iterator[str]:
         "retries_total", "counter", "Requests sent again because a quiet connection was closed.", counts.retries
     )
     yield from _one("failovers_total", "counter", "Requests sent to another engine.", counts.failovers)
+    yield from _head("pd_fallbacks_total", "counter", "Requests that a decode engine did alone.")
+    for reason, count in counts.fallbacks.items():
+        yield f"{_PREFIX}pd_fallbacks_total{_labels({'reason': reason})} {count}"
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
 
 

@@ -12,6 +12,7 @@ from withstand import clock
 from withstand.gateway import asked, heads, refusals, tap
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import Deadlines
+from withstand.gateway.disaggregation.styles import split_of
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
 from withstand.gateway.last_words import Framing, last_words
@@ -20,6 +21,8 @@ from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
+    from withstand.gateway.disaggregation.leg import Leg
+    from withstand.gateway.disaggregation.split import Split
     from withstand.gateway.door import Door
     from withstand.gateway.engine import Engine, Seat
     from withstand.gateway.house import House
@@ -40,14 +43,16 @@ class Passage:
         self._incoming = incoming
         self._route = route
         self._id = request_id(incoming.header(b"x-request-id"))
-        self._timeouts = house.timeouts[route.path]
-        self._deadlines = Deadlines(self._timeouts, house.now_s())
+        self.timeouts = house.timeouts[route.path]
+        self._deadlines = Deadlines(self.timeouts, house.now_s())
         self._watch = Stopwatch(incoming.read_ns)
         self._body = self._outgoing = incoming.body
         self._named = ""
         """The model, as the client calls it."""
         self._key: Key | None = None
         self._model = cast("Model", None)
+        self._split: Split | None = None
+        """Where other engines prefill."""
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
@@ -85,32 +90,51 @@ class Passage:
         if model is None or not self._key.may_use(model.name):
             return refusals.unknown_model(self._named)
         self._model = model
+        try:
+            self._split = split_of(house, self, model, self._route, self._body)
+        except ValueError as e:
+            return refusals.bad_request(f"The body's fields cannot be read: {e}.")
         return None
 
     def _dispatch(self) -> None:
-        """To an engine that has not been tried yet."""
+        """To an engine that has not been tried yet. It is held while another prefills for it."""
         now_s = self._house.now_s()
         seat = self._model.choose(now_s, self._tried)
         if seat is None:
             self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
-            return
-        try:
-            self._outgoing = self._body_for(seat)
-        except ValueError as e:
-            self._refuse(refusals.bad_request(f"The body's model cannot be renamed: {e}."), Outcome.REFUSED)
             return
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
         engine.in_flight += 1
         engine.breaker.began(now_s)
-        link = engine.waiting_link()
+        try:
+            self._outgoing = self.body_for(seat)
+            if self._split is None:
+                self.reach()
+            else:
+                self._prefill(self._split)
+        except ValueError as e:
+            self._refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
+
+    def _prefill(self, split: "Split") -> None:
+        self._expect(split.left_s(self.timeouts.first_byte_s), "The engine did not begin its answer in time.")
+        split.start()
+        self._watch.theirs(clock.now_ns())
+
+    def reach(self) -> None:
+        """The engine that was chosen is asked."""
+        seat = self._tried[-1]
+        if self._split is not None:
+            self._watch.ours(clock.now_ns())
+            self._outgoing = self._split.decode_body(self.body_for(seat))
+        link = seat.engine.waiting_link()
         if link is not None:
             self._carry(link)
         else:
-            self._dial(engine)
+            self._dial(seat.engine)
 
-    def _body_for(self, seat: "Seat") -> bytes:
+    def body_for(self, seat: "Seat") -> bytes:
         """The client's bytes, unless the engine knows the model by another name."""
         if seat.served == self._named:
             return self._body
@@ -118,7 +142,7 @@ class Passage:
 
     def _dial(self, engine: "Engine") -> None:
         self._watch.theirs(clock.now_ns())
-        self._expect(self._timeouts.connect_s, "The engine did not accept the connection in time.")
+        self._expect(self.timeouts.connect_s, "The engine did not accept the connection in time.")
         self._dialing = self._house.loop.create_task(self._dialed(engine))
 
     async def _dialed(self, engine: "Engine") -> None:
@@ -135,17 +159,22 @@ class Passage:
     def _carry(self, link: "Link") -> None:
         self._link = link
         seat = self._tried[-1]
-        link.carry(self, self._head_for(seat), self._outgoing)
+        link.carry(self, self.head_for(seat, len(self._outgoing)), self._outgoing)
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
-        self._expect(self._timeouts.first_byte_s, "The engine did not begin its answer in time.")
+        within_s = self.timeouts.first_byte_s
+        if self._split is not None:
+            self._split.sent()
+            within_s = self._split.left_s(within_s)
+        self._expect(within_s, "The engine did not begin its answer in time.")
 
-    def _head_for(self, seat: "Seat") -> bytes:
+    def head_for(self, seat: "Seat", size: int, more_dropped: frozenset[bytes] = frozenset()) -> bytes:
+        """Of a request with a body of that many bytes."""
         line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
         key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
         dropped = self._house.keyring.dropped(engine_has_key=seat.credentials is not None)
         own = b"%bx-request-id: %b\r\n%b" % (line, self._id, key)
-        return heads.request_head(self._incoming, own, len(self._outgoing), dropped)
+        return heads.request_head(self._incoming, own, size, dropped | more_dropped)
 
     # The way back: what links say.
 
@@ -163,14 +192,15 @@ class Passage:
                 return
         self._pass_on(link, head, read_ns)
         self._watch.theirs(clock.now_ns())
-        self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+        self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def _pass_on(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The head with our lines in it; what follows goes from the link to the client without us."""
         self._status = link.status
         self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
         engine_ns = read_ns - (self._watch.sent_ns or read_ns)
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns)
+        parts = b"" if self._split is None else self._split.told(engine_ns)
+        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns, parts)
         end = head.index(b"\r\n")
         self._door.write(b"".join((head[:end], lines, head[end:])))
         self._pieces.append(head)
@@ -185,6 +215,8 @@ class Passage:
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
+        if self._split is not None:
+            self._split.finished()
         reusable = link.release()
         if reusable:
             link.engine.keep(link, self._house.now_s())
@@ -195,9 +227,12 @@ class Passage:
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
         self._link = None
-        if link.used and not link.touched:
+        if link.used and not link.touched:  # it had closed a quiet connection, and seen nothing of the request
             self._house.counts.retries += 1
-            self._dial(link.engine)  # it had closed a quiet connection just then, and seen nothing of the request
+            if self._split is None or self._split.repeatable:
+                self._dial(link.engine)
+            else:
+                self.start_over()
         elif link.touched:
             self._failed(refusals.bad_gateway("The engine broke off in the midst of its answer."))
         else:
@@ -231,6 +266,33 @@ class Passage:
         if self._engine is not None:
             self._engine.breaker.failed(self._house.now_s())
 
+    # What a split says, where another engine prefills.
+
+    def start_over(self) -> None:
+        """The engine is well, but what it was sent is of no use any more."""
+        self._leave_engine()
+        if self._framing is None:
+            self._tried.pop()
+            self._dispatch()
+        else:
+            self._break_off(refusals.bad_gateway("The prefill engine broke off."), Outcome.ENGINE_FAILED)
+
+    def fail(self, refusal: Refusal, outcome: Outcome) -> None:
+        """Nobody can prefill."""
+        self._leave_engine()
+        self._break_off(refusal, outcome)
+
+    def show(self, leg: "Leg") -> None:
+        """Prefill's answer is the answer, for the client cannot be helped otherwise."""
+        if self._framing is not None:
+            self.fail(refusals.bad_gateway("The prefill engine refused the request."), Outcome.ENGINE_FAILED)
+            return
+        self._status = leg.status
+        end = leg.raw.index(b"\r\n")
+        lines = heads.told(leg.seat.engine.label, self._id, self._watch.hop_ns, leg.ended_ns - leg.sent_ns)
+        self._door.write(b"".join((leg.raw[:end], lines, leg.raw[end:])))
+        self._end(Outcome.OK, keep=leg.reusable and self._incoming.keeps_alive)
+
     # Time.
 
     def _expect(self, within_s: float, what: str) -> None:
@@ -248,7 +310,8 @@ class Passage:
         if self._paused:
             self._door.abort()  # it is the client that does not go on, and it cannot be told
             return
-        self._blame()
+        if self._split is None or not self._split.late():
+            self._blame()
         self._leave_engine()
         self._break_off(refusals.timed_out(late), Outcome.TIMEOUT)
 
@@ -265,7 +328,7 @@ class Passage:
         self._paused = False
         if self._link is not None:
             self._link.resume()
-            self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+            self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def abandon(self) -> None:
         """The client has left: so that the engine stops, its connection ends now."""
@@ -290,6 +353,8 @@ class Passage:
         link, self._link = self._link, None
         if link is not None:
             link.abort()
+        if self._split is not None:
+            self._split.cancel()
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.in_flight -= 1

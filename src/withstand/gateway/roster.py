@@ -5,10 +5,12 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from withstand.errors import UsageError
 from withstand.gateway.address import Origin
-from withstand.gateway.config import Config, EngineConfig, ModelConfig
-from withstand.gateway.engine import Engine, Seat
+from withstand.gateway.config import Config, EngineConfig, ModelConfig, check_role
+from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
 from withstand.gateway.policies import POLICIES
 
 
@@ -19,8 +21,32 @@ class Model:
         self.name = name
         self.aliases = config.aliases
         self.policy = config.policy
+        self.disaggregation = config.disaggregation
         self.seats: list[Seat] = []
+        """Of a disaggregated model those that decode: they answer the client."""
+        self.prefill = None if config.disaggregation is None else Model(name, _without(config), dice)
+        """The others."""
+        self._config = config
         self._choose = POLICIES[config.policy](dice)
+
+    def pool(self, told: EngineConfig) -> "Model":
+        """Among whose seats an engine's is.
+
+        Raises:
+            SpecError: it has no place in this model.
+        """
+        check_role(self._config, told, f"models.{self.name}")
+        return self.prefill if told.role == "prefill" and self.prefill is not None else self
+
+    def places(self) -> list[Seat]:
+        """All seats."""
+        return self.seats if self.prefill is None else [*self.prefill.seats, *self.seats]
+
+    def ready(self, now_s: float) -> bool:
+        """Whether a request may be sent."""
+        told = self.disaggregation
+        prefills = self.prefill is None or told is None or told.fallback or self.prefill.ready(now_s)
+        return prefills and bool(self.healthy(now_s))
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
@@ -64,23 +90,31 @@ class Roster:
             UsageError: its key cannot be read, or it has a seat already.
         """
         origin, credentials = told.origin, _credentials(told)
-        if any(seat.engine.origin == origin for seat in model.seats):
+        pool = model.pool(told)
+        if any(seat.engine.origin == origin for seat in model.places()):
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         engine = self.engines.get(origin)
         if engine is None:
             engine = self.engines[origin] = Engine(origin)
         seat = Seat(engine, told.weight, told.model or model.name, credentials)
-        model.seats.append(seat)
+        seat.role = told.role
+        seat.bootstrap_port = told.bootstrap_port or BOOTSTRAP_PORT
+        pool.seats.append(seat)
         return seat
 
     def unseat(self, model: Model, seat: Seat) -> None:
         """One engine less for a model; what it has under way goes on."""
-        model.seats.remove(seat)
+        pool = model if seat in model.seats or model.prefill is None else model.prefill
+        pool.seats.remove(seat)
         engine = seat.engine
-        if not any(other.engine is engine for m in self.models.values() for other in m.seats):
+        if not any(other.engine is engine for m in self.models.values() for other in m.places()):
             del self.engines[engine.origin]
             engine.draining = True
             engine.close_idle(float("inf"))
+
+
+def _without(config: ModelConfig) -> ModelConfig:
+    return msgspec.structs.replace(config, disaggregation=None)
 
 
 def _credentials(told: EngineConfig) -> bytes | None:
