@@ -16,6 +16,7 @@ POLICY_NAMES = get_args(PolicyName)
 
 Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(gt=0, le=1000)]
+AtOnce = Annotated[int, Meta(ge=1)]
 
 
 class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,6 +24,8 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     url: str
     weight: Weight = 1.0
+    max_in_flight: AtOnce | None = None
+    """None = the model's."""
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
@@ -33,12 +36,22 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return origin_of(self.url)
 
 
+class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many requests may wait for an engine that has room, and for how long each."""
+
+    requests: Annotated[int, Meta(ge=0)] = 0
+    wait_s: Seconds = 30.0
+
+
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model's engines, and how one of them is chosen."""
 
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    max_in_flight: AtOnce | None = None
+    """Of each engine that says nothing else; None = it is given all that come."""
+    queue: QueueConfig = QueueConfig()
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

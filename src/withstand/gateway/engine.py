@@ -25,12 +25,14 @@ class Engine:
         self.breaker = Breaker()
         self.in_flight = 0
         self.draining = False
+        self.coming = False
+        """It cannot be asked yet, but is worth waiting for: it is being started."""
         self._idle: dict[Link, float] = {}
         self._context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
-        """Neither on its way out nor failing."""
-        return not (self.draining or self.breaker.is_open(now_s))
+        """Neither on its way in or out, nor failing."""
+        return not (self.draining or self.coming or self.breaker.is_open(now_s))
 
     async def dial(self, loop: asyncio.AbstractEventLoop) -> Link:
         """A new connection.
@@ -76,10 +78,17 @@ class Seat:
         self.credentials = credentials
         """The gateway's key there."""
         self.weight = weight
+        self.max_in_flight: int | None = None
+        """Of the engine's requests, of whichever model; None = it is given all that come."""
         self.served = served
         """The model's name there."""
         self.credit = 0.0
         """Of its turn (round robin)."""
+
+    @property
+    def has_room(self) -> bool:
+        """One request more would not be too many."""
+        return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
 
     @property
     def load(self) -> float:
