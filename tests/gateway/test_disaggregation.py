@@ -13,41 +13,90 @@ from gateways import Client, Gateway, body, post
 from pd_engines import ANSWER, EVENTS, Nixl, Rooms, generate
 
 Engines = Callable[[Behave], Engine]
-Gateways = Callable[[str], Gateway]
 
 STREAM = b"".join(chunk(event) for event in EVENTS) + chunk(DONE) + END
 ASKED = {"messages": [{"role": "user", "content": "hi"}]}
 UNAVAILABLE = whole(b'{"error":{}}', b"503 Service Unavailable", b"retry-after: 9\r\n")
 REFUSED = whole(b'{"error":{"message":"too long"}}', b"400 Bad Request")
 LEFT_S = 10.0
+AT_ONCE_S = 4.0
+"""Less than a prefill may go on whose decode has its answer."""
+
+MODELS = {
+    "vllm": 'style = "vllm_nixl"',
+    "vllm-alone": 'style = "vllm_nixl"\nfallback = true',
+    "vllm-hasty": 'style = "vllm_nixl"\nprefill_s = 0.6',
+    "vllm-hasty-alone": 'style = "vllm_nixl"\nprefill_s = 0.6\nfallback = true',
+    "vllm-long": 'style = "vllm_nixl"\nmin_prompt_bytes = 300',
+    "sglang": 'style = "sglang"',
+    "sglang-hasty": 'style = "sglang"\nprefill_s = 0.6',
+}
 
 
-def pd(style: str, prefills: list[str], decodes: list[str], more: str = "") -> str:
-    """The TOML of a disaggregated model."""
-    lines = ["[models.m]", 'policy = "round_robin"', "[models.m.disaggregation]", f'style = "{style}"', more]
-    for role, urls in (("prefill", prefills), ("decode", decodes)):
-        for url in urls:
-            lines += ["[[models.m.engines]]", f'url = "{url}"', f'role = "{role}"']
-    return "\n".join(lines) + "\n"
+class Place:
+    """One gateway for all tests, in which each seats engines of its own, and what they have done to its counters."""
+
+    def __init__(self, gw: Gateway) -> None:
+        self.gw = gw
+        self.model = ""
+        self._names: list[str] = []
+        self._urls: list[str] = []
+        self._before: dict[str, float] = {}
+
+    def seat(self, model: str, prefills: list[Any], decodes: list[Any], **prefill_has: object) -> "Place":
+        self.model, self._before = model, self.gw.metrics()
+        for role, engines in (("prefill", prefills), ("decode", decodes)):
+            for each in engines:
+                url = each if isinstance(each, str) else each.url
+                more = prefill_has if role == "prefill" else {}
+                told = {"model": model, "url": url, "role": role, **more}
+                assert self.gw.control("POST", "/admin/engines", told)[0] == 201
+                self._urls.append(url)
+                self._names.append(url.removeprefix("http://"))
+        return self
+
+    def body(self, **fields: Any) -> bytes:
+        return body(self.model, **fields)
+
+    def ask(self, path: str = CHAT, more: str = "", **fields: Any) -> Answer:
+        return self.gw.ask(self.body(**fields), path, more)
+
+    def new(self, name: str) -> float:
+        return self.gw.metrics().get(name, 0) - self._before.get(name, 0)
+
+    def fallbacks(self) -> dict[str, float]:
+        mark = "pd_fallbacks_total"
+        names = [name for name in self.gw.metrics() if name.startswith(mark) and self.new(name)]
+        return {name.split('"')[1]: self.new(name) for name in names}
+
+    def unloaded(self) -> None:
+        """All is over: no engine is thought to have anything to do."""
+        for name in self._names:
+            self.gw.until(f'engine_in_flight{{engine="{name}"}}', 0)
+        self.gw.until("requests_in_flight", 0)
+
+    def clear(self) -> None:
+        self.unloaded()
+        for url in self._urls:
+            self.gw.control("DELETE", f"/admin/engines?model={self.model}&url={url}")
 
 
-def nixl(prefills: list[Engine], decodes: list[Engine], more: str = "") -> str:
-    return pd("vllm_nixl", [e.url for e in prefills], [e.url for e in decodes], more)
+@pytest.fixture(scope="module")
+def gateway_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    tables = [
+        f'[models.{name}]\npolicy = "round_robin"\n[models.{name}.disaggregation]\n{told}\n'
+        for name, told in MODELS.items()
+    ]
+    gw = Gateway(tmp_path_factory.mktemp("gateway"), "\n".join(tables))
+    yield gw
+    assert not gw.stop(), "a gateway that is well says nothing"
 
 
-def sglang(prefills: list[Engine], decodes: list[Engine], more: str = "") -> str:
-    return pd("sglang", [e.url for e in prefills], [e.url for e in decodes], more)
-
-
-def unloaded(gw: Gateway, *engines: Engine) -> None:
-    for engine in engines:
-        gw.until(f'engine_in_flight{{engine="{engine.name}"}}', 0)
-    gw.until("requests_in_flight", 0)
-
-
-def fallbacks(gw: Gateway) -> dict[str, float]:
-    mark = "pd_fallbacks_total"
-    return {name.split('"')[1]: value for name, value in gw.metrics().items() if name.startswith(mark)}
+@pytest.fixture
+def place(engine: Engines, gateway_of_all: Gateway) -> Iterator[Place]:
+    made = Place(gateway_of_all)
+    yield made
+    made.clear()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ Role = Literal["prefill", "decode"]
 
 Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(gt=0, le=1000)]
+AtOnce = Annotated[int, Meta(ge=1)]
 
 
 class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,6 +26,8 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     url: str
     weight: Weight = 1.0
+    max_in_flight: AtOnce | None = None
+    """None = the model's."""
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
@@ -51,6 +54,13 @@ class Disaggregation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Of a request's body: shorter ones are not split."""
 
 
+class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many requests may wait for an engine that has room, and for how long each."""
+
+    requests: Annotated[int, Meta(ge=0)] = 0
+    wait_s: Seconds = 30.0
+
+
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model's engines, and how one of them is chosen."""
 
@@ -58,6 +68,9 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
     disaggregation: Disaggregation | None = None
+    max_in_flight: AtOnce | None = None
+    """Of each engine that says nothing else; None = it is given all that come."""
+    queue: QueueConfig = QueueConfig()
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -38,6 +38,7 @@ class Ending(Struct, frozen=True):
     status: int
     outcome: Outcome
     hop_ns: int
+    queue_ns: int | None
     first_byte_ns: int | None
     total_ns: int
     output_tokens: int | None

@@ -28,12 +28,14 @@ class Engine:
         self.breaker = Breaker()
         self.in_flight = 0
         self.draining = False
+        self.coming = False
+        """It cannot be asked yet, but is worth waiting for: it is being started."""
         self._idle: dict[Link, float] = {}
         self._context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
-        """Neither on its way out nor failing."""
-        return not (self.draining or self.breaker.is_open(now_s))
+        """Neither on its way in or out, nor failing."""
+        return not (self.draining or self.coming or self.breaker.is_open(now_s))
 
     async def dial(self, loop: asyncio.AbstractEventLoop) -> Link:
         """A new connection.
@@ -53,12 +55,14 @@ class Engine:
                 return link
         return None
 
-    def keep(self, link: Link, now_s: float) -> None:
-        """Have a connection wait for more work."""
-        if self.draining or len(self._idle) >= _IDLE_MAX:
+    def take_back(self, link: Link, now_s: float) -> bool:
+        """Have a connection wait for more work; whether its last answer left it fit for that."""
+        reusable = link.release()
+        if not reusable or self.draining or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s
+        return reusable
 
     def forget(self, link: Link) -> None:
         """It was closed while it waited."""
@@ -79,6 +83,8 @@ class Seat:
         self.credentials = credentials
         """The gateway's key there."""
         self.weight = weight
+        self.max_in_flight: int | None = None
+        """Of the engine's requests, of whichever model; None = it is given all that come."""
         self.served = served
         """The model's name there."""
         self.role: Role | None = None
@@ -86,6 +92,11 @@ class Seat:
         """Where decode engines meet it, if it prefills in SGLang's style."""
         self.credit = 0.0
         """Of its turn (round robin)."""
+
+    @property
+    def has_room(self) -> bool:
+        """One request more would not be too many."""
+        return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
 
     @property
     def load(self) -> float:

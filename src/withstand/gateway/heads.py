@@ -1,6 +1,7 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
 from withstand.gateway.incoming import Incoming
+from withstand.gateway.stopwatch import Stopwatch
 
 HOP_BY_HOP = frozenset(
     (
@@ -47,9 +48,13 @@ def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 
 
-def told(engine: bytes, request_id: bytes | None, hop_ns: int, engine_ns: int, parts: bytes = b"") -> bytes:
+def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"") -> bytes:
     """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
-    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f%b" % (hop_ns / 1e6, engine_ns / 1e6, parts)
+    engine_ns = read_ns - (watch.sent_ns or read_ns)
+    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
+    if watch.queue_ns is not None:
+        timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
+    timing += parts
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
 
@@ -58,6 +63,12 @@ def split(prefill: bytes, prefill_ns: int | None, decode_ns: int) -> bytes:
     """What ``told`` says besides of a request with two legs: the parts of the engines' time, and who did prefill."""
     first = b"" if prefill_ns is None else b", prefill;dur=%.3f" % (prefill_ns / 1e6)
     return b"%b, decode;dur=%.3f\r\nx-withstand-prefill: %b" % (first, decode_ns / 1e6, prefill)
+
+
+def with_lines(answer: bytes, lines: bytes) -> bytes:
+    """An answer's head, or all of it, with ours after the status line."""
+    end = answer.index(b"\r\n")
+    return b"".join((answer[:end], lines, answer[end:]))
 
 
 def final(head: bytes) -> bytes:

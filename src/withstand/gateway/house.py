@@ -12,6 +12,7 @@ from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.waiting import Lobby
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -32,7 +33,8 @@ class House:
         self.counts = Counts()
         self.journal = Journal(config.log.path)
         self.keyring = Keyring(config.keys, local=local)
-        self.roster = Roster(config, random.Random())
+        self.lobby = Lobby(loop.call_soon)
+        self.roster = Roster(config, random.Random(), self.lobby)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
@@ -61,6 +63,7 @@ class House:
         now_s = self.now_s()
         for passage in tuple(self.passages):
             passage.look(now_s)
+        self.lobby.stir()  # an engine's time to be left alone may be over
         self._looks += 1
         if self._looks % _LOOKS_A_ROUND == 0:
             self._go_round(now_s)

@@ -9,16 +9,18 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from withstand import clock
-from withstand.gateway import asked, heads, refusals, tap
+from withstand.gateway import heads, refusals, tap
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import Deadlines
 from withstand.gateway.disaggregation.styles import split_of
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
 from withstand.gateway.last_words import Framing, last_words
+from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
+from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
     from withstand.gateway.disaggregation.leg import Leg
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _PASSED_OVER = frozenset((502, 503))
 """Answers that say "not here, not now": another engine may do better."""
 _RETRY_AFTER_S = 5
+_LATE = "The engine did not begin its answer in time."
 
 
 class Passage:
@@ -46,17 +49,17 @@ class Passage:
         self.timeouts = house.timeouts[route.path]
         self._deadlines = Deadlines(self.timeouts, house.now_s())
         self._watch = Stopwatch(incoming.read_ns)
-        self._body = self._outgoing = incoming.body
-        self._named = ""
-        """The model, as the client calls it."""
+        self.outgoing = Outgoing(incoming, self._id, house.keyring)
+        self._body = b""
         self._key: Key | None = None
         self._model = cast("Model", None)
         self._split: Split | None = None
-        """Where other engines prefill."""
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
+        self._ticket: Ticket | None = None
+        """Its place in the waiting room."""
         self._framing: Framing | None = None
         """None until the answer has begun."""
         self._pieces: deque[bytes] = deque(maxlen=tap.PIECES)
@@ -70,7 +73,11 @@ class Passage:
         refusal = self._not_admitted()
         if refusal is None:
             self._house.passages.add(self)
-            self._dispatch()
+            if self._model.room:
+                self._wait()  # behind those who wait already
+                self._house.lobby.stir()
+            else:
+                self._dispatch()
         else:
             self._refuse(refusal, Outcome.REFUSED)
 
@@ -83,62 +90,80 @@ class Passage:
         if len(house.passages) >= house.config.limits.requests:
             return refusals.busy(_RETRY_AFTER_S)
         try:
-            self._named = asked.read(self._body).model
+            named = self.outgoing.read()
         except ValueError as e:
             return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
-        model = house.roster.model(self._named)
+        model = house.roster.model(named)
         if model is None or not self._key.may_use(model.name):
-            return refusals.unknown_model(self._named)
+            return refusals.unknown_model(named)
         self._model = model
-        try:
-            self._split = split_of(house, self, model, self._route, self._body)
-        except ValueError as e:
-            return refusals.bad_request(f"The body's fields cannot be read: {e}.")
         return None
 
-    def _dispatch(self) -> None:
-        """To an engine that has not been tried yet. It is held while another prefills for it."""
+    def _dispatch(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
+        """To an engine that has not been tried yet; ``refusal`` is the answer where there is none."""
         now_s = self._house.now_s()
         seat = self._model.choose(now_s, self._tried)
-        if seat is None:
-            self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+        if seat is not None:
+            self._go_to(seat, now_s)
+        elif self._model.hope(now_s, self._tried):
+            self._wait()
+        else:
+            self._refuse(refusal or refusals.no_engine(self._model.name, _RETRY_AFTER_S), outcome)
+
+    def _wait(self) -> None:
+        room = self._model.room
+        self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
+        if self._ticket is None:
+            self._refuse(refusals.queue_full(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
+        self._watch.waits(clock.now_ns())
+        self._expect(room.wait_s - (self._watch.queue_ns or 0) / 1e9, "No engine had room for the request in time.")
+
+    def _called(self) -> bool:
+        """Something has changed; whether there is no more to wait for."""
+        now_s = self._house.now_s()
+        if self._model.choose(now_s, self._tried) is None and self._model.hope(now_s, self._tried):
+            return False
+        self._wait_no_longer()
+        self._dispatch()
+        return True
+
+    def _wait_no_longer(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._model.room.leave(ticket)
+            self._watch.waited(clock.now_ns())
+
+    def _go_to(self, seat: "Seat", now_s: float) -> None:
+        """It holds the engine also while another prefills for it."""
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
         engine.in_flight += 1
         engine.breaker.began(now_s)
         try:
-            self._outgoing = self.body_for(seat)
+            self._split = self._split or split_of(self._house, self, self._model, self._route)
             if self._split is None:
                 self.reach()
             else:
-                self._prefill(self._split)
+                self._expect(self._split.left_s(self.timeouts.first_byte_s), _LATE)
+                self._split.start()
+                self._watch.theirs(clock.now_ns())
         except ValueError as e:
             self._refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
-
-    def _prefill(self, split: "Split") -> None:
-        self._expect(split.left_s(self.timeouts.first_byte_s), "The engine did not begin its answer in time.")
-        split.start()
-        self._watch.theirs(clock.now_ns())
 
     def reach(self) -> None:
         """The engine that was chosen is asked."""
         seat = self._tried[-1]
+        self._body = self.outgoing.body_for(seat)
         if self._split is not None:
             self._watch.ours(clock.now_ns())
-            self._outgoing = self._split.decode_body(self.body_for(seat))
+            self._body = self._split.decode_body(self._body)
         link = seat.engine.waiting_link()
         if link is not None:
             self._carry(link)
         else:
             self._dial(seat.engine)
-
-    def body_for(self, seat: "Seat") -> bytes:
-        """The client's bytes, unless the engine knows the model by another name."""
-        if seat.served == self._named:
-            return self._body
-        return asked.renamed(self._body, self._named, seat.served)
 
     def _dial(self, engine: "Engine") -> None:
         self._watch.theirs(clock.now_ns())
@@ -159,22 +184,11 @@ class Passage:
     def _carry(self, link: "Link") -> None:
         self._link = link
         seat = self._tried[-1]
-        link.carry(self, self.head_for(seat, len(self._outgoing)), self._outgoing)
+        link.carry(self, self.outgoing.head_for(seat, len(self._body)), self._body)
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
         within_s = self.timeouts.first_byte_s
-        if self._split is not None:
-            self._split.sent()
-            within_s = self._split.left_s(within_s)
-        self._expect(within_s, "The engine did not begin its answer in time.")
-
-    def head_for(self, seat: "Seat", size: int, more_dropped: frozenset[bytes] = frozenset()) -> bytes:
-        """Of a request with a body of that many bytes."""
-        line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
-        key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
-        dropped = self._house.keyring.dropped(engine_has_key=seat.credentials is not None)
-        own = b"%bx-request-id: %b\r\n%b" % (line, self._id, key)
-        return heads.request_head(self._incoming, own, size, dropped | more_dropped)
+        self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
 
     # The way back: what links say.
 
@@ -198,14 +212,12 @@ class Passage:
         """The head with our lines in it; what follows goes from the link to the client without us."""
         self._status = link.status
         self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
-        engine_ns = read_ns - (self._watch.sent_ns or read_ns)
-        parts = b"" if self._split is None else self._split.told(engine_ns)
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns, parts)
-        end = head.index(b"\r\n")
-        self._door.write(b"".join((head[:end], lines, head[end:])))
+        parts = b"" if self._split is None else self._split.told(read_ns - (self._watch.sent_ns or read_ns))
+        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, parts)
+        self._door.write(heads.with_lines(head, lines))
         self._pieces.append(head)
-        self._body = self._outgoing = b""  # nobody else will be asked; the stream may last, and need not hold it
-        self._incoming.parts.clear()
+        self._body = b""
+        self.outgoing.forget()
         link.flow(self._door.write, self._pieces.append)
 
     def began(self, read_ns: int) -> None:
@@ -215,13 +227,9 @@ class Passage:
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        if self._split is not None:
+        if self._split is not None and link.status < 300:
             self._split.finished()
-        reusable = link.release()
-        if reusable:
-            link.engine.keep(link, self._house.now_s())
-        else:
-            link.close()
+        reusable = link.engine.take_back(link, self._house.now_s())
         self._end(Outcome.OK, keep=reusable and self._incoming.keeps_alive)
 
     def lost(self, link: "Link") -> None:
@@ -248,10 +256,7 @@ class Passage:
         """No connection, so nothing was sent, and anybody else may be asked."""
         self._blame()
         self._leave_engine()
-        if self._model.untried(self._house.now_s(), self._tried):
-            self._dispatch()
-        else:
-            self._refuse(refusal, outcome)
+        self._dispatch(refusal, outcome)
 
     def _failed(self, refusal: Refusal, *, elsewhere: bool = False) -> None:
         """The engine took the request and did not finish it."""
@@ -260,7 +265,7 @@ class Passage:
         if elsewhere and self._model.healthy(self._house.now_s(), self._tried):
             self._dispatch()
         else:
-            self._break_off(refusal, Outcome.ENGINE_FAILED)
+            self.break_off(refusal, Outcome.ENGINE_FAILED)
 
     def _blame(self) -> None:
         if self._engine is not None:
@@ -268,29 +273,22 @@ class Passage:
 
     # What a split says, where another engine prefills.
 
+    @property
+    def has_begun(self) -> bool:
+        """The client has heard something."""
+        return self._framing is not None
+
     def start_over(self) -> None:
         """The engine is well, but what it was sent is of no use any more."""
         self._leave_engine()
-        if self._framing is None:
-            self._tried.pop()
-            self._dispatch()
-        else:
-            self._break_off(refusals.bad_gateway("The prefill engine broke off."), Outcome.ENGINE_FAILED)
-
-    def fail(self, refusal: Refusal, outcome: Outcome) -> None:
-        """Nobody can prefill."""
-        self._leave_engine()
-        self._break_off(refusal, outcome)
+        self._tried.pop()
+        self._dispatch()
 
     def show(self, leg: "Leg") -> None:
-        """Prefill's answer is the answer, for the client cannot be helped otherwise."""
-        if self._framing is not None:
-            self.fail(refusals.bad_gateway("The prefill engine refused the request."), Outcome.ENGINE_FAILED)
-            return
-        self._status = leg.status
-        end = leg.raw.index(b"\r\n")
-        lines = heads.told(leg.seat.engine.label, self._id, self._watch.hop_ns, leg.ended_ns - leg.sent_ns)
-        self._door.write(b"".join((leg.raw[:end], lines, leg.raw[end:])))
+        """Prefill's answer is the answer: decode could not give a better one."""
+        self._status, self._watch.sent_ns = leg.status, leg.sent_ns
+        lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
+        self._door.write(heads.with_lines(leg.raw, lines))
         self._end(Outcome.OK, keep=leg.reusable and self._incoming.keeps_alive)
 
     # Time.
@@ -303,8 +301,11 @@ class Passage:
         late = self._deadlines.overdue(self._pieces[-1] if self._pieces else None, now_s)
         if late is None:
             return
+        if self._ticket is not None:
+            self._wait_no_longer()
+            self._refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            return
         if self._dialing is not None:
-            self._stop_dialing()
             self._unreached(refusals.timed_out(late), Outcome.TIMEOUT)
             return
         if self._paused:
@@ -312,8 +313,7 @@ class Passage:
             return
         if self._split is None or not self._split.late():
             self._blame()
-        self._leave_engine()
-        self._break_off(refusals.timed_out(late), Outcome.TIMEOUT)
+        self.break_off(refusals.timed_out(late), Outcome.TIMEOUT)
 
     # For the door.
 
@@ -337,19 +337,16 @@ class Passage:
 
     def stop(self) -> None:
         """The gateway ends before the answer does."""
-        self._leave_engine()
-        self._break_off(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
+        self.break_off(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
 
     # Endings.
 
-    def _stop_dialing(self) -> None:
+    def _leave_engine(self) -> None:
+        """Its load is one less, and whatever it still does for this request is stopped."""
+        self._wait_no_longer()
         if self._dialing is not None:
             self._dialing.cancel()
             self._dialing = None
-
-    def _leave_engine(self) -> None:
-        """Its load is one less, and whatever it still does for this request is stopped."""
-        self._stop_dialing()
         link, self._link = self._link, None
         if link is not None:
             link.abort()
@@ -358,8 +355,9 @@ class Passage:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.in_flight -= 1
+            self._house.lobby.stir()
 
-    def _break_off(self, refusal: Refusal, outcome: Outcome) -> None:
+    def break_off(self, refusal: Refusal, outcome: Outcome) -> None:
         """In the answer's place where none has begun, else in its last event; never a made-up finish."""
         if self._framing is None:
             self._refuse(refusal, outcome)
@@ -394,6 +392,7 @@ class Passage:
                 status=self._status,
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
+                queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
                 output_tokens=tap.output_tokens(self._pieces) if outcome is Outcome.OK else None,

@@ -12,19 +12,23 @@ from withstand.gateway.address import Origin
 from withstand.gateway.config import Config, EngineConfig, ModelConfig, check_role
 from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
 from withstand.gateway.policies import POLICIES
+from withstand.gateway.waiting import Lobby, WaitingRoom
 
 
 class Model:
     """A model's seats, and the policy that chooses among them."""
 
-    def __init__(self, name: str, config: ModelConfig, dice: random.Random) -> None:
+    def __init__(self, name: str, config: ModelConfig, dice: random.Random, room: WaitingRoom) -> None:
         self.name = name
+        self.room = room
+        """Where requests wait while nobody can be asked."""
+        self.max_in_flight = config.max_in_flight
         self.aliases = config.aliases
         self.policy = config.policy
         self.disaggregation = config.disaggregation
         self.seats: list[Seat] = []
         """Of a disaggregated model those that decode: they answer the client."""
-        self.prefill = None if config.disaggregation is None else Model(name, _without(config), dice)
+        self.prefill = None if config.disaggregation is None else Model(name, _without(config), dice, room)
         """The others."""
         self._config = config
         self._choose = POLICIES[config.policy](dice)
@@ -54,23 +58,37 @@ class Model:
 
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
-        return self.healthy(now_s, tried) or [s for s in self.seats if not s.engine.draining and s not in tried]
+        return self.healthy(now_s, tried) or [
+            s for s in self.seats if not (s.engine.draining or s.engine.coming) and s not in tried
+        ]
 
     def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
-        """Who is asked next."""
-        seats = self.untried(now_s, tried)
+        """Who is asked next: nobody who has enough to do, and nobody whom no engine could prefill for just now."""
+        if self.prefill is not None and self.prefill.full(now_s):
+            return None
+        seats = [seat for seat in self.untried(now_s, tried) if seat.has_room]
         return self._choose(seats) if seats else None
+
+    def full(self, now_s: float) -> bool:
+        """There are engines, and all have enough to do."""
+        seats = self.untried(now_s, ())
+        return bool(seats) and not any(seat.has_room for seat in seats)
+
+    def hope(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""
+        return bool(self.untried(now_s, tried)) or any(s.engine.coming and s not in tried for s in self.seats)
 
 
 class Roster:
     """All models and engines."""
 
-    def __init__(self, config: Config, dice: random.Random) -> None:
+    def __init__(self, config: Config, dice: random.Random, lobby: Lobby) -> None:
+        self.lobby = lobby
         self.models: dict[str, Model] = {}
         self.engines: dict[Origin, Engine] = {}
         self._by_name: dict[str, Model] = {}
         for name, told in config.models.items():
-            model = self.models[name] = Model(name, told, dice)
+            model = self.models[name] = Model(name, told, dice, lobby.room(told.queue.requests, told.queue.wait_s))
             self._by_name.update(dict.fromkeys((name, *told.aliases), model))
             for engine in told.engines:
                 self.seat(model, engine)
@@ -97,9 +115,11 @@ class Roster:
         if engine is None:
             engine = self.engines[origin] = Engine(origin)
         seat = Seat(engine, told.weight, told.model or model.name, credentials)
+        seat.max_in_flight = told.max_in_flight or model.max_in_flight
         seat.role = told.role
         seat.bootstrap_port = told.bootstrap_port or BOOTSTRAP_PORT
         pool.seats.append(seat)
+        self.lobby.stir()
         return seat
 
     def unseat(self, model: Model, seat: Seat) -> None:

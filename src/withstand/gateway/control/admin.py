@@ -16,6 +16,7 @@ from withstand.gateway.roster import Model
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _House = Annotated[House, Depends(house_of)]
 _Weight = Annotated[float, Field(gt=0, le=1000)]
+_AtOnce = Annotated[int, Field(ge=1)]
 
 
 class Place(BaseModel):
@@ -29,6 +30,7 @@ class NewEngine(Place):
     """One to add; ``served`` is the model's name there, where it is another."""
 
     weight: _Weight = 1.0
+    max_in_flight: _AtOnce | None = None
     served: str | None = None
     role: Role | None = None
     bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
@@ -38,6 +40,7 @@ class Change(Place):
     """What is to be other than it was."""
 
     weight: _Weight | None = None
+    max_in_flight: _AtOnce | None = None
     draining: bool | None = None
 
 
@@ -52,19 +55,27 @@ async def engines(house: _House) -> dict[str, Any]:
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
     told = EngineConfig(
-        url=new.url, weight=new.weight, model=new.served, role=new.role, bootstrap_port=new.bootstrap_port
+        url=new.url,
+        weight=new.weight,
+        max_in_flight=new.max_in_flight,
+        model=new.served,
+        role=new.role,
+        bootstrap_port=new.bootstrap_port,
     )
     return _told(house.roster.seat(_model(house, new), told), house.now_s())
 
 
 @router.patch("/engines")
 async def change(to: Change, house: _House) -> dict[str, Any]:
-    """Another weight; or no more requests for an engine, for whichever model, until it is taken back."""
+    """Another weight or limit; or no more requests for an engine, for whichever model, until it is taken back."""
     seat = _seat(house, to)
     if to.weight is not None:
         seat.weight = to.weight
     if to.draining is not None:
         seat.engine.draining = to.draining
+    if to.max_in_flight is not None:
+        seat.max_in_flight = to.max_in_flight
+    house.lobby.stir()
     return _told(seat, house.now_s())
 
 
@@ -99,6 +110,7 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
         "role": seat.role,
         "weight": seat.weight,
         "in_flight": engine.in_flight,
+        "max_in_flight": seat.max_in_flight,
         "draining": engine.draining,
         "failing": engine.breaker.is_open(now_s),
     }

@@ -31,7 +31,7 @@ class Bootstrap(Split):
             seat = self._choose()
             if seat is None:
                 return
-            body = self._passage.body_for(seat)
+            body = self._passage.outgoing.body_for(seat)
             self._seat, self._rooms = seat, _rooms(bodies.rooms_needed(body))
             self._begin(seat, self._met(body))
         self._passage.reach()

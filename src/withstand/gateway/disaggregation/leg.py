@@ -132,11 +132,7 @@ class Leg:
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        self.reusable = link.release()
-        if self.reusable:
-            link.engine.keep(link, self._house.now_s())
-        else:
-            link.close()
+        self.reusable = link.engine.take_back(link, self._house.now_s())
         if self._size <= _ANSWER_BYTES_MAX:
             self.raw = b"".join(self._parts)
             self._close(None if 200 <= self.status < 500 else Whole.STATUS)
@@ -176,6 +172,7 @@ class Leg:
         self._over = True
         self.failure, self.ended_ns = reason, clock.now_ns()
         self.seat.engine.in_flight -= 1
+        self._house.lobby.stir()
         if self._timer is not None:
             self._timer.cancel()
         if self._dialing is not None:

@@ -21,7 +21,7 @@ class Nixl(Split):
             self._passage.reach()
         elif (seat := self._choose()) is not None:
             self._handle, self._sent = None, False
-            self._begin(seat, bodies.for_prefill(self._passage.body_for(seat)))
+            self._begin(seat, bodies.for_prefill(self._passage.outgoing.body_for(seat)))
 
     def decode_body(self, body: bytes) -> bytes:
         """With the handle, where there is one."""

@@ -1,7 +1,7 @@
 """One request's prefill, seen from its passage, which has chosen who decodes and holds that seat meanwhile.
 
 A passage says ``start``, and hears of one of these: ``reach`` (decode may be asked now), ``start_over`` (with another
-pair), ``show`` (prefill's answer is the answer), ``fail``. What one style does differently is in its own module.
+pair), ``show`` (prefill's answer is the answer), ``break_off``. What one style does differently is in its own module.
 """
 
 from abc import ABC, abstractmethod
@@ -58,9 +58,10 @@ class Split(ABC):
             ValueError: the body's field names are no UTF-8.
         """
 
-    def sent(self) -> None:
-        """Decode has it."""
+    def sent(self, within_s: float) -> float:
+        """Decode has it; what is left of a time that holds for both legs."""
         self._sent = True
+        return self.left_s(within_s)
 
     @property
     def repeatable(self) -> bool:
@@ -108,7 +109,7 @@ class Split(ABC):
         total_s = self.left_s(timeouts.first_byte_s)
         if self._told.prefill_s is not None:
             total_s = min(total_s, self._told.prefill_s)
-        head = self._passage.head_for(seat, len(body), _ENCODINGS)
+        head = self._passage.outgoing.head_for(seat, len(body), _ENCODINGS)
         self._last, self._leg = None, Leg(self._house, seat, self._ended)
         self._leg.start(head, body, Patience(timeouts.connect_s, total_s))
 
@@ -124,6 +125,8 @@ class Split(ABC):
         if leg.failure is None and leg.status < 300:
             self._last = leg
             self._prefilled(leg)
+        elif self._passage.has_begun:
+            self._passage.break_off(refusals.bad_gateway("The prefill engine failed."), Outcome.ENGINE_FAILED)
         elif leg.failure is None:
             self._passage.show(leg)  # it is the request that is wrong, and decode would say the same
         elif leg.stale:
@@ -154,7 +157,7 @@ class Split(ABC):
         elif leg is not None and reason is Whole.STATUS:
             self._passage.show(leg)
         else:
-            self._passage.fail(*_refusal(reason, self._pool.name))
+            self._passage.break_off(*_refusal(reason, self._pool.name))
 
     def be_whole(self, reason: Whole) -> None:
         """Decode does all of it."""

@@ -21,7 +21,7 @@ _GENERATING = _SPLIT | {"/v1/responses", "/v1/messages"}
 _STYLES: Mapping[Style, type[Split]] = {"vllm_nixl": Nixl, "sglang": Bootstrap}
 
 
-def split_of(house: "House", passage: "Passage", model: "Model", route: Route, body: bytes) -> Split | None:
+def split_of(house: "House", passage: "Passage", model: "Model", route: Route) -> Split | None:
     """None where nothing is prefilled: an ordinary model, or a route that generates nothing.
 
     Raises:
@@ -30,6 +30,7 @@ def split_of(house: "House", passage: "Passage", model: "Model", route: Route, b
     told = model.disaggregation
     if told is None or model.prefill is None or route.path not in _GENERATING:
         return None
+    body = passage.outgoing.body
     split = _STYLES[told.style](house, passage, told, model.prefill)
     if route.path not in _SPLIT:
         split.be_whole(Whole.ROUTE)
