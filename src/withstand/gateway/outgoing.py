@@ -45,7 +45,9 @@ class Outgoing:
         """That of a request with a body of ``size`` bytes."""
         line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
         key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
-        dropped = self._keyring.dropped(engine_has_key=seat.credentials is not None) | more_dropped
+        dropped = self._keyring.dropped(engine_has_key=seat.credentials is not None)
+        if more_dropped:
+            dropped |= more_dropped
         own = b"%bx-request-id: %b\r\n%b" % (line, self._request_id, key)
         return heads.request_head(self._incoming, own, size, dropped)
 
