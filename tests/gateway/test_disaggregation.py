@@ -319,16 +319,21 @@ def test_both_legs_share_one_time_to_the_first_byte(
 ) -> None:
     vllm = Nixl()
     prefill = engine(silent if slow == "prefill" else vllm.prefill)
-    decode = engine(silent)
+    spare, decode = engine(prefill.behave), engine(silent)
     gw = gateway(f"""
         timeouts = {{ first_byte_s = 1.0 }}
         [models.m]
-        disaggregation = {{ style = "vllm_nixl" }}
-        engines = [{{ url = "{prefill.url}", role = "prefill" }}, {{ url = "{decode.url}", role = "decode" }}]""")
+        disaggregation = {{ style = "vllm_nixl", fallback = true }}
+        engines = [
+            {{ url = "{prefill.url}", role = "prefill" }},
+            {{ url = "{spare.url}", role = "prefill" }},
+            {{ url = "{decode.url}", role = "decode" }},
+        ]""")
     answer = gw.ask(body(**ASKED))
     assert (answer.status, answer.error["code"]) == (504, "engine_timeout")
-    for seen in (prefill if slow == "prefill" else decode).seen:
-        assert seen.left.wait(LEFT_S)
+    asked = [*prefill.seen, *spare.seen, *decode.seen]
+    assert len(asked) == (1 if slow == "prefill" else 2), "late work is not asked for elsewhere"
+    assert asked[-1].left.wait(LEFT_S)
 
 
 # vLLM, when decode fails.

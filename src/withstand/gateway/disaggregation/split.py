@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _ENCODINGS = frozenset((b"accept-encoding",))
 """Prefill's answer is read by us."""
 _RETRY_AFTER_S = 5
+_AFTER_ALL_S = 1.0
+"""When the time for both legs is over the passage ends: by then it is too late to ask another prefill engine."""
 
 
 class Split(ABC):
@@ -106,7 +108,7 @@ class Split(ABC):
         if self._since_s is None:
             self._since_s = now_s
         timeouts = self._passage.timeouts
-        total_s = self.left_s(timeouts.first_byte_s)
+        total_s = self.left_s(timeouts.first_byte_s) + _AFTER_ALL_S
         if self._told.prefill_s is not None:
             total_s = min(total_s, self._told.prefill_s)
         head = self._passage.outgoing.head_for(seat, len(body), _ENCODINGS)
