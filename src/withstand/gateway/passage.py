@@ -110,7 +110,8 @@ class Passage:
 
     def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
-        self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
+        owner = self._key.owner if self._key is not None else None
+        self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
             self._refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
@@ -120,7 +121,7 @@ class Passage:
     def _called(self) -> bool:
         """Something has changed; whether there is no more to wait for."""
         now_s = self._house.now_s()
-        if self._model.choose(now_s, self._tried) is None and self._model.hope(now_s, self._tried):
+        if not self._model.has_room(now_s, self._tried) and self._model.hope(now_s, self._tried):
             return False
         self._wait_no_longer()
         self._dispatch()

@@ -40,6 +40,10 @@ class Model:
             s for s in self.seats if not (s.engine.draining or s.engine.coming) and s not in tried
         ]
 
+    def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether ``choose`` would find somebody; it is nobody's turn by that."""
+        return any(seat.has_room for seat in self.untried(now_s, tried))
+
     def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
         """Who is asked next: nobody who has enough to do."""
         seats = [seat for seat in self.untried(now_s, tried) if seat.has_room]
