@@ -336,6 +336,23 @@ def test_both_legs_share_one_time_to_the_first_byte(
     assert asked[-1].left.wait(LEFT_S)
 
 
+@pytest.mark.parametrize("behave", [answering(whole(b'{"error":{"message":"too long"}}', b"400 Bad"), 0.4), silent])
+def test_a_stream_is_kept_alive_through_prefill(
+    engine: Engines, gateway: Callable[[str], Gateway], behave: Behave
+) -> None:
+    vllm = Nixl()
+    prefill, decode = engine(behave), engine(vllm.decode)
+    gw = gateway(f"""
+        keep_alive_comment_s = 0.1
+        [models.m]
+        disaggregation = {{ style = "vllm_nixl", fallback = true, prefill_s = 1.0 }}
+        engines = [{{ url = "{prefill.url}", role = "prefill" }}, {{ url = "{decode.url}", role = "decode" }}]""")
+    answer = gw.ask(body(stream=True, **ASKED))
+    assert (answer.status, answer.complete) == (200, True)
+    assert b": the engine has not begun yet" in answer.raw
+    assert answer.raw.endswith(STREAM) if behave is silent else b"too long" in answer.raw
+
+
 # vLLM, when decode fails.
 
 

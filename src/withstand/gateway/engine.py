@@ -55,14 +55,12 @@ class Engine:
                 return link
         return None
 
-    def take_back(self, link: Link, now_s: float) -> bool:
-        """Have a connection wait for more work; whether its last answer left it fit for that."""
-        reusable = link.release()
-        if not reusable or self.draining or len(self._idle) >= _IDLE_MAX:
+    def take_back(self, link: Link, now_s: float) -> None:
+        """Have a connection wait for more work, if its last answer left it fit for that."""
+        if not link.release() or self.draining or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s
-        return reusable
 
     def forget(self, link: Link) -> None:
         """It was closed while it waited."""

@@ -1,7 +1,13 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
+import re
+from typing import TYPE_CHECKING
+
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
     (
@@ -24,6 +30,8 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
 OURS = HOP_BY_HOP | CREDENTIALS
 """Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
+_FRAMING_LINES = re.compile(rb"\r\n(?:content-length|transfer-encoding):[^\r\n]*", re.IGNORECASE)
+_CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection):[^\r\n]*", re.IGNORECASE)
 
 
 def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
@@ -65,10 +73,27 @@ def split(prefill: bytes, prefill_ns: int | None, decode_ns: int) -> bytes:
     return b"%b, decode;dur=%.3f\r\nx-withstand-prefill: %b" % (first, decode_ns / 1e6, prefill)
 
 
-def with_lines(answer: bytes, lines: bytes) -> bytes:
-    """An answer's head, or all of it, with ours after the status line."""
-    end = answer.index(b"\r\n")
-    return b"".join((answer[:end], lines, answer[end:]))
+def with_lines(head: bytes, lines: bytes) -> bytes:
+    """The head with more lines, of which each begins with its line break."""
+    end = head.index(b"\r\n")
+    return b"".join((head[:end], lines, head[end:]))
+
+
+def renewed(head: bytes, lines: bytes, link: "Link") -> bytes:
+    """For a client of HTTP/1.1, whose connection is another one than the engine's: nothing of that one is told."""
+    if not head.startswith(b"HTTP/1.1"):
+        head = b"HTTP/1.1" + head[8:]
+    if link.has_hop_by_hop:
+        head = _CONNECTION_LINES.sub(b"", head)
+    if link.ends_with_connection:
+        lines += b"\r\ntransfer-encoding: chunked"
+    return with_lines(head, lines)
+
+
+def whole(head: bytes, lines: bytes, size: int) -> bytes:
+    """For an answer whose body is here without its framing."""
+    head = _FRAMING_LINES.sub(b"", _CONNECTION_LINES.sub(b"", b"HTTP/1.1" + head[8:]))
+    return with_lines(head, b"%b\r\ncontent-length: %d" % (lines, size))
 
 
 def final(head: bytes) -> bytes:

@@ -62,12 +62,15 @@ class Link(asyncio.Protocol):
         self.is_events = False
         self.named = False
         """The answer has an x-request-id of its own."""
+        self.has_hop_by_hop = False
+        """Its head speaks of this connection."""
         self.reusable = False
         self._sized = False
         self._head_over = False
         self._flowing = False
         self._complete = False
-        self._surplus = False
+        self.has_surplus = False
+        """More has come than the answer."""
 
     # For the passage.
 
@@ -100,7 +103,7 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        reusable = self.reusable and self._complete and not self._surplus and not self._transport.is_closing()
+        reusable = self.reusable and self._complete and not self.has_surplus and not self._transport.is_closing()
         self._reset()
         self.used = True
         self.resume()
@@ -129,7 +132,7 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self.status != 0 and not (self._sized or self.chunked)
+        return self.status != 0 and not (self._sized or self.chunked or self._complete)
 
     # asyncio.Protocol.
 
@@ -155,7 +158,7 @@ class Link(asyncio.Protocol):
             self.data_received(data)
             return
         self.held += data
-        if not self._parsed(data) or self._surplus:
+        if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
         elif self.status:
             self._hand_over(passage, read_ns)
@@ -181,7 +184,7 @@ class Link(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except _BROKEN:
-            self._surplus = True
+            self.has_surplus = True
             return False
         return True
 
@@ -202,7 +205,7 @@ class Link(asyncio.Protocol):
     # httptools.
 
     def on_message_begin(self) -> None:
-        self._surplus = self._complete
+        self.has_surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -214,6 +217,8 @@ class Link(asyncio.Protocol):
             self.chunked = True
         elif name == b"x-request-id":
             self.named = True
+        elif name in _HOP_BY_HOP:
+            self.has_hop_by_hop = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -225,6 +230,7 @@ class Link(asyncio.Protocol):
         self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
 
 
+_HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection"))
 _COPIED_BYTES = 64 << 10
 """Up to here one write of a copy is cheaper than two."""
 

@@ -22,14 +22,15 @@ class Outgoing:
         self.body = incoming.body
         self.named = ""
 
-    def read(self) -> str:
-        """The model that is asked for.
+    def read(self) -> asked.Asked:
+        """What the body asks for.
 
         Raises:
-            ValueError: the body does not say.
+            ValueError: it names no model.
         """
-        self.named = asked.read(self.body).model
-        return self.named
+        told = asked.read(self.body)
+        self.named = told.model
+        return told
 
     def body_for(self, seat: "Seat") -> bytes:
         """The client's bytes, unless the engine knows the model by another name.
@@ -50,8 +51,3 @@ class Outgoing:
             dropped |= more_dropped
         own = b"%bx-request-id: %b\r\n%b" % (line, self._request_id, key)
         return heads.request_head(self._incoming, own, size, dropped)
-
-    def forget(self) -> None:
-        """Nobody else will be asked; a stream may last, and need not hold it."""
-        self.body = b""
-        self._incoming.parts.clear()

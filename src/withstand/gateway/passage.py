@@ -1,21 +1,20 @@
 """One request's way to an engine and its answer's way back, whatever happens to either side.
 
-Until the first byte of an answer goes to the client another engine may be asked; from then on nothing is tried again.
+Until an answer has begun for the client another engine may be asked; from then on nothing is tried again.
 An engine's load counts from the choice of it until ``_leave``, which every ending goes through.
 """
 
 import asyncio
-from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from withstand import clock
 from withstand.gateway import heads, refusals, tap
 from withstand.gateway.counts import Ending, Outcome
-from withstand.gateway.deadlines import Deadlines
+from withstand.gateway.deadlines import NEVER, Deadlines
+from withstand.gateway.delivery import Delivery
 from withstand.gateway.disaggregation.styles import split_of
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
-from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from withstand.gateway.link import Link
     from withstand.gateway.roster import Model
 
-_PASSED_OVER = frozenset((502, 503))
+_PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
 _RETRY_AFTER_S = 5
 _LATE = "The engine did not begin its answer in time."
@@ -58,12 +57,10 @@ class Passage:
         self._engine: Engine | None = None
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
-        self._ticket: Ticket | None = None
-        """Its place in the waiting room."""
-        self._framing: Framing | None = None
-        """None until the answer has begun."""
-        self._pieces: deque[bytes] = deque(maxlen=tap.PIECES)
-        self._status = 0
+        self._ticket: Ticket | None = None  # its place in the waiting room
+        self.delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
+        self._comment_s = NEVER
+        """When the client is to hear that it has not been forgotten."""
         self._paused = False
 
     # The way there.
@@ -79,7 +76,7 @@ class Passage:
             else:
                 self._dispatch()
         else:
-            self._refuse(refusal, Outcome.REFUSED)
+            self.refuse(refusal, Outcome.REFUSED)
 
     def _not_admitted(self) -> Refusal | None:
         """Why it may not go to an engine."""
@@ -90,12 +87,14 @@ class Passage:
         if len(house.passages) >= house.config.limits.requests:
             return refusals.busy(_RETRY_AFTER_S)
         try:
-            named = self.outgoing.read()
+            told = self.outgoing.read()
         except ValueError as e:
             return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
-        model = house.roster.model(named)
+        if told.stream:
+            self._comment_later(house.now_s())
+        model = house.roster.model(told.model)
         if model is None or not self._key.may_use(model.name):
-            return refusals.unknown_model(named)
+            return refusals.unknown_model(told.model)
         self._model = model
         return None
 
@@ -106,15 +105,16 @@ class Passage:
         if seat is not None:
             self._go_to(seat, now_s)
         elif self._model.hope(now_s, self._tried):
-            self._wait()
+            self._wait(refusal, outcome)
         else:
-            self._refuse(refusal or refusals.no_engine(self._model.name, _RETRY_AFTER_S), outcome)
+            self.refuse(refusal or refusals.no_engine(self._model.name, _RETRY_AFTER_S), outcome)
 
-    def _wait(self) -> None:
+    def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
-        self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
+        owner = self._key.owner if self._key is not None else None
+        self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
-            self._refuse(refusals.queue_full(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self.refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
         self._watch.waits(clock.now_ns())
         self._expect(room.wait_s - (self._watch.queue_ns or 0) / 1e9, "No engine had room for the request in time.")
@@ -122,7 +122,7 @@ class Passage:
     def _called(self) -> bool:
         """Something has changed; whether there is no more to wait for."""
         now_s = self._house.now_s()
-        if self._model.choose(now_s, self._tried) is None and self._model.hope(now_s, self._tried):
+        if not self._model.has_room(now_s, self._tried) and self._model.hope(now_s, self._tried):
             return False
         self._wait_no_longer()
         self._dispatch()
@@ -150,7 +150,7 @@ class Passage:
                 self._split.start()
                 self._watch.theirs(clock.now_ns())
         except ValueError as e:
-            self._refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
+            self.refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
 
     def reach(self) -> None:
         """The engine that was chosen is asked."""
@@ -173,8 +173,11 @@ class Passage:
     async def _dialed(self, engine: "Engine") -> None:
         try:
             link = await engine.dial(self._house.loop)
-        except (OSError, UnicodeError):  # the second: a host that no name can be made of
+        except (OSError, UnicodeError) as e:  # the second: a host that no name can be made of
             self._dialing = None
+            if self._house.descriptors.lack(e):  # which says nothing about the engine
+                self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
+                return
             self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
             self._dialing = None
@@ -183,8 +186,9 @@ class Passage:
 
     def _carry(self, link: "Link") -> None:
         self._link = link
-        seat = self._tried[-1]
-        link.carry(self, self.outgoing.head_for(seat, len(self._body)), self._body)
+        link.carry(self, self.outgoing.head_for(self._tried[-1], len(self._body)), self._body)
+        if self._paused:
+            link.pause()
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
         within_s = self.timeouts.first_byte_s
@@ -200,37 +204,32 @@ class Passage:
             link.engine.breaker.worked()
         else:
             link.engine.breaker.failed(now_s)
-            if link.status in _PASSED_OVER and self._model.healthy(now_s, self._tried):
-                self._leave_engine()
-                self._dispatch()
-                return
-        self._pass_on(link, head, read_ns)
+        if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
+            self._leave_engine()
+            self._dispatch()
+            return
+        parts = b"" if self._split is None else self._split.told(read_ns - (self._watch.sent_ns or read_ns))
+        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, parts)
+        self.delivery.begin(link, head, lines)
         self._watch.theirs(clock.now_ns())
         self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
-    def _pass_on(self, link: "Link", head: bytes, read_ns: int) -> None:
-        """The head with our lines in it; what follows goes from the link to the client without us."""
-        self._status = link.status
-        self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
-        parts = b"" if self._split is None else self._split.told(read_ns - (self._watch.sent_ns or read_ns))
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, parts)
-        self._door.write(heads.with_lines(head, lines))
-        self._pieces.append(head)
-        self._body = b""
-        self.outgoing.forget()
-        link.flow(self._door.write, self._pieces.append)
-
     def began(self, read_ns: int) -> None:
-        """The first byte of the answer's body."""
+        """The first byte of the answer's body: nobody else will be asked."""
         self._watch.began_ns = read_ns
+        self._comment_s = NEVER
+        self.delivery.begun = True
+        self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
+        self._house.let_go(self._incoming)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
         if self._split is not None and link.status < 300:
             self._split.finished()
-        reusable = link.engine.take_back(link, self._house.now_s())
-        self._end(Outcome.OK, keep=reusable and self._incoming.keeps_alive)
+        told_apart = self.delivery.finish(link)
+        link.engine.take_back(link, self._house.now_s())
+        self._end(Outcome.OK, keep=told_apart and self._incoming.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
@@ -242,7 +241,8 @@ class Passage:
             else:
                 self.start_over()
         elif link.touched:
-            self._failed(refusals.bad_gateway("The engine broke off in the midst of its answer."))
+            refusal = refusals.bad_gateway("The engine broke off in the midst of its answer.")
+            self._failed(refusal, elsewhere=self.delivery.may_start_over)
         else:
             self._failed(refusals.bad_gateway("The engine closed the connection without an answer."), elsewhere=True)
 
@@ -263,9 +263,10 @@ class Passage:
         self._blame()
         self._leave_engine()
         if elsewhere and self._model.healthy(self._house.now_s(), self._tried):
-            self._dispatch()
+            self.delivery.start_over()
+            self._dispatch(refusal, Outcome.ENGINE_FAILED)
         else:
-            self.break_off(refusal, Outcome.ENGINE_FAILED)
+            self.refuse(refusal, Outcome.ENGINE_FAILED)
 
     def _blame(self) -> None:
         if self._engine is not None:
@@ -273,23 +274,19 @@ class Passage:
 
     # What a split says, where another engine prefills.
 
-    @property
-    def has_begun(self) -> bool:
-        """The client has heard something."""
-        return self._framing is not None
-
     def start_over(self) -> None:
         """The engine is well, but what it was sent is of no use any more."""
         self._leave_engine()
         self._tried.pop()
+        self.delivery.start_over()
         self._dispatch()
 
     def show(self, leg: "Leg") -> None:
         """Prefill's answer is the answer: decode could not give a better one."""
-        self._status, self._watch.sent_ns = leg.status, leg.sent_ns
+        self._watch.sent_ns = leg.sent_ns
         lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
-        self._door.write(heads.with_lines(leg.raw, lines))
-        self._end(Outcome.OK, keep=leg.reusable and self._incoming.keeps_alive)
+        self.delivery.show(leg.status, leg.head, lines, leg.body)
+        self._end(Outcome.OK, keep=self._incoming.keeps_alive)
 
     # Time.
 
@@ -298,12 +295,16 @@ class Passage:
 
     def look(self, now_s: float) -> None:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
-        late = self._deadlines.overdue(self._pieces[-1] if self._pieces else None, now_s)
+        pieces = self.delivery.pieces
+        late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
         if late is None:
+            if now_s >= self._comment_s and not self._paused:
+                self.delivery.comment(self._id)
+                self._comment_later(now_s)
             return
         if self._ticket is not None:
             self._wait_no_longer()
-            self._refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self.refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
         if self._dialing is not None:
             self._unreached(refusals.timed_out(late), Outcome.TIMEOUT)
@@ -313,7 +314,12 @@ class Passage:
             return
         if self._split is None or not self._split.late():
             self._blame()
-        self.break_off(refusals.timed_out(late), Outcome.TIMEOUT)
+        self.refuse(refusals.timed_out(late), Outcome.TIMEOUT)
+
+    def _comment_later(self, now_s: float) -> None:
+        every_s = self._house.config.keep_alive_comment_s
+        if every_s is not None and self._incoming.version != "1.0":
+            self._comment_s = now_s + every_s
 
     # For the door.
 
@@ -337,7 +343,7 @@ class Passage:
 
     def stop(self) -> None:
         """The gateway ends before the answer does."""
-        self.break_off(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
+        self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
 
     # Endings.
 
@@ -357,22 +363,13 @@ class Passage:
             engine.in_flight -= 1
             self._house.lobby.stir()
 
-    def break_off(self, refusal: Refusal, outcome: Outcome) -> None:
+    def refuse(self, refusal: Refusal, outcome: Outcome) -> None:
         """In the answer's place where none has begun, else in its last event; never a made-up finish."""
-        if self._framing is None:
-            self._refuse(refusal, outcome)
-            return
-        piece = self._pieces[-1] if self._watch.began_ns is not None else None
-        words = last_words(self._framing, piece, refusals.event(refusal, self._route.dialect))
-        if words is not None:
-            self._door.write(words)
-        self._end(outcome, keep=False, cut=words is None and self._framing.open_ended)
-
-    def _refuse(self, refusal: Refusal, outcome: Outcome) -> None:
-        """Nothing of an answer has been sent: the refusal is the answer."""
-        self._status = refusal.status
-        self._door.write(refusals.answer(refusal, self._route.dialect, self._id))
-        self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+        if self.delivery.head_is_out:
+            self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
+        else:
+            self.delivery.refuse(refusal, self._id)
+            self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -389,12 +386,12 @@ class Passage:
                 key=self._key.owner if self._key is not None else None,
                 model=self._model.name if self._model is not None else None,
                 engine=self._tried[-1].engine.name if self._tried else None,
-                status=self._status,
+                status=self.delivery.status,
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
                 queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
-                output_tokens=tap.output_tokens(self._pieces) if outcome is Outcome.OK else None,
+                output_tokens=tap.output_tokens(self.delivery.pieces) if outcome is Outcome.OK else None,
             )
         )

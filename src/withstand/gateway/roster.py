@@ -56,11 +56,20 @@ class Model:
         """Those that may be asked and have not been."""
         return [seat for seat in self.seats if seat.engine.may_be_asked(now_s) and seat not in tried]
 
+    def free(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether another could do it at once."""
+        return any(seat.has_room for seat in self.healthy(now_s, tried))
+
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [
             s for s in self.seats if not (s.engine.draining or s.engine.coming) and s not in tried
         ]
+
+    def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether ``choose`` would find somebody; it is nobody's turn by that."""
+        full = self.prefill is not None and self.prefill.full(now_s)
+        return not full and any(seat.has_room for seat in self.untried(now_s, tried))
 
     def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
         """Who is asked next: nobody who has enough to do, and nobody whom no engine could prefill for just now."""
@@ -71,8 +80,7 @@ class Model:
 
     def full(self, now_s: float) -> bool:
         """There are engines, and all have enough to do."""
-        seats = self.untried(now_s, ())
-        return bool(seats) and not any(seat.has_room for seat in seats)
+        return bool(self.untried(now_s, ())) and not self.has_room(now_s, ())
 
     def hope(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""

@@ -14,7 +14,7 @@ KV = "kv_transfer_params"
 _BOOTSTRAP = ("bootstrap_host", "bootstrap_port", "bootstrap_room")
 _OURS = (KV, *_BOOTSTRAP)
 
-_ONE_TOKEN: Mapping[str, bytes] = {
+ONE_TOKEN: Mapping[str, bytes] = {
     "stream": b"false",
     "max_tokens": b"1",
     "ignore_eos": b"true",
@@ -22,7 +22,7 @@ _ONE_TOKEN: Mapping[str, bytes] = {
     b'"remote_host":null,"remote_port":null}',
 }
 """Of vLLM's prefill. It must end by its length: a connector may give no handle for what a stop has ended."""
-_NOT_FOR_PREFILL = ("stream_options", "min_tokens", "min_completion_tokens", "stop", "stop_token_ids")
+NOT_FOR_PREFILL = ("stream_options", "min_tokens", "min_completion_tokens", "stop", "stop_token_ids")
 
 
 class Whole(Enum):
@@ -97,9 +97,9 @@ def for_prefill(body: bytes) -> bytes:
         ValueError: the body's field names are no UTF-8.
     """
     fields = _fields_of(body)
-    for name in _NOT_FOR_PREFILL:
+    for name in NOT_FOR_PREFILL:
         fields.pop(name, None)
-    for name, value in _ONE_TOKEN.items():
+    for name, value in ONE_TOKEN.items():
         fields[name] = Raw(value)
     if "max_completion_tokens" in fields:
         fields["max_completion_tokens"] = Raw(b"1")

@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import httptools
 from msgspec import Struct
 
 from withstand import clock
+from withstand.gateway.chunks import joined
 from withstand.gateway.disaggregation.bodies import Whole
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ class Leg:
         self.seat = seat
         self.failure: Whole | None = None
         self.status = 0
-        self.raw = b""
-        """The whole answer, head and framing, where it is of use."""
-        self.reusable = False
+        self.head = self.body = b""
+        """The whole answer, without its framing."""
         self.stale = False
         """It went over a quiet connection that was closed just then: the engine is well, and has seen nothing of it."""
         self.sent_ns = self.ended_ns = 0
@@ -49,6 +48,7 @@ class Leg:
         self._request = (b"", b"")
         self._patience = Patience(0.0, 0.0)
         self._parts: list[bytes] = []
+        self._chunked = False
         self._size = 0
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
@@ -80,13 +80,6 @@ class Leg:
         """It is this engine that is late."""
         self.seat.engine.breaker.failed(self._house.now_s())
 
-    @property
-    def body(self) -> bytes:
-        """The answer's, without its framing."""
-        reader = _Reader()
-        httptools.HttpResponseParser(reader).feed_data(self.raw)
-        return b"".join(reader.parts)
-
     # There.
 
     def _dial(self) -> None:
@@ -96,9 +89,12 @@ class Leg:
     async def _dialed(self) -> None:
         try:
             link = await self.seat.engine.dial(self._house.loop)
-        except (OSError, UnicodeError):  # the second: a host that no name can be made of
+        except (OSError, UnicodeError) as e:  # the second: a host that no name can be made of
             self._dialing = None
-            self._fail(Whole.NO_PREFILL)
+            if self._house.descriptors.lack(e):  # which says nothing about the engine
+                self._close(Whole.NO_PREFILL)
+            else:
+                self._fail(Whole.NO_PREFILL)
         else:
             self._dialing = None
             self._carry(link)
@@ -113,7 +109,7 @@ class Leg:
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:  # noqa: ARG002  a passage wants to know when
         """The answer's head is here, and maybe more of it."""
-        self.status = link.status
+        self.status, self._chunked = link.status, link.chunked
         if self.status < 500:
             self.seat.engine.breaker.worked()
         else:
@@ -132,9 +128,11 @@ class Leg:
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        self.reusable = link.engine.take_back(link, self._house.now_s())
+        link.engine.take_back(link, self._house.now_s())
         if self._size <= _ANSWER_BYTES_MAX:
-            self.raw = b"".join(self._parts)
+            raw = b"".join(self._parts)
+            end = raw.index(b"\r\n\r\n") + 4
+            self.head, self.body = raw[:end], joined(raw[end:]) if self._chunked else raw[end:]
             self._close(None if 200 <= self.status < 500 else Whole.STATUS)
         else:
             self._close(Whole.BROKE)
@@ -182,16 +180,6 @@ class Leg:
             self._link = None
         self._request = (b"", b"")
         self._done(self)
-
-
-class _Reader:
-    """What httptools finds of a body."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def on_body(self, part: bytes) -> None:
-        self.parts.append(part)
 
 
 def _nobody(_: object) -> None:

@@ -1,7 +1,7 @@
 """One request's prefill, seen from its passage, which has chosen who decodes and holds that seat meanwhile.
 
 A passage says ``start``, and hears of one of these: ``reach`` (decode may be asked now), ``start_over`` (with another
-pair), ``show`` (prefill's answer is the answer), ``break_off``. What one style does differently is in its own module.
+pair), ``show`` (prefill's answer is the answer), ``refuse``. What one style does differently is in its own module.
 """
 
 from abc import ABC, abstractmethod
@@ -127,8 +127,8 @@ class Split(ABC):
         if leg.failure is None and leg.status < 300:
             self._last = leg
             self._prefilled(leg)
-        elif self._passage.has_begun:
-            self._passage.break_off(refusals.bad_gateway("The prefill engine failed."), Outcome.ENGINE_FAILED)
+        elif self._passage.delivery.has_begun:
+            self._passage.refuse(refusals.bad_gateway("The prefill engine failed."), Outcome.ENGINE_FAILED)
         elif leg.failure is None:
             self._passage.show(leg)  # it is the request that is wrong, and decode would say the same
         elif leg.stale:
@@ -136,7 +136,7 @@ class Split(ABC):
             self._again()
         else:
             self._failed.append(leg.seat)
-            if self._pool.healthy(self._house.now_s(), self._failed):
+            if self._pool.free(self._house.now_s(), self._failed):
                 self._house.counts.failovers += 1
                 self._again()
             else:
@@ -159,7 +159,7 @@ class Split(ABC):
         elif leg is not None and reason is Whole.STATUS:
             self._passage.show(leg)
         else:
-            self._passage.break_off(*_refusal(reason, self._pool.name))
+            self._passage.refuse(*_refusal(reason, self._pool.name))
 
     def be_whole(self, reason: Whole) -> None:
         """Decode does all of it."""
