@@ -12,6 +12,7 @@ from withstand.gateway.engine import IDLE_S
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 from withstand.gateway.waiting import Lobby
@@ -45,6 +46,8 @@ class House:
         self.held_bytes = 0
         self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
+        self.polling = Polling(self)
+        self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -77,6 +80,7 @@ class House:
     def close(self) -> None:
         """No more looks; the log is complete."""
         self._next_look.cancel()
+        self.polling.close()
         self.journal.flush()
 
     def _look_again(self) -> asyncio.TimerHandle:
@@ -101,4 +105,5 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
+        self.polling.look()
         self.journal.flush()

@@ -32,6 +32,10 @@ class Outgoing:
         self.named = told.model
         return told
 
+    def header(self, name: bytes) -> bytes | None:
+        """The client's first of that name, which is given in small letters."""
+        return self._incoming.header(name)
+
     def body_for(self, seat: "Seat") -> bytes:
         """The client's bytes, unless the engine knows the model by another name.
 

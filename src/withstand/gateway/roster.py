@@ -1,5 +1,6 @@
 """Which models there are, by all their names, and which engines serve them. It changes while requests are under way."""
 
+import math
 import os
 import random
 from collections.abc import Iterable, Sequence
@@ -9,9 +10,9 @@ import msgspec
 
 from withstand.errors import UsageError
 from withstand.gateway.address import Origin
-from withstand.gateway.config import Config, EngineConfig, ModelConfig, check_role
+from withstand.gateway.config import WEIGHT_MIN, Config, EngineConfig, ModelConfig, check_role
 from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
-from withstand.gateway.policies import POLICIES
+from withstand.gateway.policies import Choose, policy_of
 from withstand.gateway.waiting import Lobby, WaitingRoom
 
 
@@ -24,14 +25,13 @@ class Model:
         """Where requests wait while nobody can be asked."""
         self.max_in_flight = config.max_in_flight
         self.aliases = config.aliases
-        self.policy = config.policy
+        self.config = config
+        self.policy = policy_of(config, dice)
         self.disaggregation = config.disaggregation
         self.seats: list[Seat] = []
         """Of a disaggregated model those that decode: they answer the client."""
         self.prefill = None if config.disaggregation is None else Model(name, _without(config), dice, room)
         """The others."""
-        self._config = config
-        self._choose = POLICIES[config.policy](dice)
 
     def pool(self, told: EngineConfig) -> "Model":
         """Among whose seats an engine's is.
@@ -39,7 +39,7 @@ class Model:
         Raises:
             SpecError: it has no place in this model.
         """
-        check_role(self._config, told, f"models.{self.name}")
+        check_role(self.config, told, f"models.{self.name}")
         return self.prefill if told.role == "prefill" and self.prefill is not None else self
 
     def places(self) -> list[Seat]:
@@ -54,7 +54,7 @@ class Model:
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
-        return [seat for seat in self.seats if seat.engine.may_be_asked(now_s) and seat not in tried]
+        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.may_be_asked(now_s) and s not in tried]
 
     def free(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether another could do it at once."""
@@ -63,7 +63,9 @@ class Model:
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [
-            s for s in self.seats if not (s.engine.draining or s.engine.coming) and s not in tried
+            s
+            for s in self.seats
+            if s.weight >= WEIGHT_MIN and not (s.engine.draining or s.engine.coming) and s not in tried
         ]
 
     def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
@@ -71,12 +73,15 @@ class Model:
         full = self.prefill is not None and self.prefill.full(now_s)
         return not full and any(seat.has_room for seat in self.untried(now_s, tried))
 
-    def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
-        """Who is asked next: nobody who has enough to do, and nobody whom no engine could prefill for just now."""
+    def choose(self, now_s: float, tried: Sequence[Seat], choose: Choose) -> Seat | None:
+        """Who is asked next; ``choose`` is what the policy has made of the request.
+
+        Nobody who has enough to do, and nobody whom no engine could prefill for just now.
+        """
         if self.prefill is not None and self.prefill.full(now_s):
             return None
         seats = [seat for seat in self.untried(now_s, tried) if seat.has_room]
-        return self._choose(seats) if seats else None
+        return choose(seats, now_s) if seats else None
 
     def full(self, now_s: float) -> bool:
         """There are engines, and all have enough to do."""
@@ -84,7 +89,9 @@ class Model:
 
     def hope(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""
-        return bool(self.untried(now_s, tried)) or any(s.engine.coming and s not in tried for s in self.seats)
+        return bool(self.untried(now_s, tried)) or any(
+            s.engine.coming and s.weight >= WEIGHT_MIN and s not in tried for s in self.seats
+        )
 
 
 class Roster:
@@ -109,8 +116,8 @@ class Roster:
         """Every name that a client may give."""
         return self._by_name.items()
 
-    def seat(self, model: Model, told: EngineConfig) -> Seat:
-        """One more engine for a model.
+    def seat(self, model: Model, told: EngineConfig, since_s: float = -math.inf) -> Seat:
+        """One more engine for a model; ``since_s`` is when it joins, where that is not from the beginning.
 
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
@@ -121,8 +128,11 @@ class Roster:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         engine = self.engines.get(origin)
         if engine is None:
-            engine = self.engines[origin] = Engine(origin)
-        seat = Seat(engine, told.weight, told.model or model.name, credentials)
+            engine = self.engines[origin] = Engine(origin, since_s)
+        engine.poll = engine.poll or model.config.poll_of(told)
+        engine.credentials = engine.credentials or credentials
+        seat = Seat(engine, told.weight, told.model or model.name, warm_up_s=model.config.warm_up_s)
+        seat.credentials = credentials
         seat.max_in_flight = told.max_in_flight or model.max_in_flight
         seat.role = told.role
         seat.bootstrap_port = told.bootstrap_port or BOOTSTRAP_PORT

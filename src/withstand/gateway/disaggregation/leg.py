@@ -58,8 +58,7 @@ class Leg:
         """Send it."""
         self._request, self._patience = (head, body), patience
         engine = self.seat.engine
-        engine.in_flight += 1
-        engine.breaker.began(self._house.now_s())
+        engine.sends(self._house.now_s())
         link = engine.waiting_link()
         if link is not None:
             self._carry(link)
@@ -78,7 +77,7 @@ class Leg:
 
     def blame(self) -> None:
         """It is this engine that is late."""
-        self.seat.engine.breaker.failed(self._house.now_s())
+        self.seat.engine.failed(self._house.now_s())
 
     # There.
 
@@ -110,10 +109,7 @@ class Leg:
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:  # noqa: ARG002  a passage wants to know when
         """The answer's head is here, and maybe more of it."""
         self.status, self._chunked = link.status, link.chunked
-        if self.status < 500:
-            self.seat.engine.breaker.worked()
-        else:
-            self.blame()
+        self.seat.engine.answered(self.status, self._house.now_s())
         self._keep(head)
         link.flow(self._keep, _nobody)
 

@@ -117,7 +117,9 @@ class Split(ABC):
 
     def _choose(self) -> "Seat | None":
         """Which prefill engine is asked; without any, what follows from that has been done."""
-        seat = self._pool.choose(self._house.now_s(), self._failed)
+        outgoing = self._passage.outgoing
+        choose = self._pool.policy.chooser(outgoing.read(), outgoing.header)
+        seat = self._pool.choose(self._house.now_s(), self._failed, choose)
         if seat is None:
             self._give_up(None)
         return seat
