@@ -439,8 +439,8 @@ def test_a_prefill_that_fails_ends_its_decode(engine: Engines, place: Place, beh
     place.seat(hasty("sglang", behave), [engine(behave), engine(rooms.prefill)][: 1 + spare], [decode])
     answer = place.ask(stream=True, **ASKED)
     assert (answer.status, answer.raw) == (200, STREAM) if spare else answer.status >= 500
-    for seen in decode.seen[: -1 if spare else None]:
-        assert seen.left.wait(AT_ONCE_S)
+    for seen in decode.seen:
+        assert seen.json["bootstrap_room"] in rooms.rooms or seen.left.wait(AT_ONCE_S)
 
 
 @pytest.mark.parametrize("behave", [hanging_up(), answering(UNAVAILABLE), answering(REFUSED)])

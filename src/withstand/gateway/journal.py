@@ -21,11 +21,21 @@ class Journal:
     def __init__(self, path: str | None) -> None:
         self._descriptor = _opened(path)
         self._lines: list[bytes] = []
+        self._second = 0
+        self._at = ""
+        """That second, as it is written."""
 
     def add(self, ending: Ending) -> None:
         """One more line."""
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, clock.utc_iso(round(clock.wall_s() * 1e9))))
+            self._lines.append(line_of(ending, self._now()))
+
+    def _now(self) -> str:
+        """Put into words once a second."""
+        second = int(clock.wall_s())
+        if second != self._second:
+            self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
+        return self._at
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
@@ -59,7 +69,7 @@ def line_of(ending: Ending, at: str) -> bytes:
 
 
 def _ms(ns: int | None) -> float | None:
-    return None if ns is None else round(ns / 1e6, 3)
+    return None if ns is None else ns // 1000 / 1000
 
 
 def _opened(path: str | None) -> int | None:
