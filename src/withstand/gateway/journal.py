@@ -59,17 +59,13 @@ def line_of(ending: Ending, at: str) -> bytes:
         "engine": ending.engine,
         "status": ending.status,
         "outcome": ending.outcome.value,
-        "hop_ms": _ms(ending.hop_ns),
-        "queue_ms": _ms(ending.queue_ns),
-        "first_byte_ms": _ms(ending.first_byte_ns),
-        "total_ms": _ms(ending.total_ns),
+        "hop_ms": ending.hop_ns // 1000 / 1000,
+        "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
+        "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
+        "total_ms": ending.total_ns // 1000 / 1000,
         "output_tokens": ending.output_tokens,
     }
     return msgspec.json.encode(told) + b"\n"
-
-
-def _ms(ns: int | None) -> float | None:
-    return None if ns is None else ns // 1000 / 1000
 
 
 def _opened(path: str | None) -> int | None:
