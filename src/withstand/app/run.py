@@ -15,6 +15,7 @@ from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
+from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
@@ -99,6 +100,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
+                stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     crew = _Crew(hosts=hosts, foresight=foresight, look=look)
                     _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))

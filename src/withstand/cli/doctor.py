@@ -3,9 +3,9 @@
 from typing import Any
 
 import click
-import msgspec
 
 from withstand.app.doctor.examine import Means, examine, exit_code
+from withstand.app.doctor.kept import encoded
 from withstand.app.doctor.patient import Dose
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
@@ -44,7 +44,7 @@ def verb(*, url: str, as_json: bool, **options: Any) -> int:
     )
     diagnosis = examine(target, _means(options), say)
     if as_json:
-        write_result(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode())
+        write_result(encoded(diagnosis).decode())
     else:
         write_result(rendered(lambda console: print_diagnosis(diagnosis, console)))
     return exit_code(diagnosis)

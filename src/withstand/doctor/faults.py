@@ -23,7 +23,8 @@ def judge_refusal(question: Question, heard: Heard, wanted: Sequence[int], passe
     if status in wanted:
         return question.ok(f"HTTP {status}", **facts)
     if status < 300:
-        return question.doubt(f"HTTP {status}, as if nothing were wrong", passes, **facts)
+        said = f"HTTP {status}, as if nothing were wrong"
+        return (question.wrong if question is BAD_JSON else question.doubt)(said, passes, **facts)
     if status in _REFUSALS:
         return question.ok(f"HTTP {status}, where OpenAI answers {wanted[0]}", **facts)
     if status >= 500:
@@ -68,6 +69,8 @@ def judge_broken(question: Question, heard: Heard) -> Finding:
         case Status.TIMEOUT:
             cure = "Have the hop end the answer when the engine does."
             return question.wrong(f"the client is left waiting ({heard.why})", cure, **facts)
+        case Status.BAD_ANSWER:
+            return question.ok("a last event that is cut: clients can tell", **facts)
         case _:
             return question.ok(f"an error: {heard.why[:60]}", **facts)
 

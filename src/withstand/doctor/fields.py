@@ -8,7 +8,7 @@ import msgspec
 
 from withstand.doctor.finding import Finding, Question
 
-BYTES = Question("fields.bytes", "Byte for byte")
+BYTES = Question("fields.bytes", "The body's bytes")
 KEPT = Question("fields.kept", "All fields arrive")
 _SHOWN_MAX = 6
 LENGTHS: Final = ("max_completion_tokens", "max_tokens")
@@ -102,10 +102,10 @@ def judge_bodies(sent: bytes, came: bytes) -> list[Finding]:
         return [BYTES.wrong("what arrives is no JSON object", "Have the hop pass bodies on as they come.")]
     count = len(msgspec.json.decode(sent))
     if arrived.same_bytes:
-        return [BYTES.ok(f"all {len(sent)} bytes"), KEPT.ok(f"all {count}, unknown ones too")]
+        return [BYTES.ok(f"as they were sent, all {len(sent)}"), KEPT.ok(f"all {count}, unknown ones too")]
     only_model = arrived.changed == ("model",) and not arrived.dropped and not arrived.added
-    why = "only the model's name was changed" if only_model else "it was parsed and written anew"
-    return [BYTES.ok(f"no, {why}; see below what became of its fields"), _kept(arrived, count)]
+    why = "as they were sent, but for the model's name" if only_model else "parsed and written anew"
+    return [BYTES.ok(why), _kept(arrived, count)]
 
 
 def _kept(arrived: Arrived, count: int) -> Finding:

@@ -15,6 +15,7 @@ PAIRS_MIN = 6
 _NAGLE_MS = (33.0, 50.0)
 """The wait of a delayed acknowledgement is 40 ms on Linux."""
 _FELT_MS, _FELT_SHARE = 5.0, 0.05
+_FASTER_MS, _FASTER_SHARE = 0.5, 0.2
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -58,6 +59,11 @@ def judge_hop(ttft: Added | None, itl: Added | None) -> list[Finding]:
     return [_judge(TTFT, ttft, _ttft_cure(ttft, itl)), _judge(ITL, itl, _SLOW)]
 
 
+def _held_back(itl: Added) -> bool:
+    """Tokens cannot come faster than the engine says them, unless they have waited."""
+    return itl.high_ms is not None and itl.high_ms < -max(_FASTER_MS, _FASTER_SHARE * itl.direct_ms)
+
+
 _SLOW = "Look at what the hop does for each chunk, and at how busy its core is."
 
 
@@ -72,6 +78,9 @@ def _judge(question: Question, seen: Added, cure: str) -> Finding:
     facts: dict[str, Fact] = msgspec.to_builtins(seen)
     interval = f"{_shown(seen.low_ms)} to {_shown(seen.high_ms)}"
     said = f"{_shown(seen.p50_ms)} ms at p50 ({interval}), {_shown(seen.p99_ms)} at p99, of {seen.pairs} pairs"
+    if question is ITL and _held_back(seen):
+        cure = "Tokens were held back and come together, which TTFT pays for: see how the path streams."
+        return question.doubt(f"{said}: faster than the engine, {_shown(seen.direct_ms)}", cure, **facts)
     sure_ms = seen.low_ms if seen.low_ms is not None else seen.p50_ms
     if sure_ms > max(_FELT_MS, _FELT_SHARE * seen.direct_ms):
         return question.doubt(f"{said}; the engine's own is {_shown(seen.direct_ms)}", cure, **facts)

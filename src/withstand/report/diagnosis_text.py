@@ -54,20 +54,23 @@ def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
     for chapter, findings in groupby(diagnosis.findings, key=lambda finding: finding.chapter):
         console.print()
         console.print(Text(CHAPTERS[chapter], "bold"))
-        for finding in findings:
-            for line in _lines(finding, width):
+        several = list(findings)
+        for finding, after in zip(several, [*several[1:], None], strict=True):
+            told_later = after is not None and after.cure == finding.cure
+            for line in _lines(finding, width, cure="" if told_later else finding.cure):
                 console.print(line, soft_wrap=True)
     console.print()
     asked = f"{counted(diagnosis.requests, 'request')} in {diagnosis.took_s:.0f} s"
     console.print(Text(f"{headline(diagnosis)}; {asked}"), soft_wrap=True)
 
 
-def _lines(finding: Finding, width: int) -> Iterator[Text]:
+def _lines(finding: Finding, width: int, cure: str) -> Iterator[Text]:
+    """A cure that the next finding has too is told there."""
     style = _STYLES[finding.verdict]
     first, *more = textwrap.wrap(finding.said, width - _TITLE - 4) or [""]
     yield Text.assemble((f" {MARKS[finding.verdict]} ", style), f"{finding.title:<{_TITLE}} ", first)
     yield from (Text(" " * (_TITLE + 4) + line) for line in more)
-    if finding.cure:
+    if cure:
         indent = " " * (_TITLE + 4)
-        for line in textwrap.wrap(f"→ {finding.cure}", width, initial_indent=indent, subsequent_indent=f"{indent}  "):
+        for line in textwrap.wrap(f"→ {cure}", width, initial_indent=indent, subsequent_indent=f"{indent}  "):
             yield Text(line, "cyan")

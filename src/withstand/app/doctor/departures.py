@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from withstand import clock
 from withstand.app.doctor.echo import Echo
 from withstand.app.doctor.line import Leave, Line, Listening
@@ -16,9 +18,7 @@ from withstand.watch.engines import read_engine
 _EVENTS = 5
 _BUFFERED_NS = 2_000_000_000
 """Until a stream must have shown itself; one that is held back is left all the same."""
-_NOTICE_S = 4.0
 _MANY = 2000
-_GAUGE_S = 3.0
 _METRICS_OFF = "Have the engine serve /metrics (vLLM does; SGLang: --enable-metrics; llama.cpp: --metrics)."
 
 
@@ -27,7 +27,7 @@ def examine_departures(patient: Patient) -> Iterator[Finding]:
     if patient.echo:
         yield from _by_echo(patient, patient.echo)
     elif patient.direct:
-        yield _by_metrics(patient.path, patient.direct)
+        yield _by_metrics(patient.path, patient.direct, patient.dose.notice_s)
     else:
         yield METRICS.not_tried("nothing sees the engine", "Give its own address by --direct, or use --echo.")
 
@@ -35,28 +35,43 @@ def examine_departures(patient: Patient) -> Iterator[Finding]:
 # The echo engine sees its connection close.
 
 
+class _Case(msgspec.Struct, frozen=True):
+    """When we leave, and what the echo engine is doing then."""
+
+    question: Question
+    how: str
+    stream: bool
+
+
+_CASES = (
+    _Case(STREAM, "ttft=20,itl=20,n=2000", stream=True),
+    _Case(PREFILL, "ttft=12000", stream=True),
+    _Case(WHOLE, "ttft=12000", stream=False),
+)
+
+
 def _by_echo(patient: Patient, echo: Echo) -> Iterator[Finding]:
     with patient.brief() as line:
         try:
-            yield _left(line, echo, STREAM, "ttft=20,itl=20,n=2000", stream=True)
-            yield _left(line, echo, PREFILL, "ttft=12000", stream=True)
-            yield _left(line, echo, WHOLE, "ttft=12000", stream=False)
+            for case in _CASES:
+                yield _left(line, echo, case, patient.dose.notice_s)
         finally:
             echo.play()
 
 
-def _left(line: Line, echo: Echo, question: Question, how: str, *, stream: bool) -> Finding:
-    echo.play(how)
+def _left(line: Line, echo: Echo, case: _Case, notice_s: float) -> Finding:
+    question, stream = case.question, case.stream
+    echo.play(case.how)
     word = mark()
     leave = _after_events() if question is STREAM else lambda _: bool(echo.served(word))
     heard = line.ask(line.body(stream=stream, tokens=_MANY, prompt=word), stream=stream, leave=leave)
     if heard.left_ns is None:
         return question.not_tried(f"the answer ended before we left: {heard.why}")
-    wait_for(lambda: all(one.aborted_ns or one.done_ns for one in echo.served(word)), _NOTICE_S)
+    wait_for(lambda: all(one.aborted_ns or one.done_ns for one in echo.served(word)), notice_s)
     seen = [one.aborted_ns for one in echo.served(word)]
     aborted_ns = max((at_ns for at_ns in seen if at_ns is not None), default=None) if all(seen) else None
     after_ms = None if aborted_ns is None else (aborted_ns - heard.left_ns) / NS_PER_MS
-    return judge_noticed(question, after_ms, _NOTICE_S)
+    return judge_noticed(question, after_ms, notice_s)
 
 
 def _after_events() -> Leave:
@@ -71,21 +86,21 @@ def _after_events() -> Leave:
 # The engine's own metrics.
 
 
-def _by_metrics(path: Line, direct: Line) -> Finding:
+def _by_metrics(path: Line, direct: Line, notice_s: float) -> Finding:
     if _running(direct) is None:
         return METRICS.not_tried("the engine tells no running requests", _METRICS_OFF)
-    if not wait_for(lambda: _running(direct) == 0, _GAUGE_S):
+    if not wait_for(lambda: _running(direct) == 0, notice_s):
         return METRICS.not_tried("others use the engine", "Look again when nobody else does.")
     for stream in (True, False):
         body = path.body(stream=stream, tokens=_MANY, ignore_eos=True)
         heard = path.ask(body, stream=stream, leave=_when_running(direct, stream=stream))
         if heard.left_ns is None:
             return METRICS.not_tried(f"the answer ended before we left: {heard.why}")
-        stopped = wait_for(lambda: _running(direct) == 0, _GAUGE_S)
+        stopped = wait_for(lambda: _running(direct) == 0, notice_s)
         if not stopped:
-            return judge_gauge(METRICS, None, _GAUGE_S, "streaming" if stream else "not streaming")
+            return judge_gauge(METRICS, None, notice_s, "streaming" if stream else "not streaming")
         after_s = (clock.now_ns() - heard.left_ns) / 1e9
-    return judge_gauge(METRICS, after_s, _GAUGE_S, "streaming and not")
+    return judge_gauge(METRICS, after_s, notice_s, "streaming and not")
 
 
 def _when_running(direct: Line, *, stream: bool) -> Leave:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from withstand.app.doctor.line import Line, Listening
+from withstand.app.doctor.line import COUNTING, Line, Listening
 from withstand.app.doctor.patient import Patient
 from withstand.doctor.fields import LENGTHS, Effect, Tried, judge_field
 from withstand.doctor.finding import Finding
@@ -44,8 +44,8 @@ def _judged(patient: Patient, field: str, seen: Tried, probe: Probe) -> Finding:
 
 
 def _ask(line: Line, *, tokens: int | None, prompt: str | None = None, **fields: Any) -> Heard:
-    told = {"prompt": prompt} if prompt else {}
-    return line.ask(line.body(stream=False, tokens=tokens, **told, **fields), stream=False)
+    body = line.body(stream=False, tokens=tokens, prompt=prompt or COUNTING, **fields)
+    return line.ask(body, stream=False)
 
 
 def _refused(heard: Heard) -> Tried | None:
@@ -61,7 +61,7 @@ def _length(field: str) -> Probe:
     """A stream, left as soon as it is too long: without its limit an answer may be endless."""
 
     def probe(line: Line) -> Tried:
-        body = line.body(stream=True, tokens=None, **{field: _FEW}, ignore_eos=True)
+        body = line.body(stream=True, tokens=None, ignore_eos=True) | {field: _FEW}
         heard = line.ask(body, leave=_too_long)
         if heard.left_ns is not None:
             return Tried(Effect.HAS_NOT, f"{_FEW} tokens were asked for, over {_ENOUGH} came")
@@ -142,7 +142,7 @@ def _unknown(line: Line) -> Tried:
 
 
 _PROBES: dict[str, Probe] = {
-    "ignore_eos": _ending("ignore_eos", True),  # noqa: FBT003 - the field's value
+    "ignore_eos": _ending("ignore_eos", True),
     "min_tokens": _ending("min_tokens", _LONG),
     "stop": _stop,
     "temperature": _temperature,

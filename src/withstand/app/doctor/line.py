@@ -25,7 +25,7 @@ from withstand.wire import Dialect
 
 _TURN_NS = 20_000_000
 _HEAD_BYTES = 16
-_COUNTING = "Count from 1 to 1000 in figures, separated by blanks, and say nothing else."
+COUNTING = "Count from 1 to 1000 in figures, separated by blanks, and say nothing else."
 
 
 class Listening(Exchange):
@@ -109,7 +109,7 @@ class Line:
         """Which of the two dialects it is asked in."""
         return self.endpoint.target.backend == "openai-chat"
 
-    def body(self, *, stream: bool, tokens: int | None, prompt: str = _COUNTING, **fields: Any) -> dict[str, Any]:
+    def body(self, *, stream: bool, tokens: int | None, prompt: str = COUNTING, **fields: Any) -> dict[str, Any]:
         """A request's body; ``tokens`` None = no limit is asked for."""
         told: dict[str, Any] = {"model": self.model}
         told |= {"messages": [{"role": "user", "content": prompt}]} if self.is_chat else {"prompt": prompt}
