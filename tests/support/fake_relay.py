@@ -11,7 +11,7 @@ import time
 import urllib.request
 
 KNOWN = {"model", "messages", "stream", "temperature", "max_tokens"}
-PACE_S = 0.004
+PACE_S = 0.002
 UPSTREAM = sys.argv[1] if len(sys.argv) > 1 else ""
 
 

@@ -30,10 +30,10 @@ from withstand.spec import Target
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
 @click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
 def verb(*, url: str, as_json: bool, **options: Any) -> int:
-    """Examine an OpenAI-compatible path: does it stream, keep fields and errors, stop when told, and what does it cost.
+    """Examine a path: does it stream, keep fields and errors, stop when told.
 
-    URL is the path's address, of a gateway, a proxy or an engine. It is asked one request at a time, about a hundred
-    short ones. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
+    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy or an engine. It is asked about a hundred
+    short requests, one at a time. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
     """
     target = Target(
         base_url=url,

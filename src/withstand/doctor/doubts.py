@@ -22,7 +22,7 @@ def doubts_of(diagnosis: Diagnosis) -> Iterator[Doubt]:
     """One for each wrong finding that bears on a number."""
     for finding in diagnosis.bad:
         if kind := _kind(finding):
-            sentence = f"By `--doctor`, {finding.title[:1].lower()}{finding.title[1:]}: {finding.said}."
+            sentence = f"By `--doctor`, over this path ({finding.title.lower()}): {finding.said}."
             yield Doubt(kind=kind, sentence=sentence, remedy=finding.cure)
 
 

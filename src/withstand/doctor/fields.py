@@ -9,7 +9,7 @@ import msgspec
 from withstand.doctor.finding import Finding, Question
 
 BYTES = Question("fields.bytes", "The body's bytes")
-KEPT = Question("fields.kept", "All fields arrive")
+KEPT = Question("fields.kept", "Its fields")
 _SHOWN_MAX = 6
 LENGTHS: Final = ("max_completion_tokens", "max_tokens")
 """Whoever loses one of these has the engine say several times as much, and its times are about something else."""

@@ -8,7 +8,7 @@ from withstand.doctor.finding import Fact, Finding, Question
 from withstand.doctor.heard import Heard
 from withstand.doctor.shape import Kind, Shape
 
-SHAPE = Question("stream.shape", "It really streams")
+SHAPE = Question("stream.shape", "How it streams")
 FRAMING = Question("stream.framing", "The stream's framing")
 END = Question("stream.end", "The stream's end")
 

@@ -16,8 +16,6 @@ from withstand.record import Seen
 from withstand.watch.engines import read_engine
 
 _EVENTS = 5
-_BUFFERED_NS = 2_000_000_000
-"""Until a stream must have shown itself; one that is held back is left all the same."""
 _MANY = 2000
 _METRICS_OFF = "Have the engine serve /metrics (vLLM does; SGLang: --enable-metrics; llama.cpp: --metrics)."
 
@@ -63,7 +61,7 @@ def _left(line: Line, echo: Echo, case: _Case, notice_s: float) -> Finding:
     question, stream = case.question, case.stream
     echo.play(case.how)
     word = mark()
-    leave = _after_events() if question is STREAM else lambda _: bool(echo.served(word))
+    leave = _after_events(notice_s) if question is STREAM else lambda _: bool(echo.served(word))
     heard = line.ask(line.body(stream=stream, tokens=_MANY, prompt=word), stream=stream, leave=leave)
     if heard.left_ns is None:
         return question.not_tried(f"the answer ended before we left: {heard.why}")
@@ -74,11 +72,12 @@ def _left(line: Line, echo: Echo, case: _Case, notice_s: float) -> Finding:
     return judge_noticed(question, after_ms, notice_s)
 
 
-def _after_events() -> Leave:
+def _after_events(patience_s: float) -> Leave:
+    """A stream that is held back is left all the same."""
     began_ns = clock.now_ns()
 
     def leave(exchange: Listening) -> bool:
-        return len(exchange.reply.chunk_ns) >= _EVENTS or clock.now_ns() - began_ns > _BUFFERED_NS
+        return len(exchange.reply.chunk_ns) >= _EVENTS or clock.now_ns() - began_ns > patience_s * 1e9
 
     return leave
 

@@ -18,7 +18,7 @@ from withstand.errors import ClientLimitError, MeasureError
 from withstand.load.child import Child
 
 _ANSWER_S = 20.0
-TTFT_MS, ITL_MS = 30.0, 5.0
+_TTFT_MS = 30.0
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Served(msgspec.Struct, frozen=True):
 class Echo:
     """While the context lasts."""
 
-    def __init__(self, host: str, port: int, log: Path) -> None:
+    def __init__(self, host: str, port: int, itl_ms: float, log: Path) -> None:
         """Start it.
 
         Raises:
@@ -44,11 +44,11 @@ class Echo:
         """
         self._child = Child("withstand.testing.truth.child", log)
         config: dict[str, Any] = {"host": host, "port": port, "keep_requests": True}
-        config["schedule"] = {"ttft_ms": TTFT_MS, "itl_ms": ITL_MS, "tokens": 96}
+        config["schedule"] = {"ttft_ms": _TTFT_MS, "itl_ms": itl_ms, "tokens": 96}
         started = msgspec.json.decode(self._ask(msgspec.json.encode(config)), type=dict[str, str | None])
         if error := started["error"]:
             self._child.end()
-            raise ClientLimitError(error.replace("host, port", "--echo-host, --echo-port"))
+            raise ClientLimitError(error.replace("host, port", "--echo-at"))
         self.url = started["base_url"] or ""
 
     def play(self, how: str = "") -> None:
@@ -82,10 +82,10 @@ class Echo:
 
 
 @contextlib.contextmanager
-def echo_engine(host: str, port: int) -> Iterator[Echo]:
+def echo_engine(host: str, port: int, itl_ms: float) -> Iterator[Echo]:
     """One that listens there while the context lasts."""
     with tempfile.TemporaryDirectory(prefix="withstand-echo-") as room:
-        echo = Echo(host, port, Path(room) / "echo.log")
+        echo = Echo(host, port, itl_ms, Path(room) / "echo.log")
         try:
             yield echo
         finally:

@@ -46,7 +46,7 @@ def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
     """
     began_ns = clock.now_ns()
     with contextlib.ExitStack() as stack:
-        echo = stack.enter_context(echo_engine(*means.echo)) if means.echo else None
+        echo = stack.enter_context(echo_engine(*means.echo, means.dose.itl_ms)) if means.echo else None
         path = stack.enter_context(_path(target, echo, means, tell))
         direct = stack.enter_context(_direct(path, echo, means))
         findings = list(_findings(Patient(path, direct, echo, means.dose), tell))

@@ -23,6 +23,8 @@ class Dose(msgspec.Struct, frozen=True):
     """Of requests, with and without the hop."""
     patience_s: float = 15.0
     """For an answer that may never come."""
+    itl_ms: float = 5.0
+    """Of our echo engine."""
     notice_s: float = 4.0
     """For an engine to notice that its client has left."""
 
