@@ -32,7 +32,7 @@ from withstand.spec import Target
 def verb(*, url: str, as_json: bool, **options: Any) -> int:
     """Examine a path: does it stream, keep fields and errors, stop when told.
 
-    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy or an engine. It is asked about a hundred
+    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked about a hundred
     short requests, one at a time. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
     """
     target = Target(

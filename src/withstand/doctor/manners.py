@@ -15,6 +15,8 @@ GZIP = Question("manners.gzip", "Compressed streams")
 CLOCK = Question("manners.clock", "The server's clock")
 HINTS = Question("manners.hints", "Hints in the answer's head")
 
+ORIGIN = "https://example.org"
+"""The stranger's page that asks."""
 _CLOCK_S_MAX = 2.0
 _HINTS = ("server-timing", "x-accel-buffering", "cache-control", "via", "server")
 _VALUE_MAX = 40
@@ -79,7 +81,7 @@ def _request_id(came: str | None, sent: str) -> Finding:
 def _cors(headers: Mapping[str, str], *, open_to_all: bool) -> Finding:
     allowed = headers.get("access-control-allow-origin")
     facts: dict[str, Fact] = {"allowed": allowed}
-    if allowed is None:
+    if allowed not in {"*", ORIGIN}:
         return CORS.ok("may not read answers", **facts)
     if not open_to_all:
         return CORS.ok(f"allowed: {allowed[:_VALUE_MAX]}; they need the key", **facts)

@@ -8,7 +8,7 @@ from withstand.app.doctor.line import Line
 from withstand.app.doctor.patient import Patient, mark
 from withstand.doctor.finding import Finding
 from withstand.doctor.heard import Heard
-from withstand.doctor.manners import Seen, judge_manners
+from withstand.doctor.manners import ORIGIN, Seen, judge_manners
 
 _TOKENS = 4
 _STREAM_TOKENS = 32
@@ -19,7 +19,7 @@ def examine_manners(patient: Patient) -> Iterator[Finding]:
     line, word = patient.path, mark()
     own = line.endpoint.headers
     _ask(line, own)
-    plain = _ask(line, {**own, "x-request-id": word, "Origin": "https://example.org"})
+    plain = _ask(line, {**own, "x-request-id": word, "Origin": ORIGIN})
     off_s = _clock_off_s(plain)
     without = {name: value for name, value in own.items() if name.lower() not in {"authorization", "api-key"}}
     seen = Seen(
