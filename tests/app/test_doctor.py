@@ -24,11 +24,12 @@ from withstand.spec import Target
 from withstand.testing import Schedule, TruthServer
 
 SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=0.5)
-PACE = Schedule(ttft_ms=5, itl_ms=1.5, tokens=48)
+BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=0.5)
+PACE = Schedule(ttft_ms=5, itl_ms=3, tokens=32)
 
 
 def direct(server: TruthServer) -> Diagnosis:
-    return examine(Target(base_url=server.base_url), Means(dose=SMALL), lambda _: None)
+    return examine(Target(base_url=server.base_url), Means(dose=BRIEF), lambda _: None)
 
 
 def behind(hop: Callable[[str], str], name: str = "truth") -> Diagnosis:
@@ -53,7 +54,7 @@ def said(diagnosis: Diagnosis, check: str) -> str:
 
 def test_a_good_server(capsys: pytest.CaptureFixture[str]) -> None:
     with TruthServer(PACE) as server:
-        assert exit_code_of(["doctor", server.base_url, "--tokens", "48", "--pairs", "6", "--json"]) == 0
+        assert exit_code_of(["doctor", server.base_url, "--tokens", "32", "--pairs", "6", "--json"]) == 0
     diagnosis = msgspec.json.decode(capsys.readouterr().out, type=Diagnosis)
     assert not list(diagnosis.bad)
     good = ("stream.shape", "stream.framing", "stream.end", "usage.stream", "usage.fits", "fields.max_tokens")
@@ -76,7 +77,7 @@ def test_an_early_stop_shows_whether_it_can_be_forbidden() -> None:
             {
                 "stream.framing": ("doubt", "HTTP/1.0"),
                 "stream.shape": ("wrong", "batches: one piece of"),
-                "usage.fits": ("wrong", "240 tokens told, 48"),
+                "usage.fits": ("wrong", "160 tokens told, 32"),
             },
         ),
         ("no_stream", {"stream.shape": ("wrong", "one JSON body")}),
@@ -186,12 +187,28 @@ def _told_by_metrics(server: TruthServer) -> Iterator[str]:
 
 def test_leaving_is_seen_in_the_engines_metrics() -> None:
     with TruthServer(PACE) as server, _told_by_metrics(server) as engine:
-        means = Means(direct=Target(base_url=engine), dose=SMALL)
+        means = Means(direct=Target(base_url=engine), dose=BRIEF)
         diagnosis = examine(Target(base_url=server.base_url), means, lambda _: None)
     assert said(diagnosis, "leaving.metrics").startswith("streaming and not: nothing runs")
 
 
 # The verb, and runs.
+
+
+def test_a_key_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCTOR_KEY", "sesame-open")
+    with TruthServer(PACE, api_key="sesame-open") as server:
+        target = Target(base_url=server.base_url, backend="openai", api_key_env="DOCTOR_KEY")
+        diagnosis = examine(target, Means(dose=BRIEF), lambda _: None)
+    assert said(diagnosis, "manners.key") == "without one: HTTP 401"
+    assert verdicts(diagnosis, "stream.shape", "fields.max_tokens") == {"stream.shape": "ok", "fields.max_tokens": "ok"}
+    assert b"sesame-open" not in msgspec.json.encode(diagnosis)
+
+
+def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE, behaviour="close_before_answer") as server:
+        assert exit_code_of(["doctor", server.base_url]) == 3
+    assert "gives no answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -212,7 +229,7 @@ def test_mistakes_are_one_sentence(typed: list[str], code: int, words: str, caps
 
 def test_a_run_has_its_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    with TruthServer(Schedule(ttft_ms=5, itl_ms=1, tokens=48), behaviour="joined:8") as server:
+    with TruthServer(PACE, behaviour="joined:8") as server:
         typed = ["run", "--base-url", server.base_url, "--doctor", "--num-prompts", "4", "--output-len", "24"]
         exit_code_of([*typed, "--output-dir", str(folder), "--quiet"])
     assert json.loads((folder / "doctor.json").read_bytes())["url"] == server.base_url

@@ -116,6 +116,7 @@ def test_a_limit_keeps_its_status_and_its_date() -> None:
     assert judge_status(Q, answer(Status.HTTP_ERROR, 500), 429, "17", 5).said == "comes out as HTTP 500, after 5 tries"
     said = judge_status(Q, answer(text="Backend Error"), 429, "17", 1)
     assert (said.verdict, "Backend Error" in said.said) == (Verdict.WRONG, True)
+    assert "\x1b" not in judge_status(Q, answer(text="\x1b[2J"), 429, None, 1).said
     assert judge_status(Q, answer(Status.TIMEOUT, None), 503, None, 9).verdict is Verdict.WRONG
 
 

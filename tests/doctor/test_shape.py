@@ -74,6 +74,16 @@ def test_a_batch_of_time_does_not() -> None:
     assert "5.0 events every 50 ms" in judge_shape(seen, None).said
 
 
+def test_a_busy_moment_is_no_batch() -> None:
+    reads = [at(50 + 10 * i) for i in range(30)] + [at(700, 40)] + [at(710 + 10 * i) for i in range(26)]
+    assert shape_of([heard(reads)], [SHORT], [WHOLE]).kind is Kind.STREAMS
+
+
+def test_a_fast_engine_is_no_batch() -> None:
+    fast = heard([at(50 + 4 * i, 4) for i in range(24)])
+    assert shape_of([fast], [heard([at(50, 4)])], [heard([at(146)], streamed=False)]).kind is Kind.STREAMS
+
+
 def test_one_body_is_no_stream() -> None:
     assert shape_of([WHOLE], [WHOLE], [WHOLE]).kind is Kind.ONE_BODY
 

@@ -11,7 +11,10 @@ from withstand.cli.options import Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
 from withstand.report.diagnosis_text import print_diagnosis
-from withstand.spec import Target
+from withstand.spec import Target, Timeouts
+
+_TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
+"""Patient with a slow engine, but not for ever with a silent one."""
 
 
 @click.command("doctor", cls=Verb)
@@ -41,6 +44,7 @@ def verb(*, url: str, as_json: bool, **options: Any) -> int:
         backend=options["backend"],
         api_key_env=options["api_key_env"],
         cacert=options["cacert"],
+        timeouts=_TIMEOUTS,
     )
     diagnosis = examine(target, _means(options), say)
     if as_json:
@@ -60,6 +64,7 @@ def _means(options: dict[str, Any]) -> Means:
             backend=options["backend"],
             api_key_env=options["direct_api_key_env"],
             cacert=options["cacert"],
+            timeouts=_TIMEOUTS,
         )
     echo = _place(options["echo_at"]) if options["echo"] else None
     return Means(direct=direct, echo=echo, dose=Dose(tokens=options["tokens"], pairs=options["pairs"]))

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from withstand.doctor.finding import Fact, Finding, Question
 from withstand.doctor.heard import Heard
 from withstand.record import Status
+from withstand.wire.reply import one_line
 
+_SHOWN_CHARS = 60
 _REFUSALS = frozenset({400, 404, 413, 422})
 NO_MODEL = Question("errors.unknown_model", "An unknown model")
 BAD_JSON = Question("errors.bad_json", "A body that is no JSON")
@@ -53,7 +55,8 @@ def judge_status(question: Question, heard: Heard, wanted: int, retry_after: str
 
 
 def _shown(heard: Heard) -> str:
-    return f'an answer that says "{heard.text[:60]}"' if heard.text else "an answer without a word"
+    text = one_line(heard.text, _SHOWN_CHARS)
+    return f'an answer that says "{text}"' if text else "an answer without a word"
 
 
 def judge_broken(question: Question, heard: Heard) -> Finding:

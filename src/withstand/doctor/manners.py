@@ -6,6 +6,7 @@ import msgspec
 
 from withstand.doctor.finding import Fact, Finding, Question
 from withstand.doctor.heard import Heard
+from withstand.wire.reply import one_line
 
 KEEP_ALIVE = Question("manners.keep_alive", "Connections are kept")
 OPEN = Question("manners.key", "A key is asked for")
@@ -109,6 +110,6 @@ def _clock(off_s: float) -> Finding:
 
 
 def _hints(headers: Mapping[str, str]) -> Finding:
-    there = {name: headers[name][:_VALUE_MAX] for name in _HINTS if name in headers}
+    there = {name: one_line(headers[name], _VALUE_MAX) for name in _HINTS if name in headers}
     said = "; ".join(f"{name}: {value}" for name, value in there.items()) or "none"
     return HINTS.ok(said, **there)

@@ -17,8 +17,10 @@ from withstand.doctor.heard import NS_PER_MS, Heard, Read
 _ONE_PIECE_NS = 500_000
 """Reads that are no further apart came together."""
 _HELD_SHARE = 0.5
-_SEVERAL = 1.8
-"""Events in a piece, from which on pieces are no single events."""
+_SEVERAL = 2
+"""Events in the piece in the middle, from which on pieces are no single events; a stall makes but one large piece."""
+_BATCH_MS_MIN = 15.0
+"""Pieces that come faster are a fast engine's, or a busy machine's; nobody who batches waits for less."""
 _WINDOW_MS_MIN = 15.0
 """A generation shorter than this says nothing: chance alone moves a TTFT by as much."""
 _EVENTS_MIN = 8
@@ -55,6 +57,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     piece_bytes: float = 0.0
     """Of those that are neither the first nor the last."""
     piece_events: float = 0.0
+    """In the piece in the middle."""
     gap_ms: float = 0.0
     """Between pieces."""
     ttft_ms: float = 0.0
@@ -89,7 +92,7 @@ def shape_of(long: Sequence[Heard], short: Sequence[Heard], whole: Sequence[Hear
         events=round(median(len(heard.events_ns) for heard in long)),
         pieces=round(median(map(len, cut))),
         piece_bytes=_median(piece.size for pieces in cut for piece in _inner(pieces)),
-        piece_events=sum(len(h.events_ns) for h in long) / max(1, sum(map(len, cut))),
+        piece_events=_median(float(piece.events) for pieces in cut for piece in pieces),
         gap_ms=_median((b.stamp_ns - a.stamp_ns) / NS_PER_MS for pieces in cut for a, b in pairwise(pieces)),
         ttft_ms=_median(heard.ttft_ms for heard in long),
         short_ttft_ms=_median(heard.ttft_ms for heard in short),
@@ -118,7 +121,7 @@ def _kind(seen: Shape, cut: Sequence[Sequence[Piece]]) -> Kind:
         return Kind.BY_SIZE
     if seen.held_share > _HELD_SHARE:
         return Kind.WHOLE if several else Kind.FAKE
-    return Kind.BY_TIME if several else Kind.STREAMS
+    return Kind.BY_TIME if several and seen.gap_ms >= _BATCH_MS_MIN else Kind.STREAMS
 
 
 def _cut_share(cut: Sequence[Sequence[Piece]]) -> float:

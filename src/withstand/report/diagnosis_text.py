@@ -9,6 +9,7 @@ from rich.text import Text
 
 from withstand.doctor.finding import Diagnosis, Finding, Verdict
 from withstand.report.numbers import counted
+from withstand.report.terminal import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +50,7 @@ def circumstances(diagnosis: Diagnosis) -> str:
 def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
     """As wide as the console, within reason."""
     width = min(console.width, _WIDTH_MAX)
-    for part in textwrap.wrap(circumstances(diagnosis), width):
+    for part in textwrap.wrap(shown(circumstances(diagnosis)), width):
         console.print(Text(part, "bold"), soft_wrap=True)
     for chapter, findings in groupby(diagnosis.findings, key=lambda finding: finding.chapter):
         console.print()
@@ -67,7 +68,7 @@ def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
 def _lines(finding: Finding, width: int, cure: str) -> Iterator[Text]:
     """A cure that the next finding has too is told there."""
     style = _STYLES[finding.verdict]
-    first, *more = textwrap.wrap(finding.said, width - _TITLE - 4) or [""]
+    first, *more = textwrap.wrap(shown(finding.said), width - _TITLE - 4) or [""]
     yield Text.assemble((f" {MARKS[finding.verdict]} ", style), f"{finding.title:<{_TITLE}} ", first)
     yield from (Text(" " * (_TITLE + 4) + line) for line in more)
     if cure:
