@@ -23,8 +23,8 @@ from withstand.metrics.doubts import DoubtKind
 from withstand.spec import Target
 from withstand.testing import Schedule, TruthServer
 
-SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=0.5)
-BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=0.5)
+SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=10)
+BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=10)
 PACE = Schedule(ttft_ms=5, itl_ms=3, tokens=32)
 
 
@@ -32,12 +32,12 @@ def direct(server: TruthServer) -> Diagnosis:
     return examine(Target(base_url=server.base_url), Means(dose=BRIEF), lambda _: None)
 
 
-def behind(hop: Callable[[str], str], name: str = "truth") -> Diagnosis:
+def behind(hop: Callable[[str], str], dose: Dose = SMALL) -> Diagnosis:
     """With the echo engine behind a hop that is made for its URL."""
     port = free_port()
     url = hop(f"http://127.0.0.1:{port}")
     return examine(
-        Target(base_url=url, model=name), Means(echo=("127.0.0.1", port), echo_wait_s=20, dose=SMALL), lambda _: None
+        Target(base_url=url, model="truth"), Means(echo=("127.0.0.1", port), echo_wait_s=20, dose=dose), lambda _: None
     )
 
 
@@ -138,7 +138,7 @@ def test_our_gateway_is_well(tmp_path: Path) -> None:
 
 def test_a_faked_stream_and_all_that_comes_with_it() -> None:
     with _entered(fake_relay) as hop:
-        diagnosis = behind(hop)
+        diagnosis = behind(hop, msgspec.structs.replace(SMALL, notice_s=0.5))
     wrong = {finding.check for finding in diagnosis.bad}
     assert "fakes the stream" in said(diagnosis, "stream.shape")
     assert "max_completion_tokens" in said(diagnosis, "fields.kept")
