@@ -10,6 +10,7 @@ from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.engine import IDLE_S
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 
@@ -37,6 +38,8 @@ class House:
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.draining = False
+        self.polling = Polling(self)
+        self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -49,6 +52,7 @@ class House:
     def close(self) -> None:
         """No more looks; the log is complete."""
         self._next_look.cancel()
+        self.polling.close()
         self.journal.flush()
 
     def _look_again(self) -> asyncio.TimerHandle:
@@ -70,4 +74,5 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
+        self.polling.look()
         self.journal.flush()
