@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
+from withstand.app.work_folder import work_folder
 from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
@@ -274,7 +274,7 @@ class _Measuring:
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
         attended = self._attended(index, stage)
-        with _work_folder(self._journal.folder.path / _WORK) as work:
+        with work_folder(self._journal.folder.path / _WORK) as work:
             self._crew.look()
             result = self._load(index, stage, work, attended)
             self._crew.look()
@@ -388,14 +388,3 @@ class _Measuring:
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
-
-
-@contextlib.contextmanager
-def _work_folder(path: Path) -> Iterator[Path]:
-    """For what passes between us and the workers: empty at first, though a run crashed here, and gone at last."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(exist_ok=True)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

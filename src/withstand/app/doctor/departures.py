@@ -13,7 +13,7 @@ from withstand.doctor.heard import NS_PER_MS
 from withstand.doctor.leaving import METRICS, PREFILL, STREAM, WHOLE, judge_gauge, judge_noticed
 from withstand.errors import TargetError
 from withstand.record import Seen
-from withstand.watch.engines import read_engine
+from withstand.wire.engine_metrics import read_engine
 
 _EVENTS = 5
 _MANY = 2000
