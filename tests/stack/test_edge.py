@@ -1,5 +1,6 @@
 """The edge as nginx really runs it: streams pass as they come, nobody is asked twice, who leaves is gone."""
 
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from nginx import PROGRAM, Nginx
 from withstand.errors import SpecError
 from withstand.spec.stack import Edge
 from withstand.stack.nginx import nginx_conf
+from withstand.stack.ports import free_port
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed")
 PATIENCE_S = 30.0
@@ -109,9 +111,7 @@ def test_a_request_that_was_taken_is_never_sent_again(
 def test_one_that_nobody_took_goes_to_another_gateway(
     engine: Callable[[Behave], Engine], nginx: Callable[..., Nginx]
 ) -> None:
-    gone = engine(answering())
-    gone.close()
-    client = nginx(gone.url, gateways=[engine(answering()).url]).client()
+    client = nginx(f"http://127.0.0.1:{free_port()}", gateways=[engine(answering()).url]).client()
     assert [client.send(post(body())).answer().status for _ in range(20)] == [200] * 20
 
 
@@ -138,7 +138,7 @@ def test_a_session_stays_where_it_was(engine: Callable[[Behave], Engine], nginx:
 
 def test_what_it_says_and_passes_on(engine: Callable[[Behave], Engine], nginx: Callable[..., Nginx]) -> None:
     behind = engine(answering(whole(b'{"error":1}', b"429 Too Many", b"retry-after: 7\r\n")))
-    edge = nginx(behind.url, max_body_mb=1)
+    edge = nginx(behind.url, max_body_mb=0.5)
     client = edge.client()
     trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
     answer = client.send(post(body(), more=f"traceparent: {trace}\r\nx-request-id: mine\r\n")).answer()
@@ -154,7 +154,7 @@ def test_what_it_says_and_passes_on(engine: Callable[[Behave], Engine], nginx: C
     assert (logged[0]["request_id"], logged[0]["traceparent"], logged[0]["status"]) == ("mine", trace, "429")
     assert logged[0]["upstream"] == behind.name
     assert float(logged[0]["upstream_header_s"]) <= float(logged[0]["request_s"]) + 0.001
-    assert edge.said == ""
+    assert not re.search(r"\[(warn|crit|alert|emerg)\]", edge.said)
 
 
 def test_a_large_body_lands_in_the_stack_s_folder_and_passes(
