@@ -76,7 +76,7 @@ def _block(file: str, tokens: list[_Token], at: int, include: Include, depth: in
     while at < len(tokens) and tokens[at] != _Token("}", tokens[at].line, mark=True):
         words, at = _words(file, tokens, at)
         name, args, line = words[0].text, tuple(word.text for word in words[1:]), words[0].line
-        block = None
+        block: tuple[Directive, ...] | None = None
         if tokens[at].text == "{":
             at += 1
             if name.endswith("_by_lua_block"):

@@ -14,7 +14,7 @@ from withstand.spec.parse import plan_from_file
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Cpu = Annotated[int, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
-_BESIDES = ("gateway", "edge")
+_BESIDES = ("gateway", "edge", "monitoring")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -127,6 +127,15 @@ class Edge(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Idle connections to what is behind that a worker keeps."""
 
 
+class Monitoring(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prometheus, and what Grafana is to load; the benchmark itself and the machine are watched too."""
+
+    program: str | None = None
+    """Prometheus itself; None = the one on the path."""
+    scrape_s: Annotated[float, Meta(ge=0.2, le=60)] = 2.0
+    keep_days: Count = 1
+
+
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -135,6 +144,7 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     engines: Annotated[dict[str, Engine], Meta(min_length=1)]
     gateway: Gateway | None = None
     edge: Edge | None = None
+    monitoring: Monitoring | None = None
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
 

@@ -10,6 +10,7 @@ from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind
+from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
 
 GATEWAY = "gateway"
@@ -35,6 +36,8 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     if stack.edge:
         processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
         doors = [processes[-1].base_url]
+    if stack.monitoring:
+        processes += monitoring(stack.monitoring, place, processes, stack.name)
     return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=models[first])
 
 
@@ -47,7 +50,9 @@ def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
     started = [name for name, told in stack.engines.items() if told.kind != "remote"]
     gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
-    return [*started, *gateways, *([EDGE, EDGE_STATUS] if stack.edge else [])]
+    edges = [EDGE, EDGE_STATUS] if stack.edge else []
+    watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
+    return [*started, *gateways, *edges, *watchers]
 
 
 def told_of(stack: Stack, name: str) -> Served | None:
@@ -58,7 +63,17 @@ def told_of(stack: Stack, name: str) -> Served | None:
 
 def programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
     """What must be installed besides: name → how it may be called, the likeliest first."""
-    return {NGINX: (stack.edge.program or NGINX,)} if stack.edge else {}
+    wanted: dict[str, tuple[str, ...]] = {}
+    if stack.edge:
+        wanted[NGINX] = (stack.edge.program or NGINX,)
+    if stack.monitoring:
+        wanted[PROMETHEUS] = (stack.monitoring.program or PROMETHEUS,)
+    return wanted
+
+
+def welcome_programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
+    """What is used where it is installed."""
+    return EXPORTERS if stack.monitoring else {}
 
 
 def wants_small_model(stack: Stack) -> bool:

@@ -16,7 +16,14 @@ from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
-from withstand.stack.composed import composed, programs_of, service_names, told_of, wants_small_model
+from withstand.stack.composed import (
+    composed,
+    programs_of,
+    service_names,
+    told_of,
+    wants_small_model,
+    welcome_programs_of,
+)
 from withstand.stack.identity import Identity, end, in_session, marked
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
@@ -146,7 +153,7 @@ def _clear_away(folder: Path, name: str) -> None:
 
 
 def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
-    programs = found_programs(programs_of(stack))
+    programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports = {name: _port(stack, name) for name in service_names(stack)}
     model = ready_model(progress) if wants_small_model(stack) else None
     place = Place(

@@ -10,8 +10,8 @@ _BESIDES = ("/usr/local/sbin", "/usr/sbin", "/opt/homebrew/bin")
 """Where servers are installed, and which is not on everybody's path."""
 
 
-def found_programs(wanted: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Name → path, of each the first spelling that is there.
+def found_programs(wanted: Mapping[str, Iterable[str]], welcome: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Name → path, of each the first spelling that is there; those that are only welcome may be missing.
 
     Raises:
         EngineError: one is not installed.
@@ -21,6 +21,7 @@ def found_programs(wanted: Mapping[str, Iterable[str]]) -> dict[str, str]:
         if path is None:
             tried = ", ".join(wanted[name])
             raise EngineError(f"{name} is not installed here (looked for {tried}); install it, or name its program.")
+    found |= {name: found_program(*spellings) for name, spellings in welcome.items()}
     return {name: path for name, path in found.items() if path}
 
 
