@@ -32,7 +32,11 @@ TREE: dict[str, Any] = {
     "edge": {"workers": 1},
     "monitoring": {"scrape_s": 0.5},
     "plan": {
-        "workload": {"dataset": "random", "num_prompts": 200, "input_len": 8, "output_len": 8, "tokenizer": "approx"},
+        "workload": {
+            "dataset": "random",
+            "num_prompts": 100,
+            "options": {"input_len": 8, "output_len": 8},
+        },
         "stages": [{"arrivals": {"kind": "poisson", "rate": 20}}],
         "price": {"per_hour": 2},
     },
@@ -113,8 +117,8 @@ def test_alerts_fire_for_what_they_are_named_after(
 def test_old_and_new_names_are_one_value(name: str, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text(json.dumps(rules()))
     given = [
-        series("vllm:" + name.format("queries") + '{service="a",model_name="m"}', "0+100x40"),
-        series("vllm:" + name.format("hits") + '{service="a",model_name="m"}', "0+50x40"),
+        series(name.format("queries") + '{service="a",model_name="m"}', "0+100x40"),
+        series(name.format("hits") + '{service="a",model_name="m"}', "0+50x40"),
         series('vllm:kv_cache_usage_perc{service="a",model_name="m"}', "0.5x40"),
         series('vllm:gpu_cache_usage_perc{service="a",model_name="m"}', "0.7x40"),
     ]
@@ -153,7 +157,7 @@ def test_every_panel_has_data_in_a_stack_that_is_measured(tmp_path: Path) -> Non
     def withstand(*arguments: str) -> None:
         command = [sys.executable, "-m", "withstand", *arguments]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode in {0, 3}, done.stdout + done.stderr  # 3: a busy machine bounds the client
 
     withstand("up", str(file))
     try:

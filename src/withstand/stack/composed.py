@@ -1,5 +1,6 @@
 """Stack → Blueprint: which processes there are, and how they know of each other. Pure: ports and models come in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -71,7 +72,7 @@ def programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
     return wanted
 
 
-def welcome_programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
+def welcome_programs_of(stack: Stack) -> Mapping[str, tuple[str, ...]]:
     """What is used where it is installed."""
     return EXPORTERS if stack.monitoring else {}
 

@@ -4,7 +4,7 @@ All files are JSON, which Prometheus and Grafana's provisioning read as YAML.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from withstand.spec.stack import Monitoring
@@ -15,7 +15,7 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
-EXPORTERS = {
+EXPORTERS: Mapping[str, tuple[str, ...]] = {
     MACHINE: ("prometheus-node-exporter", "node_exporter"),
     EDGE_COUNTS: ("prometheus-nginx-exporter", "nginx-prometheus-exporter"),
 }
