@@ -1,8 +1,10 @@
 """The edge as nginx really runs it: streams pass as they come, nobody is asked twice, who leaves is gone."""
 
 import re
+import ssl
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from withstand.errors import SpecError
 from withstand.spec.stack import Edge
 from withstand.stack.nginx import nginx_conf
 from withstand.stack.ports import free_port
+from withstand.testing.certs import make_certificates
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="nginx is not installed")
 PATIENCE_S = 30.0
@@ -67,6 +70,31 @@ def test_each_piece_passes_before_the_next_is_made(
     answer = client.answer()
     assert answer.complete
     assert answer.header("x-accel-buffering") == "no"
+
+
+def test_a_hundred_streams_at_once_come_whole(engine: Callable[[Behave], Engine], nginx: Callable[..., Nginx]) -> None:
+    started = threading.Barrier(100, timeout=PATIENCE_S)
+
+    def behave(talk: Talk, seen: Seen) -> None:
+        started.wait()  # all of them are open at once
+        talk.say(STREAM_HEAD, *(chunk(b"data: %d.\n\n" % i) for i in range(50)), chunk(seen.body), chunk(DONE), END)
+
+    edge = nginx(engine(behave).url, engine(behave).url, workers=2)
+    clients = [edge.client().send(post(body(number=i))) for i in range(100)]
+    events = b"".join(b"data: %d.\n\n" % i for i in range(50))
+    for i, client in enumerate(clients):
+        answer = client.answer()
+        assert answer.complete
+        assert unchunked(answer.raw) == events + body(number=i) + DONE
+    assert {line["status"] for line in edge.logged(100)} == {"200"}
+
+
+def unchunked(raw: bytes) -> bytes:
+    found = b""
+    while raw:
+        size, _, rest = raw.partition(b"\r\n")
+        found, raw = found + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+    return found
 
 
 @pytest.mark.parametrize("said", [(), (STREAM_HEAD, chunk(EVENT))])
@@ -147,6 +175,7 @@ def test_what_it_says_and_passes_on(engine: Callable[[Behave], Engine], nginx: C
     assert client.send(get("/metrics")).answer().status == 404
     large = client.send(post(b" " * (1 << 20) + b"  ")).answer()
     assert (large.status, large.error["type"]) == (413, "invalid_request_error")
+    client.close()  # or nginx waits for the rest of what was too large
     first, second = behind.seen
     assert (first.header("x-request-id"), first.header("traceparent")) == ("mine", trace)
     assert len(second.header("x-request-id") or "") == 32
@@ -161,7 +190,7 @@ def test_a_large_body_lands_in_the_stack_s_folder_and_passes(
     engine: Callable[[Behave], Engine], nginx: Callable[..., Nginx]
 ) -> None:
     behind = engine(answering())
-    content = b"x" * (8 << 20)
+    content = b"x" * (3 << 20)
     assert nginx(behind.url).client().send(post(content)).answer().status == 200
     assert behind.seen[0].body == content
 
@@ -172,6 +201,16 @@ def test_nginx_takes_each_form(balance: str, nginx: Callable[..., Nginx]) -> Non
     done = subprocess.run([*edge.argv, "-t"], capture_output=True, text=True, check=False)
     assert "test is successful" in done.stderr
     assert "[warn]" not in done.stderr
+
+
+def test_streams_pass_tls(engine: Callable[[Behave], Engine], nginx: Callable[..., Nginx], tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    made = make_certificates(tmp_path)
+    behind = engine(answering())
+    edge = nginx(behind.url, tls={"certificate": str(made.certificate), "key": str(made.key)})
+    context = ssl.create_default_context(cafile=str(made.ca))
+    with urllib.request.urlopen(f"https://localhost:{edge.port}/v1/models", context=context, timeout=30) as answer:
+        assert answer.status == 200
 
 
 def test_what_nginx_cannot_pass_to_is_refused() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
+from withstand.errors import SpecError
 from withstand.spec.stack import Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
@@ -24,6 +25,7 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         SpecError: a kind cannot do what is wanted of it.
         UsageError: a kind is unknown.
     """
+    _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
     started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
     processes = [process for process in started.values() if process]
@@ -54,6 +56,13 @@ def service_names(stack: Stack) -> list[str]:
     edges = [EDGE, EDGE_STATUS] if stack.edge else []
     watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
     return [*started, *gateways, *edges, *watchers]
+
+
+def _check_names(stack: Stack) -> None:
+    names = service_names(stack)
+    for name in stack.engines:
+        if names.count(name) > 1:
+            raise SpecError(f"The stack is wrong: another of its services has that name - at `$.engines.{name}`.")
 
 
 def told_of(stack: Stack, name: str) -> Served | None:

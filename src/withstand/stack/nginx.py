@@ -65,7 +65,7 @@ def nginx_conf(told: Edge, upstreams: tuple[str, ...], ports: tuple[int, int], *
         f"worker_processes {told.workers or min(cores, 4)};",
         "worker_rlimit_nofile 16384;",
         "pid edge.pid;",
-        "error_log stderr warn;",
+        "error_log stderr error;",
         *_block("events", ["worker_connections 8192;"]),
         *_block(
             "http",
