@@ -112,7 +112,7 @@ class Model:
             told["authorization"] = f"Bearer {self._key}"
         elif "authorization" in headers:
             told["authorization"] = headers["authorization"]
-        return {**told, "content-type": "application/json"}
+        return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
     async def _deltas(self, body: bytes, headers: Mapping[str, str], heard: _Heard) -> AsyncGenerator[Mapping[str, Any]]:
         try:

@@ -97,6 +97,12 @@ class Gateway(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     config: dict[str, Any] = {}
 
 
+class Agent(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Our agent in front of the gateway, or of the first engine; ``config`` is laid over what is written for it."""
+
+    config: dict[str, Any] = {}
+
+
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -104,6 +110,7 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None = the file's."""
     engines: Annotated[dict[str, Engine], Meta(min_length=1)]
     gateway: Gateway | None = None
+    agent: Agent | None = None
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
 
@@ -152,6 +159,8 @@ def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
     served: list[tuple[str, Served]] = [(f"engines.{name}", engine) for name, engine in stack.engines.items()]
     if stack.gateway:
         served.append(("gateway", stack.gateway))
+    if stack.agent:
+        served.append(("agent", stack.agent))
     found = [(f"{at}.env.{key}", value) for at, each in served for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     return [(where, value) for where, value in found if isinstance(value, Secret)]

@@ -5,14 +5,13 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
-from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.spec.stack import Agent, Engine, Gateway, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.engines.kind import Kind
 from withstand.stack.ports import HOST
 
-GATEWAY = "gateway"
-_CONFIG = "gateway.json"
+GATEWAY, AGENT = "gateway", "agent"
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -32,7 +31,12 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
         processes.append(gateway)
         door = gateway.base_url
-    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
+    model = models[first]
+    if stack.agent:
+        agent = _agent(stack, place, door, model)
+        processes.append(agent)
+        door, model = agent.base_url, str(stack.agent.config.get("name", AGENT))
+    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=model)
 
 
 def _url(told: Engine) -> str:
@@ -43,7 +47,7 @@ def _url(told: Engine) -> str:
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
     started = [name for name, told in stack.engines.items() if told.kind != "remote"]
-    return [*started, *([GATEWAY] if stack.gateway else [])]
+    return [*started, *([GATEWAY] if stack.gateway else []), *([AGENT] if stack.agent else [])]
 
 
 def wants_small_model(stack: Stack) -> bool:
@@ -68,16 +72,37 @@ def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[s
 
 
 def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
-    port = place.ports[GATEWAY]
-    config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
+    config = {"listen": f"{HOST}:{place.ports[GATEWAY]}", "models": seats}
+    return _ours(GATEWAY, told, place, needs, config)
+
+
+def _agent(stack: Stack, place: Place, door: str, model: str) -> Process:
+    """It asks at the gateway, or else the first engine; the small model's template knows no tools, so a schema helps."""
+    assert stack.agent
+    name, first = next(iter(stack.engines.items()))
+    needs = [GATEWAY] if stack.gateway else [name] if first.kind != "remote" else []
+    asked: dict[str, Any] = {"base_url": door, "name": model}
+    if first.kind == "llamacpp" and first.model is None:
+        asked["way"] = "schema"
+    if first.api_key and not stack.gateway:
+        keys = {"api_key_env": first.api_key.from_env, "api_key_file": first.api_key.from_file}
+        asked |= {field: value for field, value in keys.items() if value is not None}
+    config = {"listen": f"{HOST}:{place.ports[AGENT]}", "model": asked}
+    return _ours(AGENT, stack.agent, place, needs, config)
+
+
+def _ours(name: str, told: Gateway | Agent, place: Place, needs: list[str], config: dict[str, Any]) -> Process:
+    """A program of ours, with the configuration that is written for it and what the user lays over that."""
+    file = f"{name}.json"
+    laid = laid_over_tree(config, told.config)
     return Process(
-        name=GATEWAY,
-        kind=GATEWAY,
-        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / _CONFIG)),
+        name=name,
+        kind=name,
+        argv=(place.python, "-P", "-m", f"withstand.{name}", str(place.folder / file)),
         env=told.env,
-        port=port,
+        port=place.ports[name],
         metrics="/metrics",
         needs=tuple(needs),
-        files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        files={file: msgspec.json.format(msgspec.json.encode(laid), indent=2).decode() + "\n"},
         upkeep=upkeep_of(told),
     )

@@ -16,7 +16,7 @@ from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
-from withstand.stack.composed import composed, service_names, wants_small_model
+from withstand.stack.composed import AGENT, composed, service_names, wants_small_model
 from withstand.stack.identity import Identity, end, in_session, marked
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
@@ -162,7 +162,7 @@ def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
 
 
 def _port(stack: Stack, name: str) -> int:
-    served = stack.engines.get(name) or stack.gateway
+    served = stack.engines.get(name) or (stack.agent if name == AGENT else stack.gateway)
     assert served
     if served.port is not None and (owner := listener_on(served.port)):
         raise EngineError(f"Port {served.port} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
