@@ -85,9 +85,7 @@ def test_a_client_that_leaves_ends_the_models_call(
 
 
 @pytest.mark.parametrize(("answer", "status"), [(429, 429), (500, 502), (404, 404), (["cut"], 502), (["error"], 502)])
-def test_an_error_before_the_first_event_has_a_status(
-    model: Model, agent: MakeAgent, answer: Any, status: int
-) -> None:
+def test_an_error_before_the_first_event_has_a_status(model: Model, agent: MakeAgent, answer: Any, status: int) -> None:
     got = agent(model(answer).url).ask("?")
     assert got.status == status
     assert got.json["error"]["code"] == "model_failed"
@@ -174,7 +172,10 @@ def test_one_task_at_a_time_in_a_session(model: Model, agent: MakeAgent) -> None
 
 def test_schema_for_small_models_and_its_answer_streams(model: Model, agent: MakeAgent) -> None:
     call = '{"action": "calculator", "input": "6*7"}'
-    answer = [{"content": p} for p in ('{"action"', ': "answer", "in', 'put": "It is \\', 'u0034', "2 \\n\\ud83d", '\\ude00', '."}')]
+    answer = [
+        {"content": p}
+        for p in ('{"action"', ': "answer", "in', 'put": "It is \\', "u0034", "2 \\n\\ud83d", "\\ude00", '."}')
+    ]
     scripted = model([{"content": call}], answer)
     got = agent(scripted.url, way="schema").ask("6*7?")
     assert got.text == "It is 42 \n😀."

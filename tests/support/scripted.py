@@ -33,7 +33,9 @@ def wants(*calls: tuple[str, dict[str, Any] | str]) -> list[Event]:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         head = {"index": i, "id": f"c{i}", "type": "function", "function": {"name": name, "arguments": ""}}
         events.append({"tool_calls": [head]})
-        events += [{"tool_calls": [{"index": i, "function": {"arguments": text[j : j + 7]}}]} for j in range(0, len(text), 7)]
+        events += [
+            {"tool_calls": [{"index": i, "function": {"arguments": text[j : j + 7]}}]} for j in range(0, len(text), 7)
+        ]
     return events
 
 
@@ -107,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
                     if select.select([self.connection], [], [], 0.02)[0] and not self.connection.recv(1):
                         self.script.left.set()
                         return
-            if event in ("hang", "cut"):  # noqa: PLR6201  a dict is not hashable
+            if event in ("hang", "cut"):
                 return
             if event == "error":
                 self._event({"error": {"message": "out of memory"}})
@@ -154,8 +156,9 @@ class Agent:
     """Started with a configuration; it is listening when this returns."""
 
     def __init__(self, folder: Path, model: str, **config: Any) -> None:
-        way = config.pop("way", "native")
-        tree = {"listen": "127.0.0.1:0", "model": {"base_url": model, "name": "m", "way": way}, "drain_s": 1, **config}
+        told = {"base_url": model, "name": "m", "way": config.pop("way", "native")}
+        told |= {"max_tokens": config.pop("model_max_tokens", 1024)}
+        tree = {"listen": "127.0.0.1:0", "model": told, "drain_s": 1, **config}
         path = folder / "agent.json"
         path.write_text(json.dumps(tree), "utf-8")
         command = [sys.executable, "-P", "-m", "withstand.agent", str(path)]
@@ -167,7 +170,9 @@ class Agent:
             raise AssertionError(line + self.process.communicate()[1])
         self.port = int(match[1])
 
-    def ask(self, question: str | list[dict[str, Any]], *, headers: dict[str, str] | None = None, **fields: Any) -> Answer:
+    def ask(
+        self, question: str | list[dict[str, Any]], *, headers: dict[str, str] | None = None, **fields: Any
+    ) -> Answer:
         messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
         tree = {"model": "agent", "messages": messages, "stream": True, **fields}
         return self.send("/v1/chat/completions", json.dumps(tree).encode(), headers or {})

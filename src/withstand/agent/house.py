@@ -4,7 +4,8 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any
+
+from langchain_core.runnables import RunnableConfig
 
 from withstand.agent.asked import Asked, RefusedError, new_of
 from withstand.agent.budget import Budget, SpentError
@@ -56,16 +57,14 @@ class House:
             raise RefusedError(409, "The session has a task under way; wait for its end.", "session_busy") from None
 
     async def _within(self, task: Task, messages: list[Message], thread: str | None) -> None:
-        settings: dict[str, Any] = {"recursion_limit": 2 * self.config.limits.steps + 2}
+        settings: RunnableConfig = {"recursion_limit": 2 * self.config.limits.steps + 2}
         if thread:
             settings["configurable"] = {"thread_id": thread}
             messages = new_of(messages) if await self._sessions.is_known(thread) else messages
         try:
             async with asyncio.timeout(task.budget.seconds_left):
                 if thread:
-                    await self._lasting.ainvoke(
-                        {"messages": messages}, settings, context=task, durability="sync", stream_mode="updates"
-                    )
+                    await self._lasting.ainvoke({"messages": messages}, settings, context=task, durability="sync")
                 else:
                     await self._passing.ainvoke({"messages": messages}, settings, context=task)
         except TimeoutError:

@@ -114,7 +114,9 @@ class Model:
             told["authorization"] = headers["authorization"]
         return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
-    async def _deltas(self, body: bytes, headers: Mapping[str, str], heard: _Heard) -> AsyncGenerator[Mapping[str, Any]]:
+    async def _deltas(
+        self, body: bytes, headers: Mapping[str, str], heard: _Heard
+    ) -> AsyncGenerator[Mapping[str, Any]]:
         try:
             asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
             async with asked as answer:

@@ -1,4 +1,4 @@
-"""An answer on its way: the task on one side, its client on the other. When the client leaves, the task is cancelled."""
+"""An answer on its way: the task on one side, its client on the other. If the client leaves, the task is cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Reply:
 
         self._task.tell = tell
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  ASGI's signature
         """Answer; whatever happens, nothing of it goes on afterwards."""
         counts = self._house.counts
         counts.in_flight += 1

@@ -43,7 +43,7 @@ async def _check(config: Config) -> None:
             pass
     except WithstandError:
         raise
-    except Exception as e:
+    except Exception as e:  # noqa: BLE001  SQLite has errors of its own
         path = config.sessions.path
         raise StorageError(f"sessions.path: {path} cannot be opened: {e}. Choose a file that may be written.") from None
 

@@ -7,8 +7,6 @@ that came to a good end. Durations of steps are of the agent's clock, the rest o
 from collections import Counter
 from typing import Self
 
-import msgspec
-
 from withstand.metrics.latency import NS_PER_MS, Timing
 from withstand.metrics.quantiles import distribution
 from withstand.metrics.sample import Sample

@@ -5,8 +5,8 @@ from typing import Any
 
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
-from withstand.report.agent import agent_lines
 from withstand.report.about import About
+from withstand.report.agent import agent_lines
 from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken

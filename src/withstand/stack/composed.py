@@ -77,7 +77,7 @@ def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any
 
 
 def _agent(stack: Stack, place: Place, door: str, model: str) -> Process:
-    """It asks at the gateway, or else the first engine; the small model's template knows no tools, so a schema helps."""
+    """It asks the gateway, or else the first engine. The small model's template knows no tools: a schema helps."""
     assert stack.agent
     name, first = next(iter(stack.engines.items()))
     needs = [GATEWAY] if stack.gateway else [name] if first.kind != "remote" else []

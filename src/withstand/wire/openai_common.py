@@ -9,8 +9,8 @@ from withstand.record import Status
 from withstand.request import Request
 from withstand.wire.dialect import Ask
 from withstand.wire.reply import OnObject, Reply
-from withstand.wire.steps import take_steps
 from withstand.wire.sse import EventTooLargeError, SseParser
+from withstand.wire.steps import take_steps
 
 _BROKEN_FINISHES = frozenset({"error", "abort"})
 _MESSAGE_KEYS = ("error", "message", "detail", "title")

@@ -9,8 +9,41 @@ K1 = 1.2
 B = 0.75
 _WORD = re.compile(r"\w+")
 _PLAIN = frozenset(
-    "a an and are as at be by do does for from has have how in is it its of on or that the this to was what when where "
-    "which who with".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "do",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "with",
+    ]
 )
 
 

@@ -114,18 +114,18 @@ class _Page(HTMLParser):
         self.parts: list[str] = []
         self._unseen: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002, D102
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
         if tag in _UNSEEN:
             self._unseen.append(tag)
         elif tag in _BLOCKS:
             self.parts.append("\n")
 
-    def handle_endtag(self, tag: str) -> None:  # noqa: D102
+    def handle_endtag(self, tag: str) -> None:
         if tag in self._unseen:
             del self._unseen[self._unseen.index(tag) :]
         elif tag in _BLOCKS:
             self.parts.append("\n")
 
-    def handle_data(self, data: str) -> None:  # noqa: D102
+    def handle_data(self, data: str) -> None:
         if not self._unseen:
             self.parts.append(data)

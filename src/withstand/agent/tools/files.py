@@ -51,10 +51,12 @@ def read(path: str, allowed: list[Path], bytes_max: int) -> str:
         raise ToolError(f"{path} is not there, or may not be read.") from None
     except (OSError, ValueError):
         raise ToolError(f"{path[:100]!r} cannot be read.") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or Path(os.path.realpath(place)) != place:
             raise ToolError(f"{path} is no file.")
-        data = file.read(bytes_max)
+        data = os.read(descriptor, bytes_max)
+    finally:
+        os.close(descriptor)
     if b"\0" in data:
         raise ToolError(f"{path} is no text.")
     return data.decode("utf-8", "replace")

@@ -83,11 +83,12 @@ class Corpus:
 def _passages(text: str, where: str) -> list[Found]:
     title, found = where, []
     for block in (b.strip() for b in text.split("\n\n")):
+        body = block
         if block.startswith("#"):
-            head, _, block = block.partition("\n")
+            head, _, body = block.partition("\n")
             title = head.lstrip("# ").strip()
-        for start in range(0, len(block), _PASSAGE_CHARS):
-            found.append(Found(title, where, " ".join(block[start : start + _PASSAGE_CHARS].split())))
+        starts = range(0, len(body), _PASSAGE_CHARS)
+        found += [Found(title, where, " ".join(body[at : at + _PASSAGE_CHARS].split())) for at in starts]
     return found
 
 

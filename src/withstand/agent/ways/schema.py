@@ -1,4 +1,4 @@
-"""``schema``: each answer is one JSON object that a schema holds the model to, for models whose template knows no tools.
+"""``schema``: each answer is a JSON object that a schema holds the model to, for models whose template knows no tools.
 
 ``{"action": NAME, "input": TEXT}``; the action ``answer`` ends the task, and its input is passed on while it comes.
 llama.cpp, vLLM, SGLang and OpenAI all take ``response_format``.
@@ -15,7 +15,9 @@ from withstand.agent.ways.way import Message, Say
 
 ANSWER = "answer"
 _HEAD = re.compile(r'\s*\{\s*"action"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"input"\s*:\s*"')
-_STRING_PIECE = re.compile(r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}))+')
+_STRING_PIECE = re.compile(
+    r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}))+'
+)
 _HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 _CHARS_MAX = 1 << 20
 

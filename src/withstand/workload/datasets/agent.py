@@ -57,7 +57,7 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
         counts = tokenizer.counts([task.question for task in batch])
         return [Session(turns=(_turn(t, n, options),)) for t, n in zip(batch, counts, strict=True)]
 
-    return FromFile("agent", wanted, convert, seed=seed.words if options.shuffle else None, judged=Counter())
+    return FromFile("agent", wanted, convert, seed=seed.work if options.shuffle else None, judged=Counter())
 
 
 def read_tasks(path: str | None) -> list[Task]:
