@@ -20,7 +20,7 @@ pytestmark = [
 
 def test_a_task_with_the_small_model(agent: Callable[..., Agent], tmp_path: Path) -> None:
     limits = {"steps": 2, "seconds": 100}
-    with embedded_engine(lambda *_: None, tmp_path, parallel=1, context=2048) as engine:
+    with embedded_engine(lambda *_: None, tmp_path / "engine.log", parallel=1, context=2048) as engine:
         running = agent(engine.base_url, way="schema", limits=limits, tools=["calculator"], model_max_tokens=48)
         answer = running.ask("What is 6 * 7?")
         assert answer.status == 200

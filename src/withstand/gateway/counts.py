@@ -38,6 +38,7 @@ class Ending(Struct, frozen=True):
     status: int
     outcome: Outcome
     hop_ns: int
+    queue_ns: int | None
     first_byte_ns: int | None
     total_ns: int
     output_tokens: int | None
@@ -70,8 +71,12 @@ class Counts:
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
         """Connections that were turned away: what came was not HTTP, too large, or too late."""
+        self.no_descriptors = 0
+        """Connections that could not be had because the process may have no more open files."""
         self.failovers = 0
         """To another engine."""
+        self.fallbacks: Counter[str] = Counter()
+        """Requests of disaggregated models that decode did alone, by the reason."""
         self.hop = Histogram(HOP_BOUNDS_NS)
         self.lag = Histogram(HOP_BOUNDS_NS)
         """How late the loop comes to what is due."""
