@@ -3,7 +3,7 @@
 import asyncio
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
@@ -27,7 +27,7 @@ class State(TypedDict):
     messages: Annotated[list[Message], operator.add]
 
 
-Graph = CompiledStateGraph[State, Task, State, State]
+Graph: TypeAlias = "CompiledStateGraph[State, Task, State, State]"
 
 
 class React:
@@ -46,7 +46,8 @@ class React:
         graph.add_edge(START, "model")
         graph.add_conditional_edges("model", _next, ["tools", END])
         graph.add_edge("tools", "model")
-        return graph.compile(checkpointer=checkpoints)
+        compiled: Graph = graph.compile(checkpointer=checkpoints)
+        return compiled
 
     async def think(self, state: State, runtime: Runtime[Task]) -> dict[str, list[Message]]:
         """One call of the model; the last that there may be has no tools, so that it answers."""
