@@ -12,7 +12,7 @@ from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import composed, service_names
 
-PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway"))}
+PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent"))}
 TLS = {"certificate": "/c.pem", "key": "/k.pem"}
 PLACE = Place(
     folder=Path("/stacks/s"),
@@ -157,3 +157,30 @@ def test_an_edge_stands_before_all_copies_of_the_gateway() -> None:
 def test_a_stack_has_engines_of_good_names(tree: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match="The stack is wrong"):
         stack_of(tree, "x")
+
+
+def test_an_agent_stands_in_front_of_the_gateway() -> None:
+    tree = {"engines": {"small": {"kind": "llamacpp"}}, "gateway": {}, "agent": {"config": {"limits": {"steps": 3}}}}
+    blueprint = of(tree)
+    agent = blueprint.processes[-1]
+    assert (blueprint.door, blueprint.model) == ("http://127.0.0.1:9004", "agent")
+    assert agent.needs == ("gateway",)
+    assert agent.argv == ("/ours/python", "-P", "-m", "withstand.agent", "/stacks/s/agent.json")
+    assert msgspec.json.decode(agent.files["agent.json"]) == {
+        "listen": "127.0.0.1:9004",
+        "model": {"base_url": "http://127.0.0.1:9003", "name": "smol", "way": "schema"},
+        "limits": {"steps": 3},
+    }
+
+
+def test_an_agent_of_a_remote_engine_has_its_key() -> None:
+    remote = {"kind": "remote", "url": "https://there/v1", "served_as": "big", "api_key": {"from_env": "K"}}
+    blueprint = of({"engines": {"any": remote}, "agent": {"config": {"name": "helper"}}})
+    assert blueprint.model == "helper"
+    (agent,) = blueprint.processes
+    assert agent.needs == ()
+    assert msgspec.json.decode(agent.files["agent.json"])["model"] == {
+        "base_url": "https://there",
+        "name": "big",
+        "api_key_env": "K",
+    }

@@ -29,6 +29,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "logs": ("withstand.cli.logs", "Print what a stack's services say."),
     "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
     "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
+    "agent": ("withstand.cli.agent", "Serve an agent with tools behind an OpenAI-compatible address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""

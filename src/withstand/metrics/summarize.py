@@ -40,6 +40,7 @@ def stage_summary(fold: StageFold, context: StageContext) -> StageSummary:
         client_error=client_error(fold.latencies, fold.ranges, context),
         health=context.health,
         server=server_side(context.watched) if context.watched else None,
+        agent=fold.agents.side(),
         energy=_energy(fold, context.watched),
         ledger=fold.accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )

@@ -7,6 +7,7 @@ from withstand.control.limit import Limit
 from withstand.metrics.summary import Summary
 from withstand.report import costs, economy, energy, tokens
 from withstand.report import limit as limits
+from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.ending import ending_lines
@@ -44,6 +45,7 @@ def _beside(summary: Summary) -> Iterator[str]:
     if line := run_line(summary):
         yield line
     yield from ending_lines(summary)
+    yield from agent_lines(summary)
     yield from server_lines(summary)
 
 

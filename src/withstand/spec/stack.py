@@ -136,6 +136,12 @@ class Monitoring(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_days: Count = 1
 
 
+class Agent(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Our agent in front of the gateway, or of the first engine; ``config`` is laid over what is written for it."""
+
+    config: dict[str, Any] = {}
+
+
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -145,6 +151,7 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gateway: Gateway | None = None
     edge: Edge | None = None
     monitoring: Monitoring | None = None
+    agent: Agent | None = None
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
 

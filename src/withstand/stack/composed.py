@@ -7,7 +7,7 @@ import msgspec
 
 from withstand import plugins
 from withstand.errors import SpecError
-from withstand.spec.stack import Engine, Gateway, Served, Stack
+from withstand.spec.stack import Agent, Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
@@ -15,7 +15,7 @@ from withstand.stack.engines.kind import Kind
 from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
 
-GATEWAY = "gateway"
+GATEWAY, AGENT = "gateway", "agent"
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -36,12 +36,17 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models))
         processes += gateways
         doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
+    model = models[first]
+    if stack.agent:
+        agent = _agent(stack, place, needs, doors[0], model)
+        processes.append(agent)
+        doors, needs, model = [agent.base_url], [AGENT], str(stack.agent.config.get("name", AGENT))
     if stack.edge:
         processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
         doors = [processes[-1].base_url]
     if stack.monitoring:
         processes += monitoring(stack.monitoring, place, processes, stack.name)
-    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=models[first])
+    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model)
 
 
 def _url(told: Engine) -> str:
@@ -55,7 +60,8 @@ def service_names(stack: Stack) -> list[str]:
     gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
     edges = [EDGE, EDGE_STATUS] if stack.edge else []
     watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
-    return [*started, *gateways, *edges, *watchers]
+    agents = [AGENT] if stack.agent else []
+    return [*started, *gateways, *agents, *edges, *watchers]
 
 
 def _check_names(stack: Stack) -> None:
@@ -112,20 +118,36 @@ def _gateway_names(copies: int) -> list[str]:
 
 
 def _gateways(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> list[Process]:
-    return [_gateway(name, told, place, needs, seats) for name in _gateway_names(told.copies)]
+    return [_ours(name, GATEWAY, told, place, needs, {"models": seats}) for name in _gateway_names(told.copies)]
 
 
-def _gateway(name: str, told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
-    port, file = place.ports[name], f"{name}.json"
-    config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
+def _agent(stack: Stack, place: Place, needs: list[str], door: str, model: str) -> Process:
+    """It asks the gateway, or else the first engine. The small model's template knows no tools: a schema helps."""
+    assert stack.agent
+    first = next(iter(stack.engines.values()))
+    asked: dict[str, Any] = {"base_url": door, "name": model}
+    if first.kind == "llamacpp" and first.model is None:
+        asked["way"] = "schema"
+    if first.api_key and not stack.gateway:
+        keys = {"api_key_env": first.api_key.from_env, "api_key_file": first.api_key.from_file}
+        asked |= {field: value for field, value in keys.items() if value is not None}
+    return _ours(AGENT, AGENT, stack.agent, place, needs, {"model": asked})
+
+
+def _ours(
+    name: str, kind: str, told: Gateway | Agent, place: Place, needs: list[str], config: dict[str, Any]
+) -> Process:
+    """A program of ours, with the configuration that is written for it and what the user lays over that."""
+    file = f"{name}.json"
+    laid = laid_over_tree({"listen": f"{HOST}:{place.ports[name]}", **config}, told.config)
     return Process(
         name=name,
-        kind=GATEWAY,
-        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / file)),
+        kind=kind,
+        argv=(place.python, "-P", "-m", f"withstand.{kind}", str(place.folder / file)),
         env=told.env,
-        port=port,
+        port=place.ports[name],
         metrics="/metrics",
         needs=tuple(needs),
-        files={file: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        files={file: msgspec.json.format(msgspec.json.encode(laid), indent=2).decode() + "\n"},
         upkeep=upkeep_of(told),
     )
