@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from withstand.spec.stack import Stack
+from withstand.spec.stack import Secret, Stack
+from withstand.stack.exports.container import key_of
 from withstand.stack.exports.kubernetes import labels_of, secret_env
-from withstand.stack.exports.ray_serve import on_ray, secrets_of, serve_config
+from withstand.stack.exports.ray_serve import on_ray, serve_config
 from withstand.stack.exports.yaml import document, whole
 
 _IMAGE, _VERSION = "rayproject/ray-llm:2.60.0-py311-cu128", "2.60.0"
@@ -17,7 +18,7 @@ def kuberay(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
-    env = secret_env(secrets_of(stack), stack.name)
+    env = secret_env(_secrets(stack), stack.name)
     groups = [_group(name, stack, env) for name in on_ray(stack)]
     longest_s = max(stack.engines[name].deploy.longest_stream_s for name in on_ray(stack))
     spec = {
@@ -38,6 +39,12 @@ def kuberay(stack: Stack) -> dict[str, str]:
     return {
         "rayservice.yaml": document({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": head, "spec": spec})
     }
+
+
+def _secrets(stack: Stack) -> dict[str, str]:
+    """Variable → key, of all engines on Ray: the nodes have them all."""
+    env = (item for name in on_ray(stack) for item in stack.engines[name].env.items())
+    return {name: key_of(value) for name, value in env if isinstance(value, Secret)}
 
 
 def _image(stack: Stack, name: str | None = None) -> str:

@@ -170,7 +170,7 @@ def _volumes(container: Container, stack: str) -> tuple[list[dict[str, Any]], li
 
 def _autoscaler(container: Container, name: str, labels: dict[str, str]) -> dict[str, Any]:
     """By requests at once: the CPU of an engine that waits for its GPU says nothing."""
-    metric = "withstand_gateway_in_flight" if container.is_gateway else "vllm_num_requests_running"
+    metric = "withstand_gateway_requests_in_flight" if container.is_gateway else "vllm_num_requests_running"
     value = {"type": "AverageValue", "averageValue": str(container.deploy.target_requests)}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},

@@ -2,7 +2,7 @@
 
 from withstand.errors import SpecError
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import Container, containers
+from withstand.stack.exports.container import DOCKERFILE, OURS, Container, containers
 from withstand.stack.exports.yaml import whole
 
 _TOP = '''\
@@ -14,13 +14,14 @@ import subprocess
 import modal
 
 app = modal.App({stack!r})
+_PYTHON = "RUN command -v python || ln -s $(command -v python3) /usr/local/bin/python"
 models = modal.Volume.from_name({volume!r}, create_if_missing=True)
 '''
 
 _ONE = """
 
 @app.function(
-    image=modal.Image.from_registry({image!r}, add_python="3.12").entrypoint([]),
+    image={image}.entrypoint([]),
     {gpu}volumes={volumes},
     secrets={secrets},
     min_containers={least},
@@ -46,7 +47,15 @@ def modal(stack: Stack) -> dict[str, str]:
     if not engines:
         raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
     top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
-    return {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines)}
+    files = {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines)}
+    return files | ({"Dockerfile": DOCKERFILE} if any(each.image == OURS for each in engines) else {})
+
+
+def _image(name: str) -> str:
+    """Modal wants a ``python`` on the path; one that it adds itself would stand before the engine's own."""
+    if name == OURS:
+        return 'modal.Image.from_dockerfile("Dockerfile")'
+    return f"modal.Image.from_registry({name!r}, setup_dockerfile_commands=[_PYTHON])"
 
 
 def _function(engine: Container, stack: str) -> str:
@@ -56,7 +65,7 @@ def _function(engine: Container, stack: str) -> str:
     folders = sorted({path.rpartition("/")[0] or "/" for path in engine.volumes})
     secret = f'[modal.Secret.from_name("{stack}-secrets")]' if engine.secrets else "[]"
     return _ONE.format(
-        image=engine.image,
+        image=_image(engine.image),
         gpu=gpu,
         volumes="{" + ", ".join(f'"{folder}": models' for folder in folders) + "}",
         secrets=secret,

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from withstand.errors import SpecError
-from withstand.spec.stack import Engine, Secret, Stack
-from withstand.stack.exports.container import key_of
+from withstand.spec.stack import Engine, Stack
 from withstand.stack.exports.yaml import document
 
 _BUILDER, _PD_BUILDER = "build_openai_app", "build_pd_openai_app"
@@ -58,12 +57,6 @@ def application(stack: Stack) -> dict[str, Any]:
 def on_ray(stack: Stack) -> list[str]:
     """Names of the engines that run there."""
     return list(_engines(stack))
-
-
-def secrets_of(stack: Stack) -> dict[str, str]:
-    """Variable → key, of all engines on Ray."""
-    env = (item for engine in _engines(stack).values() for item in engine.env.items())
-    return {name: key_of(value) for name, value in env if isinstance(value, Secret)}
 
 
 def _engines(stack: Stack) -> dict[str, Engine]:

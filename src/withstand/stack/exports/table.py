@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from withstand.errors import UsageError
 from withstand.spec.stack import Stack
 from withstand.stack.exports.compose import compose
@@ -27,6 +29,7 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
+    stack = msgspec.structs.replace(stack, runner="local")  # what starts it here is of no matter there
     if inference_gateway is None:
         return PLACES[place](stack)
     if place != "kubernetes":
