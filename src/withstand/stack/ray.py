@@ -13,7 +13,7 @@ from withstand.stack.ports import HOST
 
 RAY: Final = "ray"
 _CONFIG = "ray.json"
-_PROGRAM = Path(__file__).with_name("ray_program.py")
+_PROGRAM = Path(__file__).parent / "foreign" / "ray_program.py"
 _ENV = {"RAY_USAGE_STATS_ENABLED": "0", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 _SHUTDOWN_S = 30.0
 """What Ray itself takes to end."""
