@@ -12,7 +12,7 @@ from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import composed, service_names
 
-PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent"))}
+PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent", "ray"))}
 TLS = {"certificate": "/c.pem", "key": "/k.pem"}
 PLACE = Place(
     folder=Path("/stacks/s"),
@@ -112,6 +112,35 @@ def test_any_command_is_told_its_port() -> None:
     assert engine.argv == ("serve", "--port=9000")
     assert engine.env["PORT"] == "9000"
     assert engine.health_url == "http://127.0.0.1:9000/v1/models"
+
+
+def test_on_ray_all_engines_are_one_process_behind_the_gateway() -> None:
+    model = {"kind": "vllm", "python": "/v/python", "model": "/models/m", "ready_s": 900}
+    blueprint = of(
+        {
+            "engines": {"small": model, "big": {**model, "served_as": "n", "env": {"T": {"from_env": "T"}}}},
+            "gateway": {},
+            "runner": "ray",
+            "ray": {"python": "/ray/python"},
+        }
+    )
+    ray, gateway = blueprint.processes
+    assert ray.argv[0] == "/ray/python"
+    assert ray.argv[2] == "/stacks/s/ray.json"
+    assert ray.upkeep.ready_s == 900
+    assert b'"T":{"from_env":"T"' in msgspec.json.encode(ray)
+    told = msgspec.json.decode(ray.files["ray.json"])
+    assert (told["address"], told["port"]) == ("local", 9005)
+    models = [m["model_loading_config"]["model_id"] for m in told["application"]["args"]["llm_configs"]]
+    assert models == ["m", "n"]
+    assert gateway.needs == ("ray",)
+    seats = msgspec.json.decode(gateway.files["gateway.json"])["models"]
+    assert seats == {name: {"engines": [{"url": "http://127.0.0.1:9004"}]} for name in ("m", "n")}
+
+
+def test_ray_runs_in_an_environment_that_is_named() -> None:
+    with pytest.raises(SpecError, match=r"\$\.ray\.python"):
+        of({"engines": {"small": {"kind": "vllm", "python": "/v", "model": "/m"}}, "runner": "ray"})
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
     "logs": ("withstand.cli.logs", "Print what a stack's services say."),
     "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
+    "export": ("withstand.cli.export", "Write a stack as files of compose, Kubernetes, Ray Serve, KubeRay or Modal."),
     "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
     "agent": ("withstand.cli.agent", "Serve an agent with tools behind an OpenAI-compatible address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),

@@ -14,7 +14,7 @@ from withstand.spec.parse import plan_from_file
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Cpu = Annotated[int, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
-_BESIDES = ("gateway", "edge", "monitoring")
+_BESIDES = ("gateway", "agent", "edge", "monitoring")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -34,6 +34,32 @@ class Room(Struct, frozen=True, forbid_unknown_fields=True):
     """Of private memory (RLIMIT_DATA), each of its processes for itself."""
 
 
+class Deploy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a service runs elsewhere than on this machine; only exports and the runner ``ray`` read it."""
+
+    image: str | None = None
+    """The container's; None = its kind's own."""
+    gpus: Annotated[int, Meta(ge=0)] = 0
+    """Of each replica."""
+    gpu: str | None = None
+    """Their type, as the place calls it: ``H100``, ``A10G``."""
+    min_replicas: Annotated[int, Meta(ge=0)] = 1
+    """0 = none while nobody asks; the first request then waits for a cold start."""
+    max_replicas: Count | None = None
+    """None = as many as ``min_replicas``, at least 1."""
+    target_requests: Count = 16
+    """Requests at once that one replica is meant for; more, and another is started."""
+    idle_s: Seconds = 300.0
+    """How long a replica stays without a request."""
+    longest_stream_s: Annotated[float, Meta(gt=0, le=86_400)] = 600.0
+    """How long an answer may take; a replica that is to end waits for it."""
+
+    @property
+    def most_replicas(self) -> int:
+        """The upper end, with what nobody said."""
+        return self.max_replicas or max(1, self.min_replicas)
+
+
 class Served(Struct, frozen=True, kw_only=True):
     """What all services have."""
 
@@ -47,6 +73,7 @@ class Served(Struct, frozen=True, kw_only=True):
     """How long it may take until it answers."""
     stop_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0
     """How long it may take to end; then it is killed."""
+    deploy: Deploy = Deploy()
 
 
 class Speculative(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,6 +169,19 @@ class Agent(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     config: dict[str, Any] = {}
 
 
+class Ray(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The Ray that engines run on."""
+
+    address: str = "local"
+    """Of a cluster (``auto``, ``HOST:6379``); ``local`` = one of its own, on this machine, that ends with the stack."""
+    python: str | None = None
+    """The interpreter of the environment that has ``ray[serve]`` and vLLM."""
+    prefix_aware: bool = False
+    """Send a request where most of its prompt has been before."""
+    stream_batching_ms: Annotated[float, Meta(ge=0)] = 0.0
+    """For how long Ray gathers tokens before it sends them. Its own 50 ms make TTFT and ITL untrue."""
+
+
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -152,6 +192,9 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     edge: Edge | None = None
     monitoring: Monitoring | None = None
     agent: Agent | None = None
+    runner: Literal["local", "ray"] = "local"
+    """What starts the engines."""
+    ray: Ray = Ray()
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
 
@@ -185,6 +228,9 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     _check_name("name", stack.name)
     for each in stack.engines:
         _check_name(f"engines.{each}", each)
+    for where, replicas in _replicas(stack):
+        if replicas.max_replicas is not None and replicas.max_replicas < replicas.min_replicas:
+            raise _wrong(f"{where}.deploy.max_replicas", "there are fewer of them than min_replicas")
     for where, secret in _secrets(stack):
         if (secret.from_env is None) == (secret.from_file is None):
             raise _wrong(where, "give either from_env or from_file")
@@ -200,9 +246,16 @@ def _check_name(where: str, name: str) -> None:
         raise _wrong(where, f"{name!r} is no name; take at most 40 small letters, digits and dashes between them")
 
 
+def _replicas(stack: Stack) -> list[tuple[str, Deploy]]:
+    return [(where, each.deploy) for where, each in _served(stack)]
+
+
+def _served(stack: Stack) -> list[tuple[str, Served]]:
+    return [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
+
+
 def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
-    served = [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
-    found = [(f"{at}.env.{key}", value) for at, each in served for key, value in each.env.items()]
+    found = [(f"{at}.env.{key}", value) for at, each in _served(stack) for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     return [(where, value) for where, value in found if isinstance(value, Secret)]
 

@@ -12,8 +12,10 @@ from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind
+from withstand.stack.exports.ray_serve import on_ray
 from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
+from withstand.stack.ray import RAY, ray_process
 
 GATEWAY, AGENT = "gateway", "agent"
 
@@ -27,8 +29,8 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     """
     _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
-    started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
-    processes = [process for process in started.values() if process]
+    started = _started(stack, place)
+    processes = list({process.name: process for process in started.values() if process}.values())
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
     first = next(iter(urls))
     doors, needs = [urls[first]], [p.name for p in processes]
@@ -49,6 +51,14 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model)
 
 
+def _started(stack: Stack, place: Place) -> dict[str, Process | None]:
+    """Engine → the process that it runs in; on Ray it is one for all."""
+    if stack.runner == "ray":
+        ray, there = ray_process(stack, place), on_ray(stack)
+        return {name: ray if name in there else None for name in stack.engines}
+    return {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
+
+
 def _url(told: Engine) -> str:
     assert told.url
     return told.url.rstrip("/").removesuffix("/v1")
@@ -56,7 +66,8 @@ def _url(told: Engine) -> str:
 
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
-    started = [name for name, told in stack.engines.items() if told.kind != "remote"]
+    local = [name for name, told in stack.engines.items() if told.kind != "remote"]
+    started = [RAY] if stack.runner == "ray" else local
     gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
     edges = [EDGE, EDGE_STATUS] if stack.edge else []
     watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
@@ -109,7 +120,9 @@ def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[s
         key = told.api_key
         seat = {"url": urls[name], "api_key_env": key and key.from_env, "api_key_file": key and key.from_file}
         model = seats.setdefault(models[name], {"engines": []})
-        model["engines"].append({field: value for field, value in seat.items() if value is not None})
+        given = {field: value for field, value in seat.items() if value is not None}
+        if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
+            model["engines"].append(given)
     return seats
 
 
