@@ -36,6 +36,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "vllm": "withstand.stack.engines.vllm:ENGINE",
         "command": "withstand.stack.engines.command:ENGINE",
         "remote": "withstand.stack.engines.remote:ENGINE",
+        "sim": "withstand.stack.engines.sim:ENGINE",
     },
 }
 
