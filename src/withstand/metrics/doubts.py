@@ -35,6 +35,7 @@ class DoubtKind(StrEnum):
     OTHER_TRAFFIC = "other_traffic"
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
+    SIMULATED = "simulated"
     IMPOSSIBLE = "impossible"
     CLIENT_LIMIT = "client_limit"
     SUMS_DISAGREE = "sums_disagree"

@@ -144,6 +144,7 @@ class SimServer:
 
     def _arrive(self, answer: Answer, at_ns: int) -> None:
         if answer.alive:
+            answer.job.arrived_ns = at_ns
             self._engine.add(answer.job)
             self._go_on(at_ns)
 
