@@ -14,6 +14,7 @@ from withstand.wire.reply import HEAD_CHARS, one_line
 
 _ERROR_BODY_BYTES = 65536
 _SECONDS_DIGITS_MAX = 9
+_TIMING_CHARS = 500
 
 
 class Exchange:
@@ -225,12 +226,17 @@ class Exchange:
             http_status=self.answer.status,
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
+            server_timing=_line(self.answer.headers.get("server-timing")),
             retries=self.retries,
             reused=self.reused,
             streamed=self.streamed,
             clock=Clock.KERNEL if self.kernel_stamped and self.first_byte_ns is not None else Clock.USER,
             text_head=one_line(reply.head, HEAD_CHARS) or None,
         )
+
+
+def _line(value: str | None) -> str | None:
+    return one_line(value, _TIMING_CHARS) if value else None
 
 
 def _plus(value_ns: int | None, shift_ns: int) -> int | None:
