@@ -27,8 +27,8 @@ _TOLD: Final[Mapping[str, str]] = {
 _ENTRY = re.compile(r"([!#$%&'*+.^_`|~\w-]+)\s*((?:;[^,;]*)*)")
 _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
 _COUNTS_APART = 0.02
-_LAYERS: Final = ("edge", "agent", "gateway queue", "gateway", "engine queue", "prefill", "decode")
-ELSE: Final = "else"
+_LAYERS: tuple[str, ...] = ("edge", "agent", "gateway queue", "gateway", "engine queue", "prefill", "decode")
+ELSE = "else"
 
 
 class Layer(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from withstand.testing.truth.asked import Asked
 from withstand.testing.truth.connection import Connection
 from withstand.testing.truth.framed import Head
 from withstand.testing.truth.score import End, Score, Write, wrapped
+from withstand.testing.truth.served import Entry
 from withstand.testing.truth.style import Style
 from withstand.testing.truth.voice import Voice
 
@@ -20,7 +21,7 @@ class Answer:
         self.job = job
         self.alive = True
         self.exhausted = False
-        self.entry = None
+        self.entry: Entry | None = None
         self.score = Score(200, iter(()), End.KEEP if asked.keep_alive else End.CLOSE)
         self._asked = asked
         self._connection = connection
