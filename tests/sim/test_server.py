@@ -1,4 +1,4 @@
-"""The simulated engine as a process: OpenAI's routes, metrics by vLLM's names, and a run that fits its own parameters."""
+"""The simulated engine as a process: its routes, its metrics, prefill and decode apart."""
 
 import subprocess
 import sys
