@@ -150,6 +150,7 @@ RULES: Mapping[DoubtKind, str] = {
         "of the prompts had been sent before."
     ),
     DoubtKind.WARMUP_MISSING: "No request went before the first stage.",
+    DoubtKind.SIMULATED: "The model's name says that the engine is a simulated one: it begins with `simulated`.",
     DoubtKind.TOO_FEW_SAMPLES: "A percentile's 95 % interval has an open end: p99 needs 368 answers, p50 6.",
     DoubtKind.IMPOSSIBLE: (
         "Imported: a latency is below its own TTFT, a percentile below a lower one, a value outside of its minimum and "
