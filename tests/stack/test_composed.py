@@ -1,5 +1,6 @@
 """A stack's file becomes a plan of processes: pure, so what comes out can be read."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from withstand.errors import SpecError, UsageError
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
-from withstand.stack.composed import composed
+from withstand.stack.composed import composed, service_names
 
 PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway"))}
+TLS = {"certificate": "/c.pem", "key": "/k.pem"}
 PLACE = Place(
     folder=Path("/stacks/s"),
     python="/ours/python",
@@ -141,6 +143,26 @@ def test_any_command_is_told_its_port() -> None:
 def test_what_cannot_be_is_named(engine: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("$", r"\$").replace(".", r"\.")):
         one(**engine)
+
+
+def test_an_engine_has_a_name_of_its_own() -> None:
+    with pytest.raises(SpecError, match=r"\$\.engines\.gateway"):
+        of({"engines": {"gateway": {"kind": "llamacpp"}}, "gateway": {}})
+
+
+def test_an_edge_stands_before_all_copies_of_the_gateway() -> None:
+    tree = {"engines": {"small": {"kind": "llamacpp"}}, "gateway": {"copies": 2}, "edge": {"tls": TLS}}
+    stack = stack_of(tree, "s")
+    place = msgspec.structs.replace(
+        PLACE, ports={name: 9000 + i for i, name in enumerate(service_names(stack))}, programs={"nginx": "/bin/nginx"}
+    )
+    blueprint = composed(stack, place)
+    edge = blueprint.processes[-1]
+    assert edge.needs == ("gateway", "gateway-2")
+    assert edge.argv == ("/bin/nginx", "-e", "stderr", "-p", "/stacks/s/", "-c", "/stacks/s/edge.conf")
+    assert (blueprint.door, edge.health_url) == ("https://127.0.0.1:9003", "http://127.0.0.1:9004/health")
+    assert re.findall(r"server (127\S+)", edge.files["edge.conf"]) == ["127.0.0.1:9001", "127.0.0.1:9002"]
+    assert 'ssl_certificate "/c.pem";' in edge.files["edge.conf"]
 
 
 @pytest.mark.parametrize("tree", [{}, {"engines": {}}, {"engines": {"A b": {"kind": "llamacpp"}}}])

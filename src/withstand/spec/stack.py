@@ -14,6 +14,7 @@ from withstand.spec.parse import plan_from_file
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Cpu = Annotated[int, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
+_BESIDES = ("gateway", "edge", "monitoring")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -95,6 +96,44 @@ class Gateway(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Our gateway in front of all engines; ``config`` is laid over the configuration that is written for it."""
 
     config: dict[str, Any] = {}
+    copies: Annotated[int, Meta(ge=1, le=16)] = 1
+    """Processes of it, each on a port of its own; an edge shares requests out among them."""
+
+
+class Tls(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files in PEM."""
+
+    certificate: str
+    key: str
+
+
+class Edge(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """nginx in front of the gateway, set for streams."""
+
+    program: str | None = None
+    """nginx itself; None = the one on the path, or in /usr/sbin."""
+    tls: Tls | None = None
+    gateways: tuple[str, ...] = ()
+    """URLs of others besides the stack's own."""
+    balance: Literal["least_conn", "hash", "round_robin"] = "least_conn"
+    hash_header: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+$")] = "x-session-id"
+    """What ``hash`` goes by; the client's address where a request has none."""
+    max_body_mb: Annotated[float, Meta(gt=0)] = 64.0
+    read_timeout_s: Seconds = 3600.0
+    """How long an answer may be silent."""
+    workers: Count | None = None
+    """Processes of nginx; None = a core each, four at most."""
+    keepalive: Count = 256
+    """Idle connections to what is behind that a worker keeps."""
+
+
+class Monitoring(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prometheus, and what Grafana is to load; the benchmark itself and the machine are watched too."""
+
+    program: str | None = None
+    """Prometheus itself; None = the one on the path."""
+    scrape_s: Annotated[float, Meta(ge=0.2, le=60)] = 2.0
+    keep_days: Count = 1
 
 
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,8 +143,14 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None = the file's."""
     engines: Annotated[dict[str, Engine], Meta(min_length=1)]
     gateway: Gateway | None = None
+    edge: Edge | None = None
+    monitoring: Monitoring | None = None
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
+
+    def besides(self) -> list[tuple[str, Served]]:
+        """All that is no engine, by its key."""
+        return [(key, each) for key in _BESIDES if (each := getattr(self, key)) is not None]
 
 
 def is_stack(tree: dict[str, Any]) -> bool:
@@ -149,9 +194,7 @@ def _check_name(where: str, name: str) -> None:
 
 
 def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
-    served: list[tuple[str, Served]] = [(f"engines.{name}", engine) for name, engine in stack.engines.items()]
-    if stack.gateway:
-        served.append(("gateway", stack.gateway))
+    served = [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
     found = [(f"{at}.env.{key}", value) for at, each in served for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     return [(where, value) for where, value in found if isinstance(value, Secret)]

@@ -1,18 +1,21 @@
 """Stack → Blueprint: which processes there are, and how they know of each other. Pure: ports and models come in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from withstand import plugins
-from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.errors import SpecError
+from withstand.spec.stack import Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
+from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind
+from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
 
 GATEWAY = "gateway"
-_CONFIG = "gateway.json"
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -22,17 +25,23 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         SpecError: a kind cannot do what is wanted of it.
         UsageError: a kind is unknown.
     """
+    _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
     started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
     processes = [process for process in started.values() if process]
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
     first = next(iter(urls))
-    door = urls[first]
+    doors, needs = [urls[first]], [p.name for p in processes]
     if stack.gateway:
-        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
-        processes.append(gateway)
-        door = gateway.base_url
-    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
+        gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models))
+        processes += gateways
+        doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
+    if stack.edge:
+        processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
+        doors = [processes[-1].base_url]
+    if stack.monitoring:
+        processes += monitoring(stack.monitoring, place, processes, stack.name)
+    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=models[first])
 
 
 def _url(told: Engine) -> str:
@@ -43,7 +52,38 @@ def _url(told: Engine) -> str:
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
     started = [name for name, told in stack.engines.items() if told.kind != "remote"]
-    return [*started, *([GATEWAY] if stack.gateway else [])]
+    gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
+    edges = [EDGE, EDGE_STATUS] if stack.edge else []
+    watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
+    return [*started, *gateways, *edges, *watchers]
+
+
+def _check_names(stack: Stack) -> None:
+    names = service_names(stack)
+    for name in stack.engines:
+        if names.count(name) > 1:
+            raise SpecError(f"The stack is wrong: another of its services has that name - at `$.engines.{name}`.")
+
+
+def told_of(stack: Stack, name: str) -> Served | None:
+    """The description of what listens there; None = it is a port besides."""
+    besides: dict[str, Served] = dict(stack.besides())
+    return stack.engines.get(name) or besides.get(name)
+
+
+def programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
+    """What must be installed besides: name → how it may be called, the likeliest first."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    if stack.edge:
+        wanted[NGINX] = (stack.edge.program or NGINX,)
+    if stack.monitoring:
+        wanted[PROMETHEUS] = (stack.monitoring.program or PROMETHEUS,)
+    return wanted
+
+
+def welcome_programs_of(stack: Stack) -> Mapping[str, tuple[str, ...]]:
+    """What is used where it is installed."""
+    return EXPORTERS if stack.monitoring else {}
 
 
 def wants_small_model(stack: Stack) -> bool:
@@ -67,17 +107,25 @@ def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[s
     return seats
 
 
-def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
-    port = place.ports[GATEWAY]
+def _gateway_names(copies: int) -> list[str]:
+    return [GATEWAY, *(f"{GATEWAY}-{i}" for i in range(2, copies + 1))]
+
+
+def _gateways(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> list[Process]:
+    return [_gateway(name, told, place, needs, seats) for name in _gateway_names(told.copies)]
+
+
+def _gateway(name: str, told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
+    port, file = place.ports[name], f"{name}.json"
     config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
     return Process(
-        name=GATEWAY,
+        name=name,
         kind=GATEWAY,
-        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / _CONFIG)),
+        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / file)),
         env=told.env,
         port=port,
         metrics="/metrics",
         needs=tuple(needs),
-        files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        files={file: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
         upkeep=upkeep_of(told),
     )
