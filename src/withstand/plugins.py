@@ -37,6 +37,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "vllm": "withstand.stack.engines.vllm:ENGINE",
         "command": "withstand.stack.engines.command:ENGINE",
         "remote": "withstand.stack.engines.remote:ENGINE",
+        "sim": "withstand.stack.engines.sim:ENGINE",
     },
     "searches": {
         "corpus": "withstand.agent.tools.search:Corpus",

@@ -107,6 +107,17 @@ def test_engines_of_one_model_share_it_and_a_remote_one_is_not_started() -> None
     }
 
 
+def test_a_simulated_engine_is_named_so() -> None:
+    blueprint = of({"engines": {"small": {"kind": "sim", "served_as": "llama", "model": "/fit.toml"}}})
+    assert blueprint.model == "simulated-llama"
+    engine = one(kind="sim", served_as="llama", model="/fit.toml", max_sequences=8, prefix_caching=False)
+    assert engine.argv == (
+        *("/ours/python", "-P", "-m", "withstand.testing.sim", "--host", "127.0.0.1", "--port", "9000"),
+        *("--model", "simulated-llama", "--parameters", "/fit.toml"),
+        *("--set", "max_sequences=8", "--set", "prefix_caching=false"),
+    )
+
+
 def test_any_command_is_told_its_port() -> None:
     engine = one(kind="command", args=["serve", "--port={port}"], served_as="m", health="/v1/models")
     assert engine.argv == ("serve", "--port=9000")
@@ -153,6 +164,7 @@ def test_ray_runs_in_an_environment_that_is_named() -> None:
         ({"kind": "remote", "served_as": "m"}, "$.engines.small.url"),
         ({"kind": "llamacpp", "env": {"A": {}}}, "$.engines.small.env.A"),
         ({"kind": "llamacpp", "contexts": 1}, "contexts"),
+        ({"kind": "sim", "quantization": "awq"}, "$.engines.small.quantization"),
         ({"kind": "nothing"}, "engines.small.kind"),
         ({}, "kind"),
     ],

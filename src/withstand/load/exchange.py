@@ -17,6 +17,7 @@ from withstand.workload.expected import agrees
 
 _ERROR_BODY_BYTES = 65536
 _SECONDS_DIGITS_MAX = 9
+_TIMING_CHARS = 500
 
 
 class Exchange:
@@ -228,6 +229,7 @@ class Exchange:
             http_status=self.answer.status,
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
+            server_timing=_line(self.answer.headers.get("server-timing")),
             retries=self.retries,
             reused=self.reused,
             streamed=self.streamed,
@@ -244,6 +246,10 @@ class Exchange:
 
 def _shifted(step: Step, shift_ns: int) -> Step:
     return msgspec.structs.replace(step, at_ns=_plus(step.at_ns, shift_ns)) if step.at_ns is not None else step
+
+
+def _line(value: str | None) -> str | None:
+    return one_line(value, _TIMING_CHARS) if value else None
 
 
 def _plus(value_ns: int | None, shift_ns: int) -> int | None:

@@ -9,6 +9,7 @@ import msgspec
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.energy import Energy
 from withstand.metrics.idle import Day
+from withstand.metrics.layers import Layers
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.server import ServerSide
 from withstand.record import Health
@@ -241,6 +242,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """None where no agent was asked."""
     server: ServerSide | None = None
     """None where nobody has looked, or nothing was seen."""
+    layers: Layers | None = None
+    """None where no layer has told anything."""
     doubts: tuple[Doubt, ...] = ()
 
 

@@ -10,7 +10,8 @@ import msgspec
 
 # Schema history
 # 1  2026-11  the first
-SCHEMA = 1
+# 2  2026-11  server_timing, steps, correct
+SCHEMA = 2
 
 
 class Status(StrEnum):
@@ -112,6 +113,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     http_status: int | None = None
     error: str | None = None
     retry_after_s: float | None = None
+    server_timing: str | None = None
+    """The answer's Server-Timing header, as it came: what each hop says of its own time."""
     retries: int = 0
     """Times it was sent again because a reused connection was closed without a byte, or held bytes from before it."""
     reused: bool | None = None

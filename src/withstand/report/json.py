@@ -56,6 +56,7 @@ def _stage(stage: StageSummary, summary: Summary) -> dict[str, Any]:
     fields["self_check"] = _self_check(stage)
     fields["server"] = None if stage.server is None else msgspec.to_builtins(stage.server)
     fields["agent"] = None if stage.agent is None else msgspec.to_builtins(stage.agent)
+    fields["layers"] = None if stage.layers is None else msgspec.to_builtins(stage.layers)
     fields["doubts"] = [_doubt(doubt) for doubt in stage.doubts]
     return fields
 
