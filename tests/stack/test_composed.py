@@ -146,7 +146,7 @@ def test_on_ray_all_engines_are_one_process_behind_the_gateway() -> None:
     assert models == ["m", "n"]
     assert gateway.needs == ("ray",)
     seats = msgspec.json.decode(gateway.files["gateway.json"])["models"]
-    assert seats == {name: {"engines": [{"url": "http://127.0.0.1:9004"}]} for name in ("m", "n")}
+    assert seats == {name: {"engines": [{"url": "http://127.0.0.1:9005"}]} for name in ("m", "n")}
 
 
 def test_ray_runs_in_an_environment_that_is_named() -> None:
