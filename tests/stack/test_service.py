@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError
-from withstand.stack.service import Service, is_healthy, running, said_reason, tail
+from withstand.processes.words import said_reason, tail
+from withstand.stack.service import Service, is_healthy, running
 
 ANOTHER_PROCESS = """
 import sys, time

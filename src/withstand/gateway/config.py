@@ -9,17 +9,20 @@ from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, is_local, origin_of, split_listen
+from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds, wrong_with
 from withstand.gateway.routes import ROUTES
 
 PolicyName = Literal["round_robin", "least_inflight"]
 POLICY_NAMES = get_args(PolicyName)
 
-Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(gt=0, le=1000)]
 
 
-class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One engine's address; ``model`` is the name that it serves, where that is not the model's name here."""
+class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One engine's address; ``model`` is the name that it serves, where that is not the model's name here.
+
+    With a ``command`` the gateway starts it itself.
+    """
 
     url: str
     weight: Weight = 1.0
@@ -110,6 +113,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     routes: dict[str, RouteConfig] = {}
     limits: Limits = Limits()
     keys: dict[str, KeyConfig] = {}
+    host: HostConfig = HostConfig()
     log: LogConfig = LogConfig()
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
+from withstand.gateway.hosting.config import Hosted
+from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
 
 IDLE_S = 4.0
@@ -24,13 +26,38 @@ class Engine:
         self.prefix = origin.prefix.encode("ascii")
         self.breaker = Breaker()
         self.in_flight = 0
+        self.begun = 0
+        """Requests that it was given since the start."""
         self.draining = False
+        """Its owner wants it left alone."""
+        self.removed = False
+        """It has no seat any more, and ends what it has begun."""
+        self.process: Process | None = None
+        """Its command, where the gateway starts it."""
         self._idle: dict[Link, float] = {}
         self._context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
-        """Neither on its way out nor failing."""
-        return not (self.draining or self.breaker.is_open(now_s))
+        """It is up, not on its way out, and not failing."""
+        return self.is_there and not self.breaker.is_open(now_s)
+
+    @property
+    def is_there(self) -> bool:
+        """It may be asked, well or not."""
+        return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
+
+    def host(self, told: Hosted) -> None:
+        """It is, or is not any more, started by the gateway; what runs goes on until it is free."""
+        if self.process is not None:
+            self.process.told = told
+        elif told.command is not None:
+            self.process = Process(self.origin, told)
+
+    def take(self, now_s: float) -> None:
+        """One more request to do."""
+        self.in_flight += 1
+        self.begun += 1
+        self.breaker.began(now_s)
 
     async def dial(self, loop: asyncio.AbstractEventLoop) -> Link:
         """A new connection.
@@ -52,7 +79,7 @@ class Engine:
 
     def keep(self, link: Link, now_s: float) -> None:
         """Have a connection wait for more work."""
-        if self.draining or len(self._idle) >= _IDLE_MAX:
+        if not self.is_there or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s

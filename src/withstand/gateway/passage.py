@@ -102,8 +102,7 @@ class Passage:
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
-        engine.in_flight += 1
-        engine.breaker.began(now_s)
+        engine.take(now_s)
         link = engine.waiting_link()
         if link is not None:
             self._carry(link)

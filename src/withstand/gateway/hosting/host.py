@@ -1,0 +1,112 @@
+"""Looks from time to time at who is waited for, and has engines started and stopped accordingly.
+
+Nothing is remembered of a request: who waits is seen anew with each look, so one who has left is not waited for.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from withstand import clock
+from withstand.errors import UsageError
+from withstand.gateway.address import Origin
+from withstand.gateway.engine import Engine
+from withstand.gateway.hosting.config import HostConfig
+from withstand.gateway.hosting.orphans import end_orphans
+from withstand.gateway.hosting.process import Place, Process, State
+from withstand.gateway.hosting.residence import Resident, Room, Wanted, plan
+
+
+class Host:
+    """``changed`` is called after each change of an engine's state, ``started`` with its name and cold start in ns."""
+
+    def __init__(
+        self,
+        config: HostConfig,
+        now_s: Callable[[], float],
+        changed: Callable[[], None],
+        started: Callable[[str, int], None],
+    ) -> None:
+        self.config = config
+        self._now_s = now_s
+        self._changed = changed
+        self._started = started
+        self._place: Place | None = None
+        self._asked_ns: dict[Origin, int] = {}
+        """Who is waited for and has no memory yet, in the order in which they came to be."""
+        self._ending = False
+
+    def look(self, engines: Iterable[Engine], wanted: Iterable[Engine]) -> None:
+        """Start and stop what is to be: ``wanted`` are the cold ones that somebody waits for."""
+        hosted = {e.name: (e, e.process) for e in engines if e.process is not None}
+        if self._ending or not hosted:
+            return
+        now_s = self._now_s()
+        self._note(wanted)
+        waiting = [Wanted(origin.name, hosted[origin.name][1].memory_gb) for origin in self._asked_ns]
+        there = [_resident(engine, process, now_s) for engine, process in hosted.values() if process.has_memory]
+        room = Room(self.config.memory_gb or float("inf"), self.config.residence_s)
+        decided = plan(there, waiting, room, now_s)
+        for name, (engine, process) in hosted.items():
+            process.closing = name in decided.closing
+            if name in decided.stop:
+                engine.close_idle(float("inf"))
+                process.stop()
+        for name in decided.start:
+            process = hosted[name][1]
+            process.start(self._shared(), self._asked_ns.pop(process.origin))
+
+    def _note(self, wanted: Iterable[Engine]) -> None:
+        """Since when; one that nobody waits for any more starts anew."""
+        now_ns = clock.now_ns()
+        origins = dict.fromkeys(engine.origin for engine in wanted)
+        kept = {origin: since_ns for origin, since_ns in self._asked_ns.items() if origin in origins}
+        self._asked_ns = kept | {origin: now_ns for origin in origins if origin not in kept}
+
+    def _shared(self) -> Place:
+        """Made with the first start: a gateway that starts nothing leaves no folder."""
+        if self._place is None:
+            folder = state_folder(self.config)
+            cleared = asyncio.ensure_future(end_orphans(folder))
+            self._place = Place(folder, cleared, self._now_s, self._changed, self._started)
+        return self._place
+
+    async def close(self, engines: Iterable[Engine]) -> None:
+        """End them all."""
+        self._ending = True
+        hosted = [engine.process for engine in engines if engine.process is not None]
+        for process in hosted:
+            process.stop()
+        await asyncio.gather(*(process.gone() for process in hosted))
+
+
+def state_folder(config: HostConfig) -> Path:
+    """Where logs and records are.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    folder = Path(config.state) if config.state else Path(base) / "withstand/engines"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise UsageError(f"The folder {folder} cannot be made: {e.strerror}. Name another as state in [host].") from None
+    return folder
+
+
+def _resident(engine: Engine, process: Process, now_s: float) -> Resident:
+    if engine.in_flight or engine.begun != process.begun_seen:
+        process.used_s, process.begun_seen = now_s, engine.begun
+    return Resident(
+        name=engine.name,
+        memory=process.memory_gb,
+        up=process.state is State.UP,
+        stopping=process.state is State.STOPPING,
+        in_flight=engine.in_flight,
+        used_s=process.used_s,
+        since_s=process.ready_s,
+        idle_s=process.told.idle_s,
+        unwanted=process.is_outdated or engine.removed,
+    )
