@@ -33,13 +33,6 @@ UNAVAILABLE = whole(b'{"error":{}}', b"503 Service Unavailable", b"retry-after: 
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
-
-
-@pytest.fixture
 def deaf() -> Iterator[str]:
     """An address that does not take connections: its queue is full."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as sock:

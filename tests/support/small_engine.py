@@ -33,7 +33,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
         if told("crash"):
-            print("fatal: this was too much", flush=True)
+            sys.stderr.write("fatal: this was too much\n")
             os._exit(3)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")

@@ -16,6 +16,7 @@ PolicyName = Literal["round_robin", "least_inflight"]
 POLICY_NAMES = get_args(PolicyName)
 
 Weight = Annotated[float, Meta(gt=0, le=1000)]
+AtOnce = Annotated[int, Meta(ge=1)]
 
 
 class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,6 +27,8 @@ class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     url: str
     weight: Weight = 1.0
+    max_in_flight: AtOnce | None = None
+    """None = the model's."""
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
@@ -36,12 +39,36 @@ class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True
         return origin_of(self.url)
 
 
+class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many requests may wait for an engine that has room, and for how long each."""
+
+    requests: Annotated[int, Meta(ge=0)] | None = None
+    wait_s: Seconds | None = None
+
+
+class Line(Struct, frozen=True):
+    """A queue with nothing left open."""
+
+    requests: int
+    wait_s: float
+
+
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model's engines, and how one of them is chosen."""
 
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    max_in_flight: AtOnce | None = None
+    """Of each engine that says nothing else; None = it is given all that come."""
+    queue: QueueConfig = QueueConfig()
+
+    @property
+    def line(self) -> Line:
+        """The queue. Where nothing is said nobody waits, but for an engine's start: then as long as that takes."""
+        start_s = max((engine.start_timeout_s for engine in self.engines if engine.command), default=None)
+        requests, wait_s = (0, 30.0) if start_s is None else (1000, start_s)
+        return Line(requests if self.queue.requests is None else self.queue.requests, self.queue.wait_s or wait_s)
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -153,6 +180,7 @@ def config_of(tree: object) -> Config:
     _check_names(config)
     _check_routes(config)
     _check_engines(config)
+    _check_hosting(config)
     _check_keys(config)
     return config
 
@@ -199,6 +227,25 @@ def _check_engines(config: Config) -> None:
             if engine.api_key_env and engine.api_key_file:
                 raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
             urls.add(origin)
+
+
+def _check_hosting(config: Config) -> None:
+    commands: dict[Origin, tuple[str, Hosted]] = {}
+    for name, model in config.models.items():
+        for i, engine in enumerate(model.engines):
+            where = f"models.{name}.engines[{i}]"
+            wrong = wrong_with(engine, config.host)
+            if wrong is not None:
+                raise _wrong(f"{where}.{wrong[0]}", wrong[1])
+            if engine.command is None:
+                continue
+            if engine.origin.tls:
+                raise _wrong(f"{where}.url", "an engine with a command is asked by http; put TLS elsewhere")
+            first, other = commands.setdefault(engine.origin, (where, engine))
+            if engine.command != other.command:
+                raise _wrong(f"{where}.command", f"`$.{first}` has another one for {engine.url}; give it there alone")
+            if model.queue.requests == 0:
+                raise _wrong(f"models.{name}.queue.requests", "nobody could wait for the engine's start; allow some")
 
 
 def _check_keys(config: Config) -> None:

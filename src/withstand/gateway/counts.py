@@ -38,6 +38,7 @@ class Ending(Struct, frozen=True):
     status: int
     outcome: Outcome
     hop_ns: int
+    queue_ns: int | None
     first_byte_ns: int | None
     total_ns: int
     output_tokens: int | None
@@ -77,6 +78,12 @@ class Counts:
         """How late the loop comes to what is due."""
         self.first_byte: dict[str, Histogram] = {}
         self.total: dict[str, Histogram] = {}
+        self.cold_start: dict[str, Histogram] = {}
+        """Of engines that the gateway starts: from when somebody waited for one until it was ready."""
+
+    def came_up(self, engine: str, cold_ns: int) -> None:
+        """One more cold start."""
+        _of(self.cold_start, engine).add(cold_ns)
 
     def add(self, ending: Ending) -> None:
         """One more request that is over."""

@@ -14,6 +14,7 @@ import httptools
 
 from withstand import clock
 from withstand.gateway import refusals
+from withstand.gateway.config import Limits
 from withstand.gateway.heads import end_to_end
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.passage import Passage
@@ -56,7 +57,6 @@ class Door(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", None)
         self._house = house
         self._control = control
-        self._limits = house.config.limits
         self._parser = httptools.HttpRequestParser(self)
         self._current: Incoming | None = None
         self._waiting: deque[Incoming] = deque()
@@ -70,6 +70,11 @@ class Door(asyncio.Protocol):
         self._since_s = house.now_s()
         self._held_back = False
         self._deaf = False
+
+    @property
+    def _limits(self) -> Limits:
+        """As they are now."""
+        return self._house.config.limits
 
     # asyncio.Protocol.
 

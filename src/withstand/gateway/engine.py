@@ -46,7 +46,15 @@ class Engine:
         """It may be asked, well or not."""
         return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
 
-    def host(self, told: Hosted) -> None:
+    def is_coming(self, now_s: float) -> bool:
+        """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
+        return not (self.draining or self.removed) and self.process is not None and self.process.may_come(now_s)
+
+    def cold_ns(self, since_ns: int) -> int:
+        """How much of the time since then it took to start."""
+        return 0 if self.process is None else self.process.cold_ns(since_ns)
+
+    def be_hosted(self, told: Hosted) -> None:
         """It is, or is not any more, started by the gateway; what runs goes on until it is free."""
         if self.process is not None:
             self.process.told = told
@@ -103,10 +111,17 @@ class Seat:
         self.credentials = credentials
         """The gateway's key there."""
         self.weight = weight
+        self.max_in_flight: int | None = None
+        """Of the engine's requests, of whichever model; None = it is given all that come."""
         self.served = served
         """The model's name there."""
         self.credit = 0.0
         """Of its turn (round robin)."""
+
+    @property
+    def has_room(self) -> bool:
+        """One request more would not be too many."""
+        return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
 
     @property
     def load(self) -> float:

@@ -1,17 +1,18 @@
 """The counts in Prometheus' text form: pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from withstand.gateway.counts import Counts, Histogram
-from withstand.gateway.engine import Engine
+from withstand.gateway.hosting.process import State
+from withstand.gateway.roster import Roster
 
 _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, engines: Iterable[Engine], under_way: int, connections: int) -> str:
+def exposition(counts: Counts, roster: Roster, under_way: int, connections: int) -> str:
     """Everything, for one scrape."""
-    return "\n".join([*_totals(counts), *_gauges(engines, under_way, connections), *_histograms(counts), ""])
+    return "\n".join([*_totals(counts), *_gauges(roster, under_way, connections), *_histograms(counts), ""])
 
 
 def _totals(counts: Counts) -> Iterator[str]:
@@ -29,12 +30,20 @@ def _totals(counts: Counts) -> Iterator[str]:
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
 
 
-def _gauges(engines: Iterable[Engine], under_way: int, connections: int) -> Iterator[str]:
+def _gauges(roster: Roster, under_way: int, connections: int) -> Iterator[str]:
     yield from _one("requests_in_flight", "gauge", "Requests under way.", under_way)
     yield from _one("client_connections", "gauge", "Clients' open connections.", connections)
     yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
-    for engine in engines:
+    for engine in roster.engines.values():
         yield f"{_PREFIX}engine_in_flight{_labels({'engine': engine.name})} {engine.in_flight}"
+    yield from _head("engine_up", "gauge", "Whether an engine that the gateway starts is up.")
+    for engine in roster.engines.values():
+        if engine.process is not None:
+            up = int(engine.process.state is State.UP)
+            yield f"{_PREFIX}engine_up{_labels({'engine': engine.name})} {up}"
+    yield from _head("queued", "gauge", "Requests that wait for an engine that has room.")
+    for name, model in roster.models.items():
+        yield f"{_PREFIX}queued{_labels({'model': name})} {len(model.room)}"
 
 
 def _histograms(counts: Counts) -> Iterator[str]:
@@ -49,6 +58,9 @@ def _histograms(counts: Counts) -> Iterator[str]:
         yield from _head(name, "histogram", text)
         for model, histogram in histograms.items():
             yield from _buckets(name, {"model": model}, histogram)
+    yield from _head("cold_start_seconds", "histogram", "From the first who waits for an engine until it is ready.")
+    for engine, histogram in counts.cold_start.items():
+        yield from _buckets("cold_start_seconds", {"engine": engine}, histogram)
 
 
 def _buckets(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
 from withstand.gateway.incoming import Incoming
+from withstand.gateway.stopwatch import Stopwatch
 
 HOP_BY_HOP = frozenset(
     (
@@ -47,9 +48,14 @@ def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 
 
-def told(engine: bytes, request_id: bytes | None, hop_ns: int, engine_ns: int) -> bytes:
+def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, cold_ns: int = 0) -> bytes:
     """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
-    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (hop_ns / 1e6, engine_ns / 1e6)
+    engine_ns = read_ns - (watch.sent_ns or read_ns)
+    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
+    if watch.queue_ns is not None:
+        timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
+        if cold_ns:
+            timing += b", cold;dur=%.3f" % (cold_ns / 1e6)
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
 

@@ -5,13 +5,16 @@ import random
 from typing import TYPE_CHECKING
 
 from withstand import clock
+from withstand.errors import UsageError
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.engine import IDLE_S
+from withstand.gateway.hosting.host import Host, waited_for
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.waiting import Lobby
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -27,12 +30,15 @@ class House:
 
     def __init__(self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool) -> None:
         self.config = config
+        self._local = local
         self.loop = loop
         self.now_s = loop.time
         self.counts = Counts()
         self.journal = Journal(config.log.path)
         self.keyring = Keyring(config.keys, local=local)
-        self.roster = Roster(config, random.Random())
+        self.lobby = Lobby(loop.call_soon)
+        self.roster = Roster(config, random.Random(), self.lobby)
+        self.host = Host(config.host, self.now_s, self._changed, self.counts.came_up)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
@@ -46,10 +52,41 @@ class House:
         self.counts.add(ending)
         self.journal.add(ending)
 
-    def close(self) -> None:
-        """No more looks; the log is complete."""
+    def adopt(self, config: Config) -> None:
+        """Another configuration, from the next request on.
+
+        Raises:
+            UsageError: an engine's key or the log cannot be had; nothing has changed then.
+        """
+        journal = Journal(config.log.path)  # anew, so that a log that was moved away is begun again
+        try:
+            self.roster.adopt(config)
+        except UsageError:
+            journal.close()
+            raise
+        self.journal.close()
+        self.journal = journal
+        self.keyring = Keyring(config.keys, local=self._local)
+        self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
+        self.config, self.host.config = config, config.host
+
+    async def close(self) -> None:
+        """No more looks; engines of ours have ended, and the log is complete."""
         self._next_look.cancel()
-        self.journal.flush()
+        await self.host.close(self.roster.engines.values())
+        self.journal.close()
+
+    def somebody_waits(self) -> None:
+        """Perhaps for an engine that is to be started."""
+        self.loop.call_soon(self._look_at_engines)
+
+    def _changed(self) -> None:
+        """An engine of ours came up or went; those who wait are called before it is looked at who still does."""
+        self.lobby.stir()
+        self.somebody_waits()
+
+    def _look_at_engines(self) -> None:
+        self.host.look(self.roster.engines.values(), waited_for(self.roster.models.values(), self.now_s()))
 
     def _look_again(self) -> asyncio.TimerHandle:
         self._due_ns = clock.now_ns() + round(_LOOK_S * 1e9)
@@ -61,6 +98,8 @@ class House:
         now_s = self.now_s()
         for passage in tuple(self.passages):
             passage.look(now_s)
+        self._look_at_engines()
+        self.lobby.stir()  # an engine's time to be left alone may be over
         self._looks += 1
         if self._looks % _LOOKS_A_ROUND == 0:
             self._go_round(now_s)
@@ -70,4 +109,5 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
+        self.roster.sweep()
         self.journal.flush()

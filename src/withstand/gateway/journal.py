@@ -27,6 +27,13 @@ class Journal:
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
             self._lines.append(line_of(ending, clock.utc_iso(round(clock.wall_s() * 1e9))))
 
+    def close(self) -> None:
+        """All is written; the file may be moved away."""
+        self.flush()
+        if self._descriptor is not None and self._descriptor != sys.stdout.fileno():
+            os.close(self._descriptor)
+        self._descriptor = None
+
     def flush(self) -> None:
         """Hand over what there is to the system."""
         if self._lines and self._descriptor is not None:
@@ -49,12 +56,17 @@ def line_of(ending: Ending, at: str) -> bytes:
         "engine": ending.engine,
         "status": ending.status,
         "outcome": ending.outcome.value,
-        "hop_ms": round(ending.hop_ns / 1e6, 3),
-        "first_byte_ms": None if ending.first_byte_ns is None else round(ending.first_byte_ns / 1e6, 3),
-        "total_ms": round(ending.total_ns / 1e6, 3),
+        "hop_ms": _ms(ending.hop_ns),
+        "queue_ms": _ms(ending.queue_ns),
+        "first_byte_ms": _ms(ending.first_byte_ns),
+        "total_ms": _ms(ending.total_ns),
         "output_tokens": ending.output_tokens,
     }
     return msgspec.json.encode(told) + b"\n"
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else round(ns / 1e6, 3)
 
 
 def _opened(path: str | None) -> int | None:

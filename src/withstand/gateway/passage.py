@@ -18,6 +18,7 @@ from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
+from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -52,6 +53,8 @@ class Passage:
         self._engine: Engine | None = None
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
+        self._ticket: Ticket | None = None
+        """Its place in the waiting room."""
         self._framing: Framing | None = None
         """None until the answer has begun."""
         self._pieces: deque[bytes] = deque(maxlen=tap.PIECES)
@@ -65,7 +68,11 @@ class Passage:
         refusal = self._not_admitted()
         if refusal is None:
             self._house.passages.add(self)
-            self._dispatch()
+            if self._model.room:
+                self._wait()  # behind those who wait already
+                self._house.lobby.stir()
+            else:
+                self._dispatch()
         else:
             self._refuse(refusal, Outcome.REFUSED)
 
@@ -87,13 +94,43 @@ class Passage:
         self._model = model
         return None
 
-    def _dispatch(self) -> None:
-        """To an engine that has not been tried yet."""
+    def _dispatch(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
+        """To an engine that has not been tried yet; ``refusal`` is the answer where there is none."""
         now_s = self._house.now_s()
         seat = self._model.choose(now_s, self._tried)
-        if seat is None:
-            self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+        if seat is not None:
+            self._go_to(seat, now_s)
+        elif self._model.hope(now_s, self._tried):
+            self._wait()
+        else:
+            self._refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
+
+    def _wait(self) -> None:
+        room = self._model.room
+        self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
+        if self._ticket is None:
+            self._refuse(refusals.queue_full(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
+        self._watch.waits(clock.now_ns())
+        self._house.somebody_waits()
+        self._expect(room.wait_s - (self._watch.queue_ns or 0) / 1e9, "No engine had room for the request in time.")
+
+    def _called(self) -> bool:
+        """Something has changed; whether there is no more to wait for."""
+        now_s = self._house.now_s()
+        if self._model.choose(now_s, self._tried) is None and self._model.hope(now_s, self._tried):
+            return False
+        self._wait_no_longer()
+        self._dispatch()
+        return True
+
+    def _wait_no_longer(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._model.room.leave(ticket)
+            self._watch.waited(clock.now_ns())
+
+    def _go_to(self, seat: "Seat", now_s: float) -> None:
         try:
             self._outgoing = self._body_for(seat)
         except ValueError as e:
@@ -168,8 +205,8 @@ class Passage:
         """The head with our lines in it; what follows goes from the link to the client without us."""
         self._status = link.status
         self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
-        engine_ns = read_ns - (self._watch.sent_ns or read_ns)
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns)
+        cold_ns = link.engine.cold_ns(self._watch.start_ns)
+        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, cold_ns)
         end = head.index(b"\r\n")
         self._door.write(b"".join((head[:end], lines, head[end:])))
         self._pieces.append(head)
@@ -212,10 +249,7 @@ class Passage:
         """No connection, so nothing was sent, and anybody else may be asked."""
         self._blame()
         self._leave_engine()
-        if self._model.untried(self._house.now_s(), self._tried):
-            self._dispatch()
-        else:
-            self._refuse(refusal, outcome)
+        self._dispatch(refusal, outcome)
 
     def _failed(self, refusal: Refusal, *, elsewhere: bool = False) -> None:
         """The engine took the request and did not finish it."""
@@ -239,6 +273,10 @@ class Passage:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
         late = self._deadlines.overdue(self._pieces[-1] if self._pieces else None, now_s)
         if late is None:
+            return
+        if self._ticket is not None:
+            self._wait_no_longer()
+            self._refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
         if self._dialing is not None:
             self._stop_dialing()
@@ -285,6 +323,7 @@ class Passage:
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
+        self._wait_no_longer()
         self._stop_dialing()
         link, self._link = self._link, None
         if link is not None:
@@ -292,6 +331,7 @@ class Passage:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.in_flight -= 1
+            self._house.lobby.stir()
 
     def _break_off(self, refusal: Refusal, outcome: Outcome) -> None:
         """In the answer's place where none has begun, else in its last event; never a made-up finish."""
@@ -328,6 +368,7 @@ class Passage:
                 status=self._status,
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
+                queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
                 output_tokens=tap.output_tokens(self._pieces) if outcome is Outcome.OK else None,

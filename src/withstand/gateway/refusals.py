@@ -50,9 +50,27 @@ def no_engine(model: str, retry_after_s: int) -> Refusal:
     return Refusal(503, "service_unavailable", message, "no_engine", retry_after_s)
 
 
+def not_started(model: str, why: str, retry_after_s: int) -> Refusal:
+    """The command that was to be one has failed."""
+    message = f"No engine of `{model}` can be asked at present. {why}"
+    return Refusal(503, "service_unavailable", message, "engine_not_started", retry_after_s)
+
+
 def busy(retry_after_s: int) -> Refusal:
     """More at once than this process may carry."""
     return Refusal(503, "service_unavailable", "The gateway is at its limit of requests.", "overloaded", retry_after_s)
+
+
+def queue_full(model: str, retry_after_s: int) -> Refusal:
+    """All engines have enough to do, and as many requests wait as may."""
+    message = f"All engines of `{model}` are busy, and its queue is full."
+    return Refusal(503, "service_unavailable", message, "queue_full", retry_after_s)
+
+
+def waited_too_long(model: str, retry_after_s: int) -> Refusal:
+    """No engine had room in time."""
+    message = f"No engine of `{model}` had room for the request in time."
+    return Refusal(503, "service_unavailable", message, "queue_timeout", retry_after_s)
 
 
 def bad_gateway(what: str) -> Refusal:

@@ -1,26 +1,46 @@
 """Which models there are, by all their names, and which engines serve them. It changes while requests are under way."""
 
+import math
 import os
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from withstand.errors import UsageError
+from withstand.gateway import refusals
 from withstand.gateway.address import Origin
 from withstand.gateway.config import Config, EngineConfig, ModelConfig
 from withstand.gateway.engine import Engine, Seat
-from withstand.gateway.policies import POLICIES
+from withstand.gateway.hosting.config import Hosted
+from withstand.gateway.policies import POLICIES, Choose
+from withstand.gateway.refusals import Refusal
+from withstand.gateway.waiting import Lobby, WaitingRoom
 
 
 class Model:
     """A model's seats, and the policy that chooses among them."""
 
-    def __init__(self, name: str, config: ModelConfig, dice: random.Random) -> None:
+    def __init__(self, name: str, room: WaitingRoom) -> None:
         self.name = name
-        self.aliases = config.aliases
-        self.policy = config.policy
+        self.room = room
+        """Where requests wait while nobody can be asked."""
+        self.max_in_flight: int | None = None
+        self.aliases: tuple[str, ...] = ()
+        self.policy = ""
         self.seats: list[Seat] = []
-        self._choose = POLICIES[config.policy](dice)
+        self._choose: Choose
+
+    def adopt(self, config: ModelConfig, dice: random.Random) -> None:
+        """Be as it says; a policy that stays keeps what it knows, and so do the seats."""
+        self.aliases = config.aliases
+        self.max_in_flight = config.max_in_flight
+        self.room.size, self.room.wait_s = config.line.requests, config.line.wait_s
+        if config.policy != self.policy:
+            self.policy, self._choose = config.policy, POLICIES[config.policy](dice)
+
+    def seat_at(self, origin: Origin) -> Seat | None:
+        """The engine's there, if it has one."""
+        return next((seat for seat in self.seats if seat.engine.origin == origin), None)
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
@@ -28,26 +48,69 @@ class Model:
 
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
-        return self.healthy(now_s, tried) or [s for s in self.seats if not s.engine.draining and s not in tried]
+        return self.healthy(now_s, tried) or [s for s in self.seats if s.engine.is_there and s not in tried]
 
     def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
-        """Who is asked next."""
-        seats = self.untried(now_s, tried)
+        """Who is asked next: nobody who has enough to do."""
+        seats = [seat for seat in self.untried(now_s, tried) if seat.has_room]
         return self._choose(seats) if seats else None
+
+    def hope(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""
+        return bool(self.untried(now_s, tried)) or any(s.engine.is_coming(now_s) and s not in tried for s in self.seats)
+
+    def nobody(self, now_s: float, retry_after_s: int) -> Refusal:
+        """Why there is not even hope."""
+        failed = [s.engine.process for s in self.seats if s.engine.process and s.engine.process.failure]
+        if not failed:
+            return refusals.no_engine(self.name, retry_after_s)
+        soonest = min(failed, key=lambda process: process.backoff.left_s(now_s))
+        left_s = max(1, math.ceil(soonest.backoff.left_s(now_s)))
+        return refusals.not_started(self.name, soonest.failure or "", left_s)
 
 
 class Roster:
     """All models and engines."""
 
-    def __init__(self, config: Config, dice: random.Random) -> None:
+    def __init__(self, config: Config, dice: random.Random, lobby: Lobby) -> None:
+        self.lobby = lobby
         self.models: dict[str, Model] = {}
         self.engines: dict[Origin, Engine] = {}
+        """Those too that have no seat any more, until they have ended what they have begun."""
+        self._dice = dice
         self._by_name: dict[str, Model] = {}
+        self.adopt(config)
+
+    def adopt(self, config: Config) -> None:
+        """Be as the configuration says. What stays, stays with all that it has under way; what goes, ends it first.
+
+        Raises:
+            UsageError: an engine's key cannot be read; nothing has changed then.
+        """
+        keys = {(name, told.url): _credentials(told) for name, m in config.models.items() for told in m.engines}
+        for gone in [name for name in self.models if name not in config.models]:
+            self._seat_only(self.models.pop(gone), ())
+        self._by_name = {}
         for name, told in config.models.items():
-            model = self.models[name] = Model(name, told, dice)
+            model = self.models.get(name) or Model(name, self.lobby.room(0, 0.0))
+            self.models[name] = model
             self._by_name.update(dict.fromkeys((name, *told.aliases), model))
+            model.adopt(told, self._dice)
+            self._seat_only(model, told.engines)
             for engine in told.engines:
-                self.seat(model, engine)
+                self._seat(model, engine, keys[name, engine.url])
+            order = [engine.origin for engine in told.engines]
+            model.seats.sort(key=lambda seat: order.index(seat.engine.origin))
+        hosted = {e.origin: e for m in config.models.values() for e in m.engines if e.command is not None}
+        for origin, there in self.engines.items():
+            there.be_hosted(hosted.get(origin, Hosted()))
+        self.lobby.stir()
+
+    def _seat_only(self, model: Model, told: Iterable[EngineConfig]) -> None:
+        origins = {engine.origin for engine in told}
+        for seat in tuple(model.seats):
+            if seat.engine.origin not in origins:
+                self.unseat(model, seat)
 
     def model(self, name: str) -> Model | None:
         """By its name or by an alias."""
@@ -63,14 +126,23 @@ class Roster:
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
         """
-        origin, credentials = told.origin, _credentials(told)
-        if any(seat.engine.origin == origin for seat in model.seats):
+        if model.seat_at(told.origin) is not None:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
-        engine = self.engines.get(origin)
-        if engine is None:
-            engine = self.engines[origin] = Engine(origin)
-        seat = Seat(engine, told.weight, told.model or model.name, credentials)
-        model.seats.append(seat)
+        seat = self._seat(model, told, _credentials(told))
+        self.lobby.stir()
+        return seat
+
+    def _seat(self, model: Model, told: EngineConfig, credentials: bytes | None) -> Seat:
+        """A new one, or the one that is there, as told."""
+        seat = model.seat_at(told.origin)
+        if seat is None:
+            engine = self.engines.setdefault(told.origin, Engine(told.origin))
+            if engine.removed:
+                engine.removed = engine.draining = False
+            seat = Seat(engine, told.weight, told.model or model.name, credentials)
+            model.seats.append(seat)
+        seat.weight, seat.served, seat.credentials = told.weight, told.model or model.name, credentials
+        seat.max_in_flight = told.max_in_flight or model.max_in_flight
         return seat
 
     def unseat(self, model: Model, seat: Seat) -> None:
@@ -78,9 +150,16 @@ class Roster:
         model.seats.remove(seat)
         engine = seat.engine
         if not any(other.engine is engine for m in self.models.values() for other in m.seats):
-            del self.engines[engine.origin]
-            engine.draining = True
+            engine.removed = True
             engine.close_idle(float("inf"))
+        self.sweep()
+        self.lobby.stir()
+
+    def sweep(self) -> None:
+        """Forget engines that were removed and have ended what they had begun."""
+        for origin, engine in tuple(self.engines.items()):
+            if engine.removed and not engine.in_flight and not (engine.process and engine.process.has_memory):
+                del self.engines[origin]
 
 
 def _credentials(told: EngineConfig) -> bytes | None:

@@ -1,9 +1,9 @@
 """The keeper of somebody's server: starts a command, and ends all that came of it, when told to or when we die.
 
 ``python -I -S keeper.py STOP_S COMMAND …``. A program of ours heeds ``stack.lifeline``; a user's command does not, and
-what it has started may live on without it. So the keeper outlives us for a moment. On Linux orphans become its children,
-and the kernel ends the command should the keeper itself be killed. It imports nothing but the standard library, so that
-it starts quickly and whatever the command's environment says; it reads no clock, but counts its looks.
+what it has started may live on without it. So the keeper outlives us for a moment. On Linux orphans become its
+children, and the kernel ends the command should the keeper itself be killed. It imports the standard library alone, so
+that it starts quickly and whatever the command's environment says; it reads no clock, but counts its looks.
 """
 
 import ctypes

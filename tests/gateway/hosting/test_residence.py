@@ -56,7 +56,9 @@ def test_what_always_holds(machine: tuple[list[Resident], list[Wanted]], residen
 
 
 @given(machines(), st.floats(0, 600))
-def test_who_waits_gets_room_once_all_are_free(machine: tuple[list[Resident], list[Wanted]], residence_s: float) -> None:
+def test_who_waits_gets_room_once_all_are_free(
+    machine: tuple[list[Resident], list[Wanted]], residence_s: float
+) -> None:
     """Carried out again and again, with requests that end, everything that is waited for comes up."""
     residents, waiting = machine
     now_s = NOW_S

@@ -8,14 +8,16 @@ from pydantic import BaseModel, Field
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
 from withstand.gateway.config import EngineConfig
-from withstand.gateway.control.asking import Refused, administers, house_of
+from withstand.gateway.control.asking import Refused, administers, house_of, reloader_of
 from withstand.gateway.engine import Seat
 from withstand.gateway.house import House
+from withstand.gateway.reload import Reloader
 from withstand.gateway.roster import Model
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _House = Annotated[House, Depends(house_of)]
 _Weight = Annotated[float, Field(gt=0, le=1000)]
+_AtOnce = Annotated[int, Field(ge=1)]
 
 
 class Place(BaseModel):
@@ -29,6 +31,7 @@ class NewEngine(Place):
     """One to add; ``served`` is the model's name there, where it is another."""
 
     weight: _Weight = 1.0
+    max_in_flight: _AtOnce | None = None
     served: str | None = None
 
 
@@ -36,6 +39,7 @@ class Change(Place):
     """What is to be other than it was."""
 
     weight: _Weight | None = None
+    max_in_flight: _AtOnce | None = None
     draining: bool | None = None
 
 
@@ -49,18 +53,21 @@ async def engines(house: _House) -> dict[str, Any]:
 @router.post("/engines", status_code=201)
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
-    told = EngineConfig(url=new.url, weight=new.weight, model=new.served)
+    told = EngineConfig(url=new.url, weight=new.weight, max_in_flight=new.max_in_flight, model=new.served)
     return _told(house.roster.seat(_model(house, new), told), house.now_s())
 
 
 @router.patch("/engines")
 async def change(to: Change, house: _House) -> dict[str, Any]:
-    """Another weight; or no more requests for an engine, for whichever model, until it is taken back."""
+    """Another weight or limit; or no more requests for an engine, for whichever model, until it is taken back."""
     seat = _seat(house, to)
     if to.weight is not None:
         seat.weight = to.weight
     if to.draining is not None:
         seat.engine.draining = to.draining
+    if to.max_in_flight is not None:
+        seat.max_in_flight = to.max_in_flight
+    house.lobby.stir()
     return _told(seat, house.now_s())
 
 
@@ -70,6 +77,13 @@ async def remove(place: Annotated[Place, Depends()], house: _House) -> dict[str,
     seat = _seat(house, place)
     house.roster.unseat(_model(house, place), seat)
     return _told(seat, house.now_s())
+
+
+@router.post("/reload")
+async def reload(house: _House, reloader: Annotated[Reloader, Depends(reloader_of)]) -> dict[str, Any]:
+    """Go by the file as it is now; where it is wrong, nothing changes."""
+    await reloader.reload()
+    return await engines(house)
 
 
 def _model(house: House, place: Place) -> Model:
@@ -94,6 +108,8 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
         "served": seat.served,
         "weight": seat.weight,
         "in_flight": engine.in_flight,
+        "max_in_flight": seat.max_in_flight,
         "draining": engine.draining,
+        "process": None if engine.process is None else engine.process.state.value,
         "failing": engine.breaker.is_open(now_s),
     }

@@ -16,15 +16,17 @@ from withstand.gateway.exposition import exposition
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
+from withstand.gateway.reload import Reloader
 from withstand.gateway.routes import Dialect
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def control_app(house: House) -> FastAPI:
+def control_app(house: House, reloader: Reloader) -> FastAPI:
     """All routes that are not for an engine."""
     app = FastAPI(title="withstand gateway", version=__version__, redoc_url=None)
     app.state.house = house
+    app.state.reloader = reloader
     _add_errors(app)
     _add_models(app, house)
     _add_health(app, house)
@@ -69,8 +71,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        engines = house.roster.engines.values()
-        text = exposition(house.counts, engines, len(house.passages), len(house.doors))
+        text = exposition(house.counts, house.roster, len(house.passages), len(house.doors))
         return Response(text, media_type=_PROMETHEUS)
 
 

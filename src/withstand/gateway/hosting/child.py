@@ -34,7 +34,7 @@ class Child:
         path = Path(told.log) if told.log else folder / f"{origin.host}-{origin.port}.log"
         token = orphans.new_token()
         try:
-            with _opened(path, fresh=told.log is None) as log:
+            with _opened(path, folder, fresh=told.log is None) as log:
                 start = log.tell()
                 process = await _exec(told, log, token)
         except OSError as e:
@@ -59,7 +59,8 @@ class Child:
             discard(self._record)
 
 
-def _opened(path: Path, *, fresh: bool) -> BinaryIO:
+def _opened(path: Path, folder: Path, *, fresh: bool) -> BinaryIO:
+    folder.mkdir(parents=True, exist_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("wb" if fresh else "ab")
 

@@ -5,17 +5,17 @@ Nothing is remembered of a request: who waits is seen anew with each look, so on
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from withstand import clock
-from withstand.errors import UsageError
 from withstand.gateway.address import Origin
 from withstand.gateway.engine import Engine
 from withstand.gateway.hosting.config import HostConfig
 from withstand.gateway.hosting.orphans import end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
 from withstand.gateway.hosting.residence import Resident, Room, Wanted, plan
+from withstand.gateway.roster import Model
 
 
 class Host:
@@ -54,7 +54,8 @@ class Host:
                 engine.close_idle(float("inf"))
                 process.stop()
         for name in decided.start:
-            process = hosted[name][1]
+            engine, process = hosted[name]
+            engine.breaker.worked()  # what failed was the one before
             process.start(self._shared(), self._asked_ns.pop(process.origin))
 
     def _note(self, wanted: Iterable[Engine]) -> None:
@@ -81,19 +82,20 @@ class Host:
         await asyncio.gather(*(process.gone() for process in hosted))
 
 
-def state_folder(config: HostConfig) -> Path:
-    """Where logs and records are.
+def waited_for(models: Iterable[Model], now_s: float) -> Iterator[Engine]:
+    """Of each model that somebody waits for, the first cold engine; none while another is being started."""
+    for model in models:
+        if model.room:
+            cold = [seat.engine for seat in model.seats if seat.weight > 0 and seat.engine.is_coming(now_s)]
+            states = {engine: engine.process.state for engine in cold if engine.process is not None}
+            if State.STARTING not in states.values():
+                yield from [engine for engine, state in states.items() if state is State.COLD][:1]
 
-    Raises:
-        UsageError: it cannot be made.
-    """
+
+def state_folder(config: HostConfig) -> Path:
+    """Where logs and records are."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    folder = Path(config.state) if config.state else Path(base) / "withstand/engines"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise UsageError(f"The folder {folder} cannot be made: {e.strerror}. Name another as state in [host].") from None
-    return folder
+    return Path(config.state) if config.state else Path(base) / "withstand/engines"
 
 
 def _resident(engine: Engine, process: Process, now_s: float) -> Resident:

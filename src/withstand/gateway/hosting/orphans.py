@@ -1,8 +1,8 @@
 """What an earlier gateway has left running: known by process id *and* start time, never by a name.
 
-While an engine runs there is a record of it: of the gateway, of the keeper, and of a token that stands in the environment
-of all that came of the command. A killed gateway's keeper ends its engine by itself; the next gateway waits for that, and
-ends what is left where the keeper was killed too. Without ``/proc`` nothing is recorded, and the keeper is alone with it.
+While an engine runs there is a record of it: of the gateway, of the keeper, and of a token in the environment of all
+that came of the command. A killed gateway's keeper ends its engine by itself; the next gateway waits for that, and ends
+what is left where the keeper was killed too. Without ``/proc`` there are no records, and the keeper is alone with it.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ def remember(folder: Path, keeper_pid: int, token: str, stop_s: float) -> Path |
 
 async def end_orphans(folder: Path) -> None:
     """End all that gateways which are no more have left, as their records in the folder say."""
-    for path in sorted(folder.glob("*.json")):
+    for path in _records(folder):
         try:
             record = msgspec.json.decode(path.read_bytes(), type=Record)
         except (OSError, ValueError):  # of a gateway that was killed as it wrote
@@ -80,6 +80,10 @@ async def end_orphans(folder: Path) -> None:
                 continue
             await _end(record)
         discard(path)
+
+
+def _records(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
 
 
 async def _end(record: Record) -> None:

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -72,6 +73,12 @@ class Process:
         """It takes requests; somebody else's engine always does."""
         return (self.state is State.UP and not self.closing) or (self.state is State.COLD and self.told.command is None)
 
+    def may_come(self, now_s: float) -> bool:
+        """It is worth waiting for, though it is not open; not while a command that failed is left alone."""
+        if self.state is State.COLD:
+            return self.told.command is not None and not self.backoff.left_s(now_s)
+        return not self.is_open
+
     @property
     def is_outdated(self) -> bool:
         """It runs by another command than it would be started with now."""
@@ -128,7 +135,7 @@ class Process:
         if await is_taken(self.origin):
             raise EngineError(f"Something listens at {self.origin.name} already, where an engine was to be started.")
         child = await Child.spawned(self.origin, told, place.folder)
-        to_end = asyncio.ensure_future(self._to_end.wait())
+        to_end: asyncio.Future[Any] = asyncio.ensure_future(self._to_end.wait())
         try:
             await self._until_ready(child, told, to_end)
             self._is_up(place)
@@ -140,7 +147,7 @@ class Process:
             to_end.cancel()
             await child.end()
 
-    async def _until_ready(self, child: Child, told: Hosted, to_end: "asyncio.Future[bool]") -> None:
+    async def _until_ready(self, child: Child, told: Hosted, to_end: "asyncio.Future[Any]") -> None:
         """Until it answers, or is not wanted any more.
 
         Raises:
@@ -151,9 +158,7 @@ class Process:
                 while not to_end.done() and not child.exited.done():
                     if await is_ready(self.origin, told.ready) and not child.exited.done():
                         return
-                    await asyncio.wait(
-                        {child.exited, to_end}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED
-                    )
+                    await asyncio.wait({child.exited, to_end}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
         if not to_end.done():
             how = "ended at its start" if child.exited.done() else f"was not ready within {told.start_timeout_s:g} s"
             raise EngineError(f"The engine {self.origin.name} {how}{child.why()}.")
