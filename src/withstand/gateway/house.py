@@ -43,6 +43,7 @@ class House:
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.draining = False
+        self._looks_soon = False
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -69,6 +70,7 @@ class House:
         self.keyring = Keyring(config.keys, local=self._local)
         self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
         self.config, self.host.config = config, config.host
+        self._look_at_engines()
 
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
@@ -78,7 +80,9 @@ class House:
 
     def somebody_waits(self) -> None:
         """Perhaps for an engine that is to be started."""
-        self.loop.call_soon(self._look_at_engines)
+        if not self._looks_soon:
+            self._looks_soon = True
+            self.loop.call_soon(self._look_at_engines)
 
     def _changed(self) -> None:
         """An engine of ours came up or went; those who wait are called before it is looked at who still does."""
@@ -86,6 +90,7 @@ class House:
         self.somebody_waits()
 
     def _look_at_engines(self) -> None:
+        self._looks_soon = False
         self.host.look(self.roster.engines.values(), waited_for(self.roster.models.values(), self.now_s()))
 
     def _look_again(self) -> asyncio.TimerHandle:

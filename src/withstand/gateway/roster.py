@@ -59,6 +59,10 @@ class Model:
         """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""
         return bool(self.untried(now_s, tried)) or any(s.engine.is_coming(now_s) and s not in tried for s in self.seats)
 
+    def serves(self, now_s: float) -> bool:
+        """Whether a request is worth sending: somebody is well, or would be started."""
+        return bool(self.healthy(now_s)) or any(seat.engine.is_coming(now_s) for seat in self.seats)
+
     def nobody(self, now_s: float, retry_after_s: int) -> Refusal:
         """Why there is not even hope."""
         failed = [s.engine.process for s in self.seats if s.engine.process and s.engine.process.failure]

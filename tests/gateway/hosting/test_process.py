@@ -74,7 +74,7 @@ def test_it_comes_up_when_it_is_ready_and_goes_when_told(tmp_path: Path, place: 
 @pytest.mark.parametrize(
     ("how", "more", "said"),
     [
-        (("refuse",), {"env": {"ENGINE_KEY": "tell-nobody"}}, r"ended at its start \(exit code 1\): error: no .* was \*\*\*\."),
+        (("refuse",), {"env": {"ENGINE_KEY": "tell-nobody"}}, r"its start \(exit code 1\): error: .* was \*\*\*\."),
         (("never",), {"start_timeout_s": 0.3}, r"was not ready within 0\.3 s, and said nothing\."),
         ((), {"cwd": "/no/such/folder"}, r"cannot be started: .*No such file"),
         ((), {"log": "/no/such/folder/log"}, r"cannot be started: /no.*: (No such file|Permission|Read-only)"),
