@@ -110,6 +110,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_alive_s: Seconds = 75.0
     requests: Annotated[int, Meta(ge=1)] = 10_000
     """Under way at once."""
+    held_bytes: Annotated[int, Meta(ge=1024)] = 1 << 30
+    """Of all requests that are being read, wait, or have not been answered yet."""
     buffer_bytes: Annotated[int, Meta(ge=4096)] = 256 << 10
     """Of an answer that its client does not read."""
 
@@ -142,6 +144,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keys: dict[str, KeyConfig] = {}
     host: HostConfig = HostConfig()
     log: LogConfig = LogConfig()
+    keep_alive_comment_s: Seconds | None = None
+    """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
 

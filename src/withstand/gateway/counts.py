@@ -71,6 +71,8 @@ class Counts:
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
         """Connections that were turned away: what came was not HTTP, too large, or too late."""
+        self.no_descriptors = 0
+        """Connections that could not be had because the process may have no more open files."""
         self.failovers = 0
         """To another engine."""
         self.hop = Histogram(HOP_BOUNDS_NS)

@@ -50,6 +50,10 @@ class Engine:
         """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
         return not (self.draining or self.removed) and self.process is not None and self.process.may_come(now_s)
 
+    def seems_gone(self, now_s: float) -> bool:
+        """Nobody listens there; whether that is for the gateway to mend."""
+        return self.process is not None and self.process.doubt(now_s)
+
     def cold_ns(self, since_ns: int) -> int:
         """How much of the time since then it took to start."""
         return 0 if self.process is None else self.process.cold_ns(since_ns)

@@ -10,9 +10,9 @@ _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, roster: Roster, under_way: int, connections: int) -> str:
-    """Everything, for one scrape."""
-    return "\n".join([*_totals(counts), *_gauges(roster, under_way, connections), *_histograms(counts), ""])
+def exposition(counts: Counts, roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> str:
+    """Everything, for one scrape; ``gauges`` have a name, a value now and a text."""
+    return "\n".join([*_totals(counts), *_gauges(roster, gauges), *_histograms(counts), ""])
 
 
 def _totals(counts: Counts) -> Iterator[str]:
@@ -27,12 +27,15 @@ def _totals(counts: Counts) -> Iterator[str]:
         "retries_total", "counter", "Requests sent again because a quiet connection was closed.", counts.retries
     )
     yield from _one("failovers_total", "counter", "Requests sent to another engine.", counts.failovers)
+    yield from _one(
+        "out_of_descriptors_total", "counter", "Connections lost because of too few open files.", counts.no_descriptors
+    )
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
 
 
-def _gauges(roster: Roster, under_way: int, connections: int) -> Iterator[str]:
-    yield from _one("requests_in_flight", "gauge", "Requests under way.", under_way)
-    yield from _one("client_connections", "gauge", "Clients' open connections.", connections)
+def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[str]:
+    for name, (value, text) in gauges.items():
+        yield from _one(name, "gauge", text, value)
     yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
     for engine in roster.engines.values():
         yield f"{_PREFIX}engine_in_flight{_labels({'engine': engine.name})} {engine.in_flight}"

@@ -1,7 +1,13 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
+import re
+from typing import TYPE_CHECKING
+
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
     (
@@ -24,6 +30,7 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
 OURS = HOP_BY_HOP | CREDENTIALS
 """Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
+_CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection):[^\r\n]*", re.IGNORECASE)
 
 
 def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
@@ -58,6 +65,23 @@ def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int
             timing += b", cold;dur=%.3f" % (cold_ns / 1e6)
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+
+
+def with_lines(head: bytes, lines: bytes) -> bytes:
+    """The head with more lines, of which each begins with its line break."""
+    end = head.index(b"\r\n")
+    return b"".join((head[:end], lines, head[end:]))
+
+
+def renewed(head: bytes, lines: bytes, link: "Link") -> bytes:
+    """For a client of HTTP/1.1, whose connection is another one than the engine's: nothing of that one is told."""
+    if not head.startswith(b"HTTP/1.1"):
+        head = b"HTTP/1.1" + head[8:]
+    if link.has_hop_by_hop:
+        head = _CONNECTION_LINES.sub(b"", head)
+    if link.ends_with_connection:
+        lines += b"\r\ntransfer-encoding: chunked"
+    return with_lines(head, lines)
 
 
 def final(head: bytes) -> bytes:

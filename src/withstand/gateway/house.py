@@ -8,8 +8,10 @@ from withstand import clock
 from withstand.errors import UsageError
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
+from withstand.gateway.descriptors import Descriptors
 from withstand.gateway.engine import IDLE_S
 from withstand.gateway.hosting.host import Host, waited_for
+from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
 from withstand.gateway.roster import Roster
@@ -42,6 +44,10 @@ class House:
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
+        self.held_back: set[Door] = set()
+        """Those that are not read just now."""
+        self.held_bytes = 0
+        self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
         self._looks_soon = False
         self._looks = 0
@@ -71,6 +77,26 @@ class House:
         self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
         self.config, self.host.config = config, config.host
         self._look_at_engines()
+
+    def hold(self, incoming: Incoming, size: int) -> bool:
+        """More of a request has come; whether all of them together are still within bounds."""
+        incoming.held += size
+        self.held_bytes += size
+        return self.held_bytes <= self.config.limits.held_bytes
+
+    def let_go(self, incoming: Incoming) -> None:
+        """Its body is needed no more."""
+        self.held_bytes -= incoming.held
+        incoming.held = 0
+        incoming.parts.clear()
+
+    def gauges(self) -> dict[str, tuple[int, str]]:
+        """What there is just now."""
+        return {
+            "requests_in_flight": (len(self.passages), "Requests under way."),
+            "client_connections": (len(self.doors), "Clients' open connections."),
+            "held_bytes": (self.held_bytes, "Requests' bytes in memory."),
+        }
 
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
@@ -104,6 +130,8 @@ class House:
         for passage in tuple(self.passages):
             passage.look(now_s)
         self._look_at_engines()
+        for door in tuple(self.held_back):
+            door.listen()
         self.lobby.stir()  # an engine's time to be left alone may be over
         self._looks += 1
         if self._looks % _LOOKS_A_ROUND == 0:

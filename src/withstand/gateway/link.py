@@ -44,12 +44,15 @@ class Link(asyncio.Protocol):
         self.is_events = False
         self.named = False
         """The answer has an x-request-id of its own."""
+        self.has_hop_by_hop = False
+        """Its head speaks of this connection."""
         self.reusable = False
         self._sized = False
         self._head_over = False
         self._flowing = False
         self._complete = False
-        self._surplus = False
+        self.has_surplus = False
+        """More has come than the answer."""
 
     # For the passage.
 
@@ -82,7 +85,7 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        reusable = self.reusable and self._complete and not self._surplus and not self._transport.is_closing()
+        reusable = self.reusable and self._complete and not self.has_surplus and not self._transport.is_closing()
         self._reset()
         self.used = True
         self.resume()
@@ -111,7 +114,7 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self.status != 0 and not (self._sized or self.chunked)
+        return self.status != 0 and not (self._sized or self.chunked or self._complete)
 
     # asyncio.Protocol.
 
@@ -137,7 +140,7 @@ class Link(asyncio.Protocol):
             self.data_received(data)
             return
         self.held += data
-        if not self._parsed(data) or self._surplus:
+        if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
         elif self.status:
             self._hand_over(passage, read_ns)
@@ -163,7 +166,7 @@ class Link(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except _BROKEN:
-            self._surplus = True
+            self.has_surplus = True
             return False
         return True
 
@@ -184,7 +187,7 @@ class Link(asyncio.Protocol):
     # httptools.
 
     def on_message_begin(self) -> None:
-        self._surplus = self._complete
+        self.has_surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -196,6 +199,8 @@ class Link(asyncio.Protocol):
             self.chunked = True
         elif name == b"x-request-id":
             self.named = True
+        elif name in _HOP_BY_HOP:
+            self.has_hop_by_hop = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -207,6 +212,7 @@ class Link(asyncio.Protocol):
         self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
 
 
+_HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection"))
 _COPIED_BYTES = 64 << 10
 """Up to here one write of a copy is cheaper than two."""
 

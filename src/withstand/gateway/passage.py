@@ -1,20 +1,20 @@
 """One request's way to an engine and its answer's way back, whatever happens to either side.
 
-Until the first byte of an answer goes to the client another engine may be asked; from then on nothing is tried again.
+Until an answer has begun for the client another engine may be asked; from then on nothing is tried again.
 An engine's load counts from the choice of it until ``_leave``, which every ending goes through.
 """
 
 import asyncio
-from collections import deque
+import errno
 from typing import TYPE_CHECKING, cast
 
 from withstand import clock
 from withstand.gateway import asked, heads, refusals, tap
 from withstand.gateway.counts import Ending, Outcome
-from withstand.gateway.deadlines import Deadlines
+from withstand.gateway.deadlines import NEVER, Deadlines
+from withstand.gateway.delivery import Delivery
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
-from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from withstand.gateway.link import Link
     from withstand.gateway.roster import Model
 
-_PASSED_OVER = frozenset((502, 503))
+_PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
+_NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 _RETRY_AFTER_S = 5
 
 
@@ -55,10 +56,9 @@ class Passage:
         self._dialing: asyncio.Task[None] | None = None
         self._ticket: Ticket | None = None
         """Its place in the waiting room."""
-        self._framing: Framing | None = None
-        """None until the answer has begun."""
-        self._pieces: deque[bytes] = deque(maxlen=tap.PIECES)
-        self._status = 0
+        self._delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
+        self._comment_s = NEVER
+        """When the client is to hear that it has not been forgotten."""
         self._paused = False
 
     # The way there.
@@ -85,9 +85,12 @@ class Passage:
         if len(house.passages) >= house.config.limits.requests:
             return refusals.busy(_RETRY_AFTER_S)
         try:
-            self._named = asked.read(self._body).model
+            told = asked.read(self._body)
         except ValueError as e:
             return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
+        self._named = told.model
+        if told.stream:
+            self._comment_later(house.now_s())
         model = house.roster.model(self._named)
         if model is None or not self._key.may_use(model.name):
             return refusals.unknown_model(self._named)
@@ -101,15 +104,15 @@ class Passage:
         if seat is not None:
             self._go_to(seat, now_s)
         elif self._model.hope(now_s, self._tried):
-            self._wait()
+            self._wait(refusal, outcome)
         else:
             self._refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
 
-    def _wait(self) -> None:
+    def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
         self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
         if self._ticket is None:
-            self._refuse(refusals.queue_full(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self._refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
         self._watch.waits(clock.now_ns())
         self._house.somebody_waits()
@@ -160,8 +163,14 @@ class Passage:
     async def _dialed(self, engine: "Engine") -> None:
         try:
             link = await engine.dial(self._house.loop)
-        except (OSError, UnicodeError):  # the second: a host that no name can be made of
+        except (OSError, UnicodeError) as e:  # the second: a host that no name can be made of
             self._dialing = None
+            if isinstance(e, OSError) and e.errno in _NO_DESCRIPTORS:
+                self._house.descriptors.missed()  # which says nothing about the engine
+                self._refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
+                return
+            if engine.seems_gone(self._house.now_s()):
+                self._tried.pop()  # it may be asked once more: it will be started again
             self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
             self._dialing = None
@@ -172,6 +181,8 @@ class Passage:
         self._link = link
         seat = self._tried[-1]
         link.carry(self, self._head_for(seat), self._outgoing)
+        if self._paused:
+            link.pause()
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
         self._expect(self._timeouts.first_byte_s, "The engine did not begin its answer in time.")
@@ -193,40 +204,33 @@ class Passage:
             link.engine.breaker.worked()
         else:
             link.engine.breaker.failed(now_s)
-            if link.status in _PASSED_OVER and self._model.healthy(now_s, self._tried):
-                self._leave_engine()
-                self._dispatch()
-                return
-        self._pass_on(link, head, read_ns)
+        if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
+            self._leave_engine()
+            self._dispatch()
+            return
+        cold_ns = link.engine.cold_ns(self._watch.start_ns)
+        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, cold_ns)
+        self._delivery.begin(link, head, lines)
         self._watch.theirs(clock.now_ns())
         self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
-    def _pass_on(self, link: "Link", head: bytes, read_ns: int) -> None:
-        """The head with our lines in it; what follows goes from the link to the client without us."""
-        self._status = link.status
-        self._framing = Framing(link.is_events, link.chunked, link.ends_with_connection)
-        cold_ns = link.engine.cold_ns(self._watch.start_ns)
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, cold_ns)
-        end = head.index(b"\r\n")
-        self._door.write(b"".join((head[:end], lines, head[end:])))
-        self._pieces.append(head)
-        self._body = self._outgoing = b""  # nobody else will be asked; the stream may last, and need not hold it
-        self._incoming.parts.clear()
-        link.flow(self._door.write, self._pieces.append)
-
     def began(self, read_ns: int) -> None:
-        """The first byte of the answer's body."""
+        """The first byte of the answer's body: nobody else will be asked."""
         self._watch.began_ns = read_ns
+        self._comment_s = NEVER
+        self._delivery.begun = True
+        self._body = self._outgoing = b""  # the stream may last, and need not hold it
+        self._house.let_go(self._incoming)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        reusable = link.release()
-        if reusable:
+        told_apart = self._delivery.finish(link)
+        if link.release():
             link.engine.keep(link, self._house.now_s())
         else:
             link.close()
-        self._end(Outcome.OK, keep=reusable and self._incoming.keeps_alive)
+        self._end(Outcome.OK, keep=told_apart and self._incoming.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
@@ -235,7 +239,8 @@ class Passage:
             self._house.counts.retries += 1
             self._dial(link.engine)  # it had closed a quiet connection just then, and seen nothing of the request
         elif link.touched:
-            self._failed(refusals.bad_gateway("The engine broke off in the midst of its answer."))
+            refusal = refusals.bad_gateway("The engine broke off in the midst of its answer.")
+            self._failed(refusal, elsewhere=self._delivery.may_start_over)
         else:
             self._failed(refusals.bad_gateway("The engine closed the connection without an answer."), elsewhere=True)
 
@@ -256,9 +261,10 @@ class Passage:
         self._blame()
         self._leave_engine()
         if elsewhere and self._model.healthy(self._house.now_s(), self._tried):
-            self._dispatch()
+            self._delivery.start_over()
+            self._dispatch(refusal, Outcome.ENGINE_FAILED)
         else:
-            self._break_off(refusal, Outcome.ENGINE_FAILED)
+            self._refuse(refusal, Outcome.ENGINE_FAILED)
 
     def _blame(self) -> None:
         if self._engine is not None:
@@ -271,8 +277,12 @@ class Passage:
 
     def look(self, now_s: float) -> None:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
-        late = self._deadlines.overdue(self._pieces[-1] if self._pieces else None, now_s)
+        pieces = self._delivery.pieces
+        late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
         if late is None:
+            if now_s >= self._comment_s and not self._paused:
+                self._delivery.comment(self._id)
+                self._comment_later(now_s)
             return
         if self._ticket is not None:
             self._wait_no_longer()
@@ -287,7 +297,12 @@ class Passage:
             return
         self._blame()
         self._leave_engine()
-        self._break_off(refusals.timed_out(late), Outcome.TIMEOUT)
+        self._refuse(refusals.timed_out(late), Outcome.TIMEOUT)
+
+    def _comment_later(self, now_s: float) -> None:
+        every_s = self._house.config.keep_alive_comment_s
+        if every_s is not None and self._incoming.version != "1.0":
+            self._comment_s = now_s + every_s
 
     # For the door.
 
@@ -312,7 +327,7 @@ class Passage:
     def stop(self) -> None:
         """The gateway ends before the answer does."""
         self._leave_engine()
-        self._break_off(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
+        self._refuse(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
 
     # Endings.
 
@@ -333,22 +348,13 @@ class Passage:
             engine.in_flight -= 1
             self._house.lobby.stir()
 
-    def _break_off(self, refusal: Refusal, outcome: Outcome) -> None:
-        """In the answer's place where none has begun, else in its last event; never a made-up finish."""
-        if self._framing is None:
-            self._refuse(refusal, outcome)
-            return
-        piece = self._pieces[-1] if self._watch.began_ns is not None else None
-        words = last_words(self._framing, piece, refusals.event(refusal, self._route.dialect))
-        if words is not None:
-            self._door.write(words)
-        self._end(outcome, keep=False, cut=words is None and self._framing.open_ended)
-
     def _refuse(self, refusal: Refusal, outcome: Outcome) -> None:
-        """Nothing of an answer has been sent: the refusal is the answer."""
-        self._status = refusal.status
-        self._door.write(refusals.answer(refusal, self._route.dialect, self._id))
-        self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+        """In the answer's place where none has begun, else in its last event; never a made-up finish."""
+        if self._delivery.head_is_out:
+            self._end(outcome, keep=False, cut=self._delivery.break_off(refusal))
+        else:
+            self._delivery.refuse(refusal, self._id)
+            self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -365,12 +371,12 @@ class Passage:
                 key=self._key.owner if self._key is not None else None,
                 model=self._model.name if self._model is not None else None,
                 engine=self._tried[-1].engine.name if self._tried else None,
-                status=self._status,
+                status=self._delivery.status,
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
                 queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
-                output_tokens=tap.output_tokens(self._pieces) if outcome is Outcome.OK else None,
+                output_tokens=tap.output_tokens(self._delivery.pieces) if outcome is Outcome.OK else None,
             )
         )

@@ -61,6 +61,11 @@ def busy(retry_after_s: int) -> Refusal:
     return Refusal(503, "service_unavailable", "The gateway is at its limit of requests.", "overloaded", retry_after_s)
 
 
+def overcrowded(retry_after_s: int) -> Refusal:
+    """As above, but the connection cannot be kept either."""
+    return msgspec.structs.replace(busy(retry_after_s), closes=True)
+
+
 def queue_full(model: str, retry_after_s: int) -> Refusal:
     """All engines have enough to do, and as many requests wait as may."""
     message = f"All engines of `{model}` are busy, and its queue is full."
@@ -114,6 +119,18 @@ def answer(refusal: Refusal, dialect: Dialect, request_id: bytes) -> bytes:
     if refusal.closes:
         lines.append("connection: close")
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def relayed(status: int, body: bytes, dialect: Dialect) -> bytes:
+    """An engine's answer that is no stream, as an event of a stream that comments have begun; an error is its own."""
+    try:
+        told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        if "error" in told:
+            name = b"" if dialect is Dialect.OPENAI else b"event: error\n"
+            return b"%bdata: %b\n\n" % (name, msgspec.json.format(body, indent=-1))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # what it is not matters less than that it is not what was asked for
+    return event(bad_gateway(f"The engine answered with status {status} and no stream."), dialect)
 
 
 def event(refusal: Refusal, dialect: Dialect) -> bytes:

@@ -46,6 +46,10 @@ class Model:
         """Those that may be asked and have not been."""
         return [seat for seat in self.seats if seat.engine.may_be_asked(now_s) and seat not in tried]
 
+    def free(self, now_s: float, tried: Sequence[Seat]) -> bool:
+        """Whether another could do it at once."""
+        return any(seat.has_room for seat in self.healthy(now_s, tried))
+
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [s for s in self.seats if s.engine.is_there and s not in tried]

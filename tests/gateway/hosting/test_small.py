@@ -22,8 +22,14 @@ def test_a_command_that_fails_is_left_alone_ever_longer() -> None:
     assert backoff.left_s(200.0) == 0
     backoff.crashed(up_s=3600.0, now_s=300.0)
     assert backoff.left_s(300.0) == 0, "one that was well for long is started again at once"
+    waits = []
+    for _ in range(4):
+        backoff.crashed(up_s=0.1, now_s=300.0)
+        waits.append(backoff.left_s(300.0))
+    assert waits == [1, 2, 4, 8]
+    backoff.ended()
     backoff.crashed(up_s=0.1, now_s=300.0)
-    assert backoff.left_s(300.0) == 1
+    assert backoff.left_s(300.0) == 0
 
 
 @given(st.lists(st.sampled_from(["failed", "crashed"]), max_size=2000), st.floats(0, 1e9))

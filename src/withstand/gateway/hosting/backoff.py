@@ -22,14 +22,18 @@ class Backoff:
     def failed(self, now_s: float) -> None:
         """It did not start."""
         self._failures += 1
-        self._until_s = now_s + min(_LONGEST_S, _FIRST_S * 2 ** min(self._failures - 1, 10))
+        self._pause(self._failures - 1, now_s)
 
     def crashed(self, up_s: float, now_s: float) -> None:
         """It ended by itself after it had been up for so long."""
         if up_s >= _PROVED_S:
             self.ended()
-        else:
-            self.failed(now_s)
+        self._failures += 1
+        if self._failures > 1:  # once is started again at once
+            self._pause(self._failures - 2, now_s)
+
+    def _pause(self, doublings: int, now_s: float) -> None:
+        self._until_s = now_s + min(_LONGEST_S, _FIRST_S * 2 ** min(doublings, 10))
 
     def ended(self) -> None:
         """It worked, and was stopped."""

@@ -50,6 +50,7 @@ class Host:
         decided = plan(there, waiting, room, now_s)
         for name, (engine, process) in hosted.items():
             process.closing = name in decided.closing
+            process.trust(now_s)
             if name in decided.stop:
                 engine.close_idle(float("inf"))
                 process.stop()

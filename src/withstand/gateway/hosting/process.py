@@ -21,6 +21,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.health import is_ready, is_taken
 
 _LOOK_S = 0.05
+_DOUBT_S = 1.0
 
 
 class State(Enum):
@@ -64,6 +65,7 @@ class Process:
         self.used_s = 0.0
         """When it was last seen to do something; ``begun_seen`` is how many requests it had had then."""
         self.begun_seen = 0
+        self._doubted_s: float | None = None
         self._running: Hosted | None = None
         self._to_end = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
@@ -71,13 +73,25 @@ class Process:
     @property
     def is_open(self) -> bool:
         """It takes requests; somebody else's engine always does."""
-        return (self.state is State.UP and not self.closing) or (self.state is State.COLD and self.told.command is None)
+        up = self.state is State.UP and not self.closing and self._doubted_s is None
+        return up or (self.state is State.COLD and self.told.command is None)
 
     def may_come(self, now_s: float) -> bool:
         """It is worth waiting for, though it is not open; not while a command that failed is left alone."""
         if self.state is State.COLD:
             return self.told.command is not None and not self.backoff.left_s(now_s)
         return not self.is_open
+
+    def doubt(self, now_s: float) -> bool:
+        """It takes no connections. If it has ended, that will be known at once; whether it was thought to be there."""
+        if self.state is State.UP:
+            self._doubted_s = now_s
+        return self.state is not State.COLD
+
+    def trust(self, now_s: float) -> None:
+        """It was doubted, and yet is still there."""
+        if self._doubted_s is not None and now_s - self._doubted_s > _DOUBT_S:
+            self._doubted_s = None
 
     @property
     def is_outdated(self) -> bool:
@@ -103,6 +117,7 @@ class Process:
         """Have it come up; somebody asked for it then."""
         assert self.state is State.COLD
         self.state, self.closing, self.asked_ns = State.STARTING, False, asked_ns
+        self._doubted_s = None
         self._running = self.told
         self._to_end.clear()
         self._life = asyncio.get_running_loop().create_task(self._live(place, self.told))
@@ -140,7 +155,9 @@ class Process:
             await self._until_ready(child, told, to_end)
             self._is_up(place)
             await asyncio.wait({child.exited, to_end}, return_when=asyncio.FIRST_COMPLETED)
-            if not to_end.done():
+            if to_end.done():
+                self.backoff.ended()
+            else:
                 self._crashed(child, place.now_s())
         finally:
             self.state = State.STOPPING
