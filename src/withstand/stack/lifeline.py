@@ -8,6 +8,7 @@ import ctypes
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 
@@ -25,8 +26,9 @@ def end_with_parent() -> None:
 
 
 def _watch(parent: int) -> None:
+    pipes = [_STDIN] if stat.S_ISFIFO(os.fstat(_STDIN).st_mode) else []  # /dev/null ends at once and says nothing
     while os.getppid() == parent:
-        readable, _, _ = select.select([_STDIN], [], [], _LOOK_S)
+        readable, _, _ = select.select(pipes, [], [], _LOOK_S)
         if readable and not os.read(_STDIN, 4096):
             break
     os._exit(0)  # at once: an engine's threads need not be asked
