@@ -162,11 +162,13 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
         SpecError: a key is wrong; the text names it.
     """
     try:
-        tree = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        tree = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"The configuration {path} is no TOML: {e}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise UsageError(f"The configuration {path} is no {kind}: {e}.") from None
     return config_of(tree if listen is None else {**tree, "listen": listen})
 
 

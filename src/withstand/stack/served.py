@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from withstand.errors import EngineError, SpecError
-from withstand.processes import KEEPER_S, kept
+from withstand.processes import KEEPER_S, under_keeper
 from withstand.spec import Serve
 from withstand.stack.progress import Progress
 from withstand.stack.service import Running, Service, running
@@ -47,7 +47,7 @@ def served(serve: Serve, base_url: str | None, progress: Progress, log_file: Pat
 def _service(serve: Serve, root: str, log_file: Path) -> Service:
     return Service(
         name=f"The server {serve.argv[0]}",
-        argv=kept(serve.argv, serve.stop_s),
+        argv=under_keeper(serve.argv, serve.stop_s),
         env=serve.env,
         log_file=log_file,
         health_url=f"{root}{serve.ready}",

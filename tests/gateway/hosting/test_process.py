@@ -16,8 +16,9 @@ import pytest
 from hosted import Hosted, runs, until
 from withstand.gateway.address import origin_of
 from withstand.gateway.hosting import config, orphans
-from withstand.gateway.hosting.orphans import Alive, Record, alive, end_orphans
+from withstand.gateway.hosting.orphans import Record, end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
+from withstand.processes.identity import Identity, identity_of
 
 Places = Callable[[], Place]
 
@@ -176,11 +177,11 @@ def test_nothing_outlives_a_killed_gateway(tmp_path: Path, keeper_too: bool) -> 
 def test_a_process_that_only_has_the_number_of_another_is_left_alone(tmp_path: Path) -> None:
     other = subprocess.Popen(["sleep", "600"])
     try:
-        here = alive(other.pid)
+        here = identity_of(other.pid)
         boot = orphans._boot()
         assert here is not None
         assert boot is not None
-        record = Record(boot, Alive(1 << 30, 1), Alive(here.pid, here.start - 1), "none", 0.0)
+        record = Record(boot, Identity(1 << 30, "1"), Identity(here.pid, str(int(here.started) - 1)), "none", 0.0)
         (tmp_path / "none.json").write_bytes(msgspec.json.encode(record))
         (tmp_path / "half.json").write_bytes(msgspec.json.encode(record)[:20])
         asyncio.run(end_orphans(tmp_path))

@@ -11,7 +11,7 @@ from withstand.gateway.address import Origin
 from withstand.gateway.hosting import orphans
 from withstand.gateway.hosting.cause import cause, secrets_of
 from withstand.gateway.hosting.config import Hosted
-from withstand.processes import KEEPER_S, kept
+from withstand.processes import KEEPER_S, under_keeper
 
 
 class Child:
@@ -68,7 +68,7 @@ def _opened(path: Path, folder: Path, *, fresh: bool) -> BinaryIO:
 async def _exec(told: Hosted, log: BinaryIO, token: str) -> asyncio.subprocess.Process:
     assert told.command is not None
     return await asyncio.create_subprocess_exec(
-        *kept(told.command, told.stop_s),
+        *under_keeper(told.command, told.stop_s),
         env=os.environ | told.env | {orphans.TOKEN: token},
         cwd=told.cwd,
         stdin=asyncio.subprocess.PIPE,

@@ -9,34 +9,26 @@ import asyncio
 import contextlib
 import os
 import secrets
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from withstand.files import discard
+from withstand.processes import KEEPER_S
+from withstand.processes.identity import Identity, end, identity_of, marked
 
 TOKEN = "WITHSTAND_ENGINE_TOKEN"  # noqa: S105  a variable's name; the value opens nothing
-_LOOK_S = 0.05
-_PROC = Path("/proc")
-_BOOT = _PROC / "sys/kernel/random/boot_id"
-
-
-class Alive(Struct, frozen=True):
-    """One process, which no other can be taken for; ``start`` is in the kernel's ticks since the boot."""
-
-    pid: int
-    start: int
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_TRIES = 5
 
 
 class Record(Struct, frozen=True):
     """One engine that is running."""
 
     boot: str
-    gateway: Alive
-    keeper: Alive
+    gateway: Identity
+    keeper: Identity
     token: str
     stop_s: float
 
@@ -46,18 +38,9 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-def alive(pid: int) -> Alive | None:
-    """That process as it is now; None where there is none, or nobody tells."""
-    try:
-        state, _, _, *fields = (_PROC / f"{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return None
-    return None if state in {"Z", "X"} else Alive(pid, int(fields[15]))
-
-
 def remember(folder: Path, keeper_pid: int, token: str, stop_s: float) -> Path | None:
     """Write a record; None where the system tells too little for one, or takes none."""
-    gateway, keeper, boot = alive(os.getpid()), alive(keeper_pid), _boot()
+    gateway, keeper, boot = identity_of(os.getpid()), identity_of(keeper_pid), _boot()
     if gateway is None or keeper is None or boot is None:
         return None
     path = folder / f"{token}.json"
@@ -76,9 +59,9 @@ async def end_orphans(folder: Path) -> None:
             discard(path)
             continue
         if record.boot == _boot():
-            if alive(record.gateway.pid) == record.gateway:
+            if record.gateway.is_alive:
                 continue
-            await _end(record)
+            await asyncio.to_thread(_end, record)  # it may take as long as the engine does
         discard(path)
 
 
@@ -86,38 +69,13 @@ def _records(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.json"))
 
 
-async def _end(record: Record) -> None:
-    _signal(record.keeper, signal.SIGTERM)
-    looks = int(record.stop_s / _LOOK_S) + 20
-    while alive(record.keeper.pid) == record.keeper and looks > 0:
-        looks -= 1
-        await asyncio.sleep(_LOOK_S)
-    _signal(record.keeper, signal.SIGKILL)
-    while left := list(_with(record.token)):
-        for each in left:
-            _signal(each, signal.SIGKILL)
-        await asyncio.sleep(_LOOK_S)
-
-
-def _signal(process: Alive, number: signal.Signals) -> None:
-    """By a descriptor, so that the number cannot have become another's between the look and the signal."""
-    with contextlib.suppress(OSError):
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            if alive(process.pid) == process:
-                signal.pidfd_send_signal(descriptor, number)
-        finally:
-            os.close(descriptor)
-
-
-def _with(token: str) -> Iterator[Alive]:
-    """All of our processes that have it in their environment."""
-    wanted = f"{TOKEN}={token}".encode("ascii")
-    for folder in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-            found = wanted in (folder / "environ").read_bytes().split(b"\0") and alive(int(folder.name))
-            if found:
-                yield found
+def _end(record: Record) -> None:
+    end([record.keeper], record.stop_s + KEEPER_S)
+    for _ in range(_TRIES):  # what is being ended may still start something
+        left = marked(TOKEN, record.token)
+        end(left, 0.0)
+        if not left:
+            break
 
 
 def _boot() -> str | None:
