@@ -112,6 +112,7 @@ def test_one_that_crashes_is_started_again(gateway: Gateways, tmp_path: Path, ho
     gw = gateway(host + engine.toml())
     assert asked(gw).answer().status == 200
     os.kill(engine.pids[0], signal.SIGKILL)
+    until(lambda: not runs(engine.pids[0]), "it was killed")
     assert gw.ask(body()).status == 200, "before or after it is known that it ended"
     assert len(engine.pids) == 2
     engine.tell("crash")
