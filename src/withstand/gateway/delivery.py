@@ -82,16 +82,16 @@ class Delivery:
         self.pieces.append(head)
         if self.head_is_out:
             self._go_on(link, head[end:])
-        elif self._old:
-            self._pass_on(link, heads.with_lines(head, lines), b"")
-        else:
-            self._pass_on(link, heads.renewed(head[:end], lines, link), head[end:])
-
-    def _pass_on(self, link: "Link", head: bytes, body: bytes) -> None:
-        ours = link.ends_with_connection and not self._old
+            return
+        open_ended = link.ends_with_connection
+        ours = open_ended and not self._old
         self.head_is_out, self.status = True, link.status
-        self.framing = Framing(link.is_events, link.chunked, link.ends_with_connection and not ours, ours)
-        self._write(head + (chunk(body) if ours and body else body))
+        self.framing = Framing(link.is_events, link.chunked, open_ended and self._old, ours)
+        if self._old:
+            self._write(heads.with_lines(head, lines))
+        else:
+            body = head[end:]
+            self._write(heads.renewed(head[:end], lines, link) + (chunk(body) if ours and body else body))
         link.flow(self._write_chunk if ours else self._write, self.pieces.append)
 
     def _go_on(self, link: "Link", body: bytes) -> None:

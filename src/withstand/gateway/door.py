@@ -91,7 +91,8 @@ class Door(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         self.write = self.transport.write
         self._house.doors.add(self)
-        if self._house.descriptors.scarce(self.transport.get_extra_info("socket").fileno()):
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None and self._house.descriptors.scarce(sock.fileno()):
             self._house.descriptors.missed()
             self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id(None)))
             self._deaf = True
@@ -169,7 +170,8 @@ class Door(asyncio.Protocol):
         incoming.version = self._parser.get_http_version()
         incoming.keeps_alive = self._parser.should_keep_alive()
         self._refusal = self._refusal or _unacceptable(incoming)
-        self._hold(incoming, _REQUEST_BYTES)
+        if not self._house.hold(incoming, _REQUEST_BYTES):
+            self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
         if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
             self.write(_CONTINUE)
 
@@ -182,7 +184,8 @@ class Door(asyncio.Protocol):
             self._refusal = self._refusal or refusals.bad_request(message, status=413, closes=True)
         if self._refusal is None:
             incoming.parts.append(part)
-            self._hold(incoming, len(part))
+            if not self._house.hold(incoming, len(part)):
+                self._refusal = refusals.overcrowded(_COME_BACK_S)
         else:
             self._house.let_go(incoming)
 
@@ -195,10 +198,6 @@ class Door(asyncio.Protocol):
             else:
                 self._house.let_go(incoming)
             self._current = None
-
-    def _hold(self, incoming: Incoming, size: int) -> None:
-        if not self._house.hold(incoming, size):
-            self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
 
     def _limit_head(self, size: int) -> None:
         if size > self._limits.head_bytes:
@@ -246,9 +245,8 @@ class Door(asyncio.Protocol):
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
         self._exchange = None
-        if self._answered is not None:
+        if self._answered is not None and self._answered.held:
             self._house.let_go(self._answered)
-            self._answered = None
         self._since_s = self._house.now_s()
         if cut:
             self._reset()

@@ -1,18 +1,46 @@
 """The counts in Prometheus' text form: pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from withstand.gateway.counts import Counts, Histogram
 from withstand.gateway.hosting.process import State
-from withstand.gateway.roster import Roster
+from withstand.gateway.engine import Engine
+from withstand.gateway.policies import Prefix
+from withstand.gateway.roster import Model, Roster
 
 _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> str:
+def exposition(counts: Counts, roster: Roster, now_s: float, gauges: Mapping[str, tuple[int, str]]) -> str:
     """Everything, for one scrape; ``gauges`` have a name, a value now and a text."""
-    return "\n".join([*_totals(counts), *_gauges(roster, gauges), *_histograms(counts), ""])
+    routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
+    return "\n".join([*_totals(counts), *_gauges(roster, gauges), *routing, *_histograms(counts), ""])
+
+
+def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
+    """What each engine was sent, has to do, and has said of itself."""
+    engines = tuple(engines)
+    labels = {engine: _labels({"engine": engine.name}) for engine in engines}
+    yield from _head("engine_requests_total", "counter", "Requests that were sent to an engine, repeated ones too.")
+    yield from (f"{_PREFIX}engine_requests_total{labels[engine]} {engine.sent}" for engine in engines)
+    yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
+    yield from (f"{_PREFIX}engine_in_flight{labels[engine]} {engine.in_flight}" for engine in engines)
+    yield from _head("engine_load", "gauge", "What the policies go by: with what others sent, and with errors.")
+    yield from (f"{_PREFIX}engine_load{labels[engine]} {engine.load(now_s):.6g}" for engine in engines)
+    yield from _head("engine_polled_age_seconds", "gauge", "Since an engine was asked that has said what it has to do.")
+    for engine in engines:
+        if engine.unseen.said_s is not None:
+            yield f"{_PREFIX}engine_polled_age_seconds{labels[engine]} {now_s - engine.unseen.said_s:.6g}"
+
+
+def _prompts(models: Iterable[Model]) -> Iterator[str]:
+    """The share of prompts that was sent to the same engine before: of policies that look for it."""
+    looking = [(_labels({"model": m.name}), m.policy) for m in models if isinstance(m.policy, Prefix)]
+    yield from _head("prefix_bytes_total", "counter", "Bytes of prompts, in whole blocks.")
+    yield from (f"{_PREFIX}prefix_bytes_total{labels} {policy.asked_bytes}" for labels, policy in looking)
+    yield from _head("prefix_hit_bytes_total", "counter", "Of these, what the engine had been sent before.")
+    yield from (f"{_PREFIX}prefix_hit_bytes_total{labels} {policy.known_bytes}" for labels, policy in looking)
 
 
 def _totals(counts: Counts) -> Iterator[str]:
@@ -36,9 +64,6 @@ def _totals(counts: Counts) -> Iterator[str]:
 def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[str]:
     for name, (value, text) in gauges.items():
         yield from _one(name, "gauge", text, value)
-    yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
-    for engine in roster.engines.values():
-        yield f"{_PREFIX}engine_in_flight{_labels({'engine': engine.name})} {engine.in_flight}"
     yield from _head("engine_up", "gauge", "Whether an engine that the gateway starts is up.")
     for engine in roster.engines.values():
         if engine.process is not None:

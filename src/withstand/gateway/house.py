@@ -14,6 +14,7 @@ from withstand.gateway.hosting.host import Host, waited_for
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 from withstand.gateway.waiting import Lobby
@@ -50,6 +51,8 @@ class House:
         self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
         self._looks_soon = False
+        self.polling = Polling(self)
+        self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -67,7 +70,7 @@ class House:
         """
         journal = Journal(config.log.path)  # anew, so that a log that was moved away is begun again
         try:
-            self.roster.adopt(config)
+            self.roster.adopt(config, self.now_s())
         except UsageError:
             journal.close()
             raise
@@ -76,6 +79,7 @@ class House:
         self.keyring = Keyring(config.keys, local=self._local)
         self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
         self.config, self.host.config = config, config.host
+        self.polling.look()
         self._look_at_engines()
 
     def hold(self, incoming: Incoming, size: int) -> bool:
@@ -101,6 +105,7 @@ class House:
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
         self._next_look.cancel()
+        self.polling.close()
         await self.host.close(self.roster.engines.values())
         self.journal.close()
 
@@ -143,4 +148,5 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.roster.sweep()
+        self.polling.look()
         self.journal.flush()

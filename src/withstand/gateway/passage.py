@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from withstand.gateway.engine import Engine, Seat
     from withstand.gateway.house import House
     from withstand.gateway.link import Link
+    from withstand.gateway.policies import Choose
     from withstand.gateway.roster import Model
 
 _PASSED_OVER = frozenset((429, 502, 503))
@@ -50,6 +51,8 @@ class Passage:
         """The model, as the client calls it."""
         self._key: Key | None = None
         self._model = cast("Model", None)
+        self._choose: Choose | None = None
+        """How the model's policy chooses for this request; None once nobody else will be asked."""
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
@@ -95,12 +98,14 @@ class Passage:
         if model is None or not self._key.may_use(model.name):
             return refusals.unknown_model(self._named)
         self._model = model
+        self._choose = model.policy.chooser(told, self._incoming.header)
         return None
 
     def _dispatch(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         """To an engine that has not been tried yet; ``refusal`` is the answer where there is none."""
         now_s = self._house.now_s()
-        seat = self._model.choose(now_s, self._tried)
+        assert self._choose is not None
+        seat = self._model.choose(now_s, self._tried, self._choose)
         if seat is not None:
             self._go_to(seat, now_s)
         elif self._model.hope(now_s, self._tried):
@@ -110,7 +115,8 @@ class Passage:
 
     def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
-        self._ticket = room.enter(self._key, self._called, again=bool(self._tried))
+        owner = self._key.owner if self._key is not None else None
+        self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
             self._refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
@@ -121,7 +127,7 @@ class Passage:
     def _called(self) -> bool:
         """Something has changed; whether there is no more to wait for."""
         now_s = self._house.now_s()
-        if self._model.choose(now_s, self._tried) is None and self._model.hope(now_s, self._tried):
+        if not self._model.has_room(now_s, self._tried) and self._model.hope(now_s, self._tried):
             return False
         self._wait_no_longer()
         self._dispatch()
@@ -142,7 +148,7 @@ class Passage:
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
-        engine.take(now_s)
+        engine.sends(now_s)
         link = engine.waiting_link()
         if link is not None:
             self._carry(link)
@@ -200,10 +206,7 @@ class Passage:
         """The answer's head is here, and maybe more of it."""
         now_s = self._house.now_s()
         self._watch.ours(read_ns)
-        if link.status < 500:
-            link.engine.breaker.worked()
-        else:
-            link.engine.breaker.failed(now_s)
+        link.engine.answered(link.status, now_s)
         if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
             self._leave_engine()
             self._dispatch()
@@ -219,6 +222,7 @@ class Passage:
         self._watch.began_ns = read_ns
         self._comment_s = NEVER
         self._delivery.begun = True
+        self._choose = None
         self._body = self._outgoing = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
 
@@ -268,7 +272,7 @@ class Passage:
 
     def _blame(self) -> None:
         if self._engine is not None:
-            self._engine.breaker.failed(self._house.now_s())
+            self._engine.failed(self._house.now_s())
 
     # Time.
 

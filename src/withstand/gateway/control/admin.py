@@ -16,7 +16,7 @@ from withstand.gateway.roster import Model
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _House = Annotated[House, Depends(house_of)]
-_Weight = Annotated[float, Field(gt=0, le=1000)]
+_Weight = Annotated[float, Field(ge=0, le=1000)]
 _AtOnce = Annotated[int, Field(ge=1)]
 
 
@@ -54,7 +54,8 @@ async def engines(house: _House) -> dict[str, Any]:
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
     told = EngineConfig(url=new.url, weight=new.weight, max_in_flight=new.max_in_flight, model=new.served)
-    return _told(house.roster.seat(_model(house, new), told), house.now_s())
+    now_s = house.now_s()
+    return _told(house.roster.seat(_model(house, new), told, now_s), now_s)
 
 
 @router.patch("/engines")
@@ -64,6 +65,8 @@ async def change(to: Change, house: _House) -> dict[str, Any]:
     if to.weight is not None:
         seat.weight = to.weight
     if to.draining is not None:
+        if seat.engine.draining and not to.draining:
+            seat.engine.since_s = house.now_s()  # it was taken back, and has likely been started anew
         seat.engine.draining = to.draining
     if to.max_in_flight is not None:
         seat.max_in_flight = to.max_in_flight
@@ -109,6 +112,7 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
         "weight": seat.weight,
         "in_flight": engine.in_flight,
         "max_in_flight": seat.max_in_flight,
+        "load": round(engine.load(now_s), 3),
         "draining": engine.draining,
         "process": None if engine.process is None else engine.process.state.value,
         "failing": engine.breaker.is_open(now_s),

@@ -71,7 +71,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        text = exposition(house.counts, house.roster, house.gauges())
+        text = exposition(house.counts, house.roster, house.now_s(), house.gauges())
         return Response(text, media_type=_PROMETHEUS)
 
 

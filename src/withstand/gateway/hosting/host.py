@@ -57,6 +57,7 @@ class Host:
         for name in decided.start:
             engine, process = hosted[name]
             engine.breaker.worked()  # what failed was the one before
+            engine.since_s = now_s
             process.start(self._shared(), self._asked_ns.pop(process.origin))
 
     def _note(self, wanted: Iterable[Engine]) -> None:
@@ -87,7 +88,7 @@ def waited_for(models: Iterable[Model], now_s: float) -> Iterator[Engine]:
     """Of each model that somebody waits for, the first cold engine; none while another is being started."""
     for model in models:
         if model.room:
-            cold = [seat.engine for seat in model.seats if seat.weight > 0 and seat.engine.is_coming(now_s)]
+            cold = [seat.engine for seat in model.coming(now_s)]
             states = {engine: engine.process.state for engine in cold if engine.process is not None}
             if State.STARTING not in states.values():
                 yield from [engine for engine, state in states.items() if state is State.COLD][:1]
@@ -100,8 +101,8 @@ def state_folder(config: HostConfig) -> Path:
 
 
 def _resident(engine: Engine, process: Process, now_s: float) -> Resident:
-    if engine.in_flight or engine.begun != process.begun_seen:
-        process.used_s, process.begun_seen = now_s, engine.begun
+    if engine.in_flight or engine.sent != process.begun_seen:
+        process.used_s, process.begun_seen = now_s, engine.sent
     return Resident(
         name=engine.name,
         memory=process.memory_gb,
