@@ -21,11 +21,21 @@ class Journal:
     def __init__(self, path: str | None) -> None:
         self._descriptor = _opened(path)
         self._lines: list[bytes] = []
+        self._second = 0
+        self._at = ""
+        """That second, as it is written."""
 
     def add(self, ending: Ending) -> None:
         """One more line."""
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, clock.utc_iso(round(clock.wall_s() * 1e9))))
+            self._lines.append(line_of(ending, self._now()))
+
+    def _now(self) -> str:
+        """Put into words once a second."""
+        second = int(clock.wall_s())
+        if second != self._second:
+            self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
+        return self._at
 
     def close(self) -> None:
         """All is written; the file may be moved away."""
@@ -56,17 +66,13 @@ def line_of(ending: Ending, at: str) -> bytes:
         "engine": ending.engine,
         "status": ending.status,
         "outcome": ending.outcome.value,
-        "hop_ms": _ms(ending.hop_ns),
-        "queue_ms": _ms(ending.queue_ns),
-        "first_byte_ms": _ms(ending.first_byte_ns),
-        "total_ms": _ms(ending.total_ns),
+        "hop_ms": ending.hop_ns // 1000 / 1000,
+        "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
+        "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
+        "total_ms": ending.total_ns // 1000 / 1000,
         "output_tokens": ending.output_tokens,
     }
     return msgspec.json.encode(told) + b"\n"
-
-
-def _ms(ns: int | None) -> float | None:
-    return None if ns is None else round(ns / 1e6, 3)
 
 
 def _opened(path: str | None) -> int | None:
