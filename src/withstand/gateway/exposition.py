@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from withstand.gateway.counts import Counts, Histogram
-from withstand.gateway.hosting.process import State
 from withstand.gateway.engine import Engine
+from withstand.gateway.hosting.process import State
 from withstand.gateway.policies import Prefix
 from withstand.gateway.roster import Model, Roster
 

@@ -102,6 +102,19 @@ def test_a_start_that_fails_is_told(
     engine.until_gone()
 
 
+@pytest.mark.parametrize(("url", "command"), [("http://a..b:9", "x"), ("http://127.0.0.1:9", "a\0b")])
+def test_what_cannot_even_be_tried_is_told_as_well(place: Places, url: str, command: str) -> None:
+    async def live() -> Process:
+        process = Process(origin_of(url), config.Hosted(command=(command,)))
+        process.start(place(), asked_ns=1)
+        await process.gone()
+        return process
+
+    process = asyncio.run(live())
+    assert "cannot be started" in (process.failure or "")
+    assert process.backoff.left_s(0.0) > 0
+
+
 def test_one_that_ends_by_itself_is_cold_again(tmp_path: Path, place: Places) -> None:
     engine = Hosted(tmp_path / "e")
 

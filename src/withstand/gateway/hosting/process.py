@@ -139,8 +139,9 @@ class Process:
         try:
             await self._from_start_to_end(place, told)
         except EngineError as e:
-            self.failure = str(e)
-            self.backoff.failed(place.now_s())
+            self._failed(str(e), place.now_s())
+        except (OSError, ValueError) as e:  # a host that no name can be made of, a word with a NUL in it
+            self._failed(f"The engine {self.origin.name} cannot be started: {e}.", place.now_s())
         finally:
             self.state, self._running, self._life = State.COLD, None, None
             place.changed()
@@ -189,6 +190,10 @@ class Process:
         self.ready_s = self.used_s = place.now_s()
         place.started(self.origin.name, self.ready_ns - self.asked_ns)
         place.changed()
+
+    def _failed(self, why: str, now_s: float) -> None:
+        self.failure = why
+        self.backoff.failed(now_s)
 
     def _crashed(self, child: Child, now_s: float) -> None:
         self.failure = f"The engine {self.origin.name} ended by itself{child.why()}."
