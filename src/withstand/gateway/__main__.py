@@ -1,6 +1,7 @@
 """The gateway for people: ``python -m withstand.gateway``, or ``withstand gateway``."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 
 from withstand.errors import UsageError, WithstandError
 from withstand.gateway.config import Config, config_from_file, config_of
+from withstand.gateway.key_verbs import keys
 
 
 @click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,7 +19,10 @@ from withstand.gateway.config import Config, config_from_file, config_of
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Serve models of one or many engines behind one address."""
+    """Serve models of one or many engines behind one address.
+
+    Keys for clients: withstand gateway keys --help.
+    """
     try:
         config = _config(**options)
         _serve(config)
@@ -47,5 +52,21 @@ def _serve(config: Config) -> None:
     serve_forever(config, lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"))
 
 
+def run(arguments: list[str]) -> None:
+    """What is not a verb is for the gateway itself."""
+    verb = _VERBS.get(arguments[0]) if arguments else None
+    if verb is None:
+        main(arguments, prog_name="withstand gateway")
+        return
+    try:
+        verb(arguments[1:], prog_name=f"withstand gateway {arguments[0]}")
+    except WithstandError as e:
+        click.echo(f"withstand: {e}", err=True)
+        sys.exit(e.exit_code)
+
+
+_VERBS: dict[str, click.Command] = {"keys": keys}
+
+
 if __name__ == "__main__":
-    main(prog_name="withstand gateway")
+    run(sys.argv[1:])

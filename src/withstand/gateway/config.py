@@ -2,14 +2,16 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, is_local, origin_of, split_listen
+from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
 
 PolicyName = Literal["round_robin", "least_inflight"]
 POLICY_NAMES = get_args(PolicyName)
@@ -85,12 +87,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A client's key, as its SHA-256 alone."""
+    """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+    sha256_env: str | None = None
     models: tuple[str, ...] | None = None
     """None = all."""
     admin: bool = False
+    limits: KeyLimits = KeyLimits()
+    budget: Budget | None = None
 
 
 class LogConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,9 +115,24 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     routes: dict[str, RouteConfig] = {}
     limits: Limits = Limits()
     keys: dict[str, KeyConfig] = {}
+    keys_file: str | None = None
+    """More ``[keys.NAME]``, so that this file may be shown around."""
+    key_limits: KeyLimits = KeyLimits()
+    """Of each key that has none of its own; without keys, of all clients together."""
+    prices: dict[str, Price] = {}
+    usage: UsageConfig = UsageConfig()
+    state: str | None = None
+    """Where usage is kept: SQLite's file, or the URL of a server. None = in memory."""
+    state_env: str | None = None
+    """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
+
+    @property
+    def has_state(self) -> bool:
+        """Usage outlives the process."""
+        return self.state is not None or self.state_env is not None
 
     def timeouts_of(self, path: str) -> Timeouts:
         """Those that hold for a route."""
@@ -126,13 +146,37 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
+    tree = with_keys(_toml(path))
+    return config_of(tree if listen is None else {**tree, "listen": listen})
+
+
+def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree with the keys of its ``keys_file`` in it.
+
+    Raises:
+        UsageError: that file cannot be read, or is no TOML.
+        SpecError: it holds something else, or a key that is there already.
+    """
+    name = tree.get("keys_file")
+    keys = tree.get("keys", {})
+    if not isinstance(name, str) or not isinstance(keys, dict):
+        return tree  # what is wrong with it is found out with the rest
+    told = _toml(Path(name))
+    more = told.get("keys", {})
+    if set(told) - {"keys"} or not isinstance(more, dict):
+        raise SpecError(f"The file {name} may hold nothing but [keys.NAME]; move the rest.")
+    if twice := sorted(set(more) & set(keys)):
+        raise SpecError(f"The key {twice[0]!r} stands in {name} and in the configuration; keep one.")
+    return {**tree, "keys": {**keys, **more}}
+
+
+def _toml(path: Path) -> dict[str, Any]:
     try:
-        tree = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except OSError as e:
         raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
         raise UsageError(f"The configuration {path} is no TOML: {e}.") from None
-    return config_of(tree if listen is None else {**tree, "listen": listen})
 
 
 def config_of(tree: object) -> Config:
@@ -150,6 +194,7 @@ def config_of(tree: object) -> Config:
     _check_routes(config)
     _check_engines(config)
     _check_keys(config)
+    _check_money(config)
     return config
 
 
@@ -199,7 +244,36 @@ def _check_engines(config: Config) -> None:
 
 def _check_keys(config: Config) -> None:
     names = set(config.models)
+    owners: dict[str, str] = {}
     for owner, key in config.keys.items():
+        if (key.sha256 is None) == (key.sha256_env is None):
+            raise _wrong(f"keys.{owner}", "a key has either sha256 or sha256_env; give one of them")
+        if key.sha256 is not None and (first := owners.setdefault(key.sha256.lower(), owner)) != owner:
+            raise _wrong(f"keys.{owner}.sha256", f"it is the key of {first!r} too; make one for each")
         for i, name in enumerate(key.models or ()):
             if name not in names:
                 raise _wrong(f"keys.{owner}.models[{i}]", f"there is no model {name!r}; name one of $.models")
+
+
+def _check_money(config: Config) -> None:
+    for name in config.prices:
+        if name not in config.models:
+            raise _wrong(f"prices.{name}", f"there is no model {name!r}; name one of $.models")
+    for owner, key in config.keys.items():
+        if key.budget is not None and not config.prices:
+            raise _wrong(f"keys.{owner}.budget", "without prices nothing is ever spent; add [prices.MODEL]")
+        if key.budget is not None and not config.has_state:
+            raise _wrong(f"keys.{owner}.budget", 'a restart would forget what was spent; add state = "gateway.sqlite3"')
+    if config.state is not None and config.state_env is not None:
+        raise _wrong("state", "state and state_env are both given; keep one")
+    if config.state is not None:
+        _check_state(config.state)
+
+
+def _check_state(state: str) -> None:
+    if holds_password(state):
+        raise _wrong("state", "it holds a password; put the whole URL into the variable that state_env names")
+    try:
+        kind_of(state)
+    except UsageError as e:
+        raise _wrong("state", str(e).rstrip(".")) from None

@@ -7,6 +7,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from withstand.gateway.money.rows import Sums
+
 _MS = 1_000_000
 HOP_BOUNDS_NS = tuple(round(ms * _MS) for ms in (0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 25, 100, 1000))
 LATENCY_BOUNDS_NS = tuple(
@@ -40,6 +42,9 @@ class Ending(Struct, frozen=True):
     hop_ns: int
     first_byte_ns: int | None
     total_ns: int
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    """Of the prompt."""
     output_tokens: int | None
 
 
@@ -72,6 +77,13 @@ class Counts:
         """Connections that were turned away: what came was not HTTP, too large, or too late."""
         self.failovers = 0
         """To another engine."""
+        self.limited: Counter[tuple[str, str]] = Counter()
+        """(key's owner, limit): turned away."""
+        self.key_tokens: Counter[tuple[str, str]] = Counter()
+        """(key's owner, prompt or cached or completion)."""
+        self.key_cost_nusd: Counter[str] = Counter()
+        self.state_failures = 0
+        """The store did not take, or tell, what it was to."""
         self.hop = Histogram(HOP_BOUNDS_NS)
         self.lag = Histogram(HOP_BOUNDS_NS)
         """How late the loop comes to what is due."""
@@ -90,6 +102,13 @@ class Counts:
             _of(self.first_byte, model).add(ending.first_byte_ns)
         if ending.output_tokens is not None:
             self.tokens[model] += ending.output_tokens
+
+    def add_usage(self, owner: str, sums: Sums) -> None:
+        """One more request that is settled."""
+        self.key_tokens[owner, "prompt"] += sums.prompt_tokens
+        self.key_tokens[owner, "cached"] += sums.cached_tokens
+        self.key_tokens[owner, "completion"] += sums.completion_tokens
+        self.key_cost_nusd[owner] += sums.cost_nusd
 
 
 def _of(histograms: dict[str, Histogram], model: str) -> Histogram:

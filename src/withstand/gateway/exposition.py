@@ -11,7 +11,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 def exposition(counts: Counts, engines: Iterable[Engine], under_way: int, connections: int) -> str:
     """Everything, for one scrape."""
-    return "\n".join([*_totals(counts), *_gauges(engines, under_way, connections), *_histograms(counts), ""])
+    return "\n".join(
+        [*_totals(counts), *_of_keys(counts), *_gauges(engines, under_way, connections), *_histograms(counts), ""]
+    )
 
 
 def _totals(counts: Counts) -> Iterator[str]:
@@ -27,6 +29,19 @@ def _totals(counts: Counts) -> Iterator[str]:
     )
     yield from _one("failovers_total", "counter", "Requests sent to another engine.", counts.failovers)
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
+
+
+def _of_keys(counts: Counts) -> Iterator[str]:
+    yield from _head("key_limited_total", "counter", "Requests turned away by a limit or the budget of their key.")
+    for (owner, limit), count in counts.limited.items():
+        yield f"{_PREFIX}key_limited_total{_labels({'key': owner, 'limit': limit})} {count}"
+    yield from _head("key_tokens_total", "counter", "Tokens by key; cached ones are among the prompt's.")
+    for (owner, kind), count in counts.key_tokens.items():
+        yield f"{_PREFIX}key_tokens_total{_labels({'key': owner, 'kind': kind})} {count}"
+    yield from _head("key_cost_usd_total", "counter", "What a key's requests have cost.")
+    for owner, nusd in counts.key_cost_nusd.items():
+        yield f"{_PREFIX}key_cost_usd_total{_labels({'key': owner})} {nusd / 1e9:.9f}"
+    yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
 
 
 def _gauges(engines: Iterable[Engine], under_way: int, connections: int) -> Iterator[str]:

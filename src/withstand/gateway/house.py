@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 from typing import TYPE_CHECKING
 
 from withstand import clock
@@ -10,6 +11,9 @@ from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.engine import IDLE_S
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.money.books import Books
+from withstand.gateway.money.stores.opening import open_store
+from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 
@@ -34,22 +38,35 @@ class House:
         self.keyring = Keyring(config.keys, local=local)
         self.roster = Roster(config, random.Random())
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
+        books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
+        self.till = Till(config, self.counts, books)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.draining = False
+        self._trouble: str | None = None
+        """What is wrong with the state."""
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
 
-    def note(self, ending: Ending) -> None:
+    def note(self, ending: Ending, permit: Permit | None) -> None:
         """A request is over."""
         self.counts.add(ending)
-        self.journal.add(ending)
+        self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
 
     def close(self) -> None:
         """No more looks; the log is complete."""
         self._next_look.cancel()
+        self.till.close()
         self.journal.flush()
+
+    def _hear_of_state(self, trouble: str | None) -> None:
+        """Said once, and once when it is over."""
+        if trouble is not None:
+            self.counts.state_failures += 1
+        if (trouble is None) != (self._trouble is None):
+            sys.stderr.write(f"withstand gateway: {trouble or 'The state can be used again; nothing was lost.'}\n")
+        self._trouble = trouble
 
     def _look_again(self) -> asyncio.TimerHandle:
         self._due_ns = clock.now_ns() + round(_LOOK_S * 1e9)
@@ -70,4 +87,5 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
+        self.till.look()
         self.journal.flush()

@@ -22,10 +22,10 @@ class Journal:
         self._descriptor = _opened(path)
         self._lines: list[bytes] = []
 
-    def add(self, ending: Ending) -> None:
+    def add(self, ending: Ending, cost_nusd: int | None) -> None:
         """One more line."""
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, clock.utc_iso(round(clock.wall_s() * 1e9))))
+            self._lines.append(line_of(ending, cost_nusd, clock.utc_iso(round(clock.wall_s() * 1e9))))
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
@@ -38,8 +38,8 @@ class Journal:
                     self._lines.append(lines[written:])
 
 
-def line_of(ending: Ending, at: str) -> bytes:
-    """Times in ms."""
+def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
+    """Times in ms, costs in USD."""
     told = {
         "at": at,
         "request_id": ending.request_id,
@@ -52,7 +52,10 @@ def line_of(ending: Ending, at: str) -> bytes:
         "hop_ms": round(ending.hop_ns / 1e6, 3),
         "first_byte_ms": None if ending.first_byte_ns is None else round(ending.first_byte_ns / 1e6, 3),
         "total_ms": round(ending.total_ns / 1e6, 3),
+        "prompt_tokens": ending.prompt_tokens,
+        "cached_tokens": ending.cached_tokens,
         "output_tokens": ending.output_tokens,
+        "cost_usd": None if cost_nusd is None else cost_nusd / 1e9,
     }
     return msgspec.json.encode(told) + b"\n"
 

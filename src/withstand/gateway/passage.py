@@ -15,6 +15,7 @@ from withstand.gateway.deadlines import Deadlines
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
 from withstand.gateway.last_words import Framing, last_words
+from withstand.gateway.money.till import Permit
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
@@ -47,6 +48,7 @@ class Passage:
         self._named = ""
         """The model, as the client calls it."""
         self._key: Key | None = None
+        self._permit: Permit | None = None
         self._model = cast("Model", None)
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
@@ -85,6 +87,11 @@ class Passage:
         if model is None or not self._key.may_use(model.name):
             return refusals.unknown_model(self._named)
         self._model = model
+        permit = house.till.admit(self._key, model.name, self._body, self._route, house.now_s())
+        if isinstance(permit, Refusal):
+            return permit
+        if permit is not None:
+            self._permit, self._body, self._pieces = permit, permit.body, permit.pieces
         return None
 
     def _dispatch(self) -> None:
@@ -172,7 +179,8 @@ class Passage:
         engine_ns = read_ns - (self._watch.sent_ns or read_ns)
         lines = heads.told(link.engine.label, None if link.named else self._id, self._watch.hop_ns, engine_ns)
         end = head.index(b"\r\n")
-        self._door.write(b"".join((head[:end], lines, head[end:])))
+        limits = self._house.till.lines(self._key, self._route, self._house.now_s())
+        self._door.write(b"".join((head[:end], lines, b"\r\n", limits, head[end + 2 :])))
         self._pieces.append(head)
         self._body = self._outgoing = b""  # nobody else will be asked; the stream may last, and need not hold it
         self._incoming.parts.clear()
@@ -308,7 +316,8 @@ class Passage:
     def _refuse(self, refusal: Refusal, outcome: Outcome) -> None:
         """Nothing of an answer has been sent: the refusal is the answer."""
         self._status = refusal.status
-        self._door.write(refusals.answer(refusal, self._route.dialect, self._id))
+        limits = self._house.till.lines(self._key, self._route, self._house.now_s())
+        self._door.write(refusals.answer(refusal, self._route.dialect, self._id, limits))
         self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
@@ -318,6 +327,7 @@ class Passage:
 
     def _note(self, outcome: Outcome) -> None:
         watch = self._watch
+        said = tap.said(self._pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
             Ending(
@@ -331,6 +341,9 @@ class Passage:
                 hop_ns=watch.hop_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
-                output_tokens=tap.output_tokens(self._pieces) if outcome is Outcome.OK else None,
-            )
+                prompt_tokens=said.prompt,
+                cached_tokens=said.cached,
+                output_tokens=said.completion,
+            ),
+            self._permit,
         )

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from withstand import __version__
 from withstand.errors import UsageError
 from withstand.gateway import refusals
-from withstand.gateway.control import admin
+from withstand.gateway.control import admin, usage
 from withstand.gateway.control.asking import Refused, asks
 from withstand.gateway.exposition import exposition
 from withstand.gateway.house import House
@@ -29,6 +29,7 @@ def control_app(house: House) -> FastAPI:
     _add_models(app, house)
     _add_health(app, house)
     app.include_router(admin.router)
+    app.include_router(usage.router)
     return app
 
 
@@ -80,7 +81,7 @@ def _add_errors(app: FastAPI) -> None:
         return _answer(e.refusal)
 
     @app.exception_handler(UsageError)
-    async def usage(_: Request, e: UsageError) -> Response:
+    async def misused(_: Request, e: UsageError) -> Response:
         return _answer(refusals.bad_request(str(e)))
 
     @app.exception_handler(RequestValidationError)

@@ -1,0 +1,92 @@
+"""One key's use of its limits: pure, with the time passed in. The limits are passed in too, for they may change."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from withstand.gateway.money.window import Window
+from withstand.gateway.terms import KeyLimits
+
+
+class Limit(Enum):
+    """What may keep a key's request out."""
+
+    REQUESTS = "requests"
+    TOKENS = "tokens"
+    CONCURRENCY = "concurrency"
+    BUDGET = "budget"
+
+
+class Held(Struct, frozen=True):
+    """What one request takes up until it is settled."""
+
+    tokens: int
+    nusd: int
+    at_s: float
+
+
+class Room(Struct, frozen=True):
+    """Of one limit of a window: what a client is told in headers."""
+
+    limit: int
+    remaining: int
+    reset_s: float
+
+
+class Meter:
+    """Of one key; lives as long as the process, whatever becomes of the configuration."""
+
+    __slots__ = ("held_nusd", "requests", "tokens", "under_way")
+
+    def __init__(self) -> None:
+        self.requests = Window()
+        self.tokens = Window()
+        self.under_way = 0
+        self.held_nusd = 0
+
+    def hindrance(self, limits: KeyLimits, tokens: int, now_s: float) -> tuple[Limit, float] | None:
+        """The limit that another request would exceed, and for how long it would; None = it may come in."""
+        if limits.concurrency is not None and self.under_way >= limits.concurrency:
+            return Limit.CONCURRENCY, 1.0
+        waits = []
+        if limits.rpm is not None:
+            waits.append((Limit.REQUESTS, self.requests.wait_s(1, limits.rpm, now_s)))
+        if limits.tpm is not None:
+            waits.append((Limit.TOKENS, self.tokens.wait_s(_held(tokens, limits), limits.tpm, now_s)))
+        longest = max(waits, key=lambda each: each[1], default=None)
+        return longest if longest is not None and longest[1] > 0 else None
+
+    def hold(self, limits: KeyLimits, tokens: int, nusd: int, now_s: float) -> Held:
+        """A request comes in."""
+        held = Held(_held(tokens, limits), nusd, now_s)
+        for window, amount in ((self.requests, 1), (self.tokens, held.tokens)):
+            window.forget(now_s)
+            window.add(amount, now_s)
+        self.under_way += 1
+        self.held_nusd += nusd
+        return held
+
+    def settle(self, held: Held, tokens: int, now_s: float) -> None:
+        """It is over, and has used so many."""
+        self.under_way -= 1
+        self.held_nusd -= held.nusd
+        self.tokens.forget(now_s)
+        if tokens < held.tokens:
+            self.tokens.take_back(held.tokens - tokens, held.at_s)
+        else:
+            self.tokens.add(tokens - held.tokens, now_s)
+
+    def rooms(self, limits: KeyLimits, now_s: float) -> dict[str, Room]:
+        """By ``requests`` and ``tokens``, as far as they are limited."""
+        told = {"requests": (self.requests, limits.rpm), "tokens": (self.tokens, limits.tpm)}
+        return {name: _room(window, limit, now_s) for name, (window, limit) in told.items() if limit is not None}
+
+
+def _held(tokens: int, limits: KeyLimits) -> int:
+    """An estimate above the limit takes all of it: the request waits for an empty window, not for ever."""
+    return tokens if limits.tpm is None else min(tokens, limits.tpm)
+
+
+def _room(window: Window, limit: int, now_s: float) -> Room:
+    reset_s = window.empty_in_s(now_s)
+    return Room(limit, max(0, limit - window.total), reset_s)

@@ -1,0 +1,63 @@
+"""What is kept of usage: sums per key, model and day, and what each key has spent in a period. Plain data."""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+
+class Slot(NamedTuple):
+    """Whose, of what, and on which day (UTC). Without keys the owner is the empty name."""
+
+    owner: str
+    model: str
+    day: str
+
+
+class Sums(Struct, kw_only=True):
+    """Costs in nano-dollars; ``estimated`` counts requests whose engine did not say all of its usage."""
+
+    requests: int = 0
+    estimated: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_nusd: int = 0
+
+    def add(self, other: "Sums") -> None:
+        """So much more."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+SUM_NAMES = Sums.__struct_fields__
+
+Usage = dict[Slot, Sums]
+Spending = dict[tuple[str, str], int]
+"""(owner, period) → nano-dollars."""
+
+
+def periods_of(day: str) -> tuple[str, str, str]:
+    """The names of the periods that a day belongs to: itself, its month, all time."""
+    return day, day[:7], "total"
+
+
+def spending_of(usage: Usage) -> Spending:
+    """What these sums add to each key's periods."""
+    spent: Spending = {}
+    for slot, sums in usage.items():
+        for period in periods_of(slot.day):
+            spent[slot.owner, period] = spent.get((slot.owner, period), 0) + sums.cost_nusd
+    return spent
+
+
+def merge(into: Usage, more: Usage) -> None:
+    """Add up."""
+    for slot, sums in more.items():
+        into.setdefault(slot, Sums()).add(sums)
+
+
+def between(usage: Usage, since: str, until: str) -> Usage:
+    """A copy of what belongs to these days, both included."""
+    found: Usage = {}
+    merge(found, {slot: sums for slot, sums in usage.items() if since <= slot.day <= until})
+    return found
