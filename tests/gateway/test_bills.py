@@ -44,8 +44,8 @@ def ending(outcome: Outcome = Outcome.OK, status: int = 200, **more: Any) -> End
         ),
         (
             [
-                b'{"usage":{"input_tokens":25,"cache_creation_input_tokens":5,"output_tokens":1}}'
-                b'{"usage":{"output_tokens":7}}'
+                b'{"usage":{"input_tokens":25,"cache_creation_input_tokens":5,"output_tokens":1}}',
+                b'{"usage":{"output_tokens":7}}',
             ],
             b"",
             Said(30, None, 7),

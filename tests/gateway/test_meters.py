@@ -78,7 +78,7 @@ def test_a_settlement_after_the_window_is_over_takes_nothing_back_twice() -> Non
     held = meter.hold(limits, 800, 0, 0.0)
     assert meter.hindrance(limits, 800, 100.0) is None
     meter.settle(held, 10, 100.0)
-    assert meter.tokens.total == 0
+    assert meter.tokens.empty_in_s(100.0) == 0
 
 
 def test_an_estimate_above_the_limit_waits_for_an_empty_window_and_not_for_ever() -> None:

@@ -79,9 +79,8 @@ class Counts:
         """To another engine."""
         self.limited: Counter[tuple[str, str]] = Counter()
         """(key's owner, limit): turned away."""
-        self.key_tokens: Counter[tuple[str, str]] = Counter()
-        """(key's owner, prompt or cached or completion)."""
-        self.key_cost_nusd: Counter[str] = Counter()
+        self.used: dict[str, Sums] = {}
+        """By key's owner."""
         self.state_failures = 0
         """The store did not take, or tell, what it was to."""
         self.hop = Histogram(HOP_BOUNDS_NS)
@@ -105,10 +104,10 @@ class Counts:
 
     def add_usage(self, owner: str, sums: Sums) -> None:
         """One more request that is settled."""
-        self.key_tokens[owner, "prompt"] += sums.prompt_tokens
-        self.key_tokens[owner, "cached"] += sums.cached_tokens
-        self.key_tokens[owner, "completion"] += sums.completion_tokens
-        self.key_cost_nusd[owner] += sums.cost_nusd
+        total = self.used.get(owner)
+        if total is None:
+            total = self.used[owner] = Sums()
+        total.add(sums)
 
 
 def _of(histograms: dict[str, Histogram], model: str) -> Histogram:

@@ -36,11 +36,16 @@ def _of_keys(counts: Counts) -> Iterator[str]:
     for (owner, limit), count in counts.limited.items():
         yield f"{_PREFIX}key_limited_total{_labels({'key': owner, 'limit': limit})} {count}"
     yield from _head("key_tokens_total", "counter", "Tokens by key; cached ones are among the prompt's.")
-    for (owner, kind), count in counts.key_tokens.items():
-        yield f"{_PREFIX}key_tokens_total{_labels({'key': owner, 'kind': kind})} {count}"
+    for owner, sums in counts.used.items():
+        for kind, count in (
+            ("prompt", sums.prompt_tokens),
+            ("cached", sums.cached_tokens),
+            ("completion", sums.completion_tokens),
+        ):
+            yield f"{_PREFIX}key_tokens_total{_labels({'key': owner, 'kind': kind})} {count}"
     yield from _head("key_cost_usd_total", "counter", "What a key's requests have cost.")
-    for owner, nusd in counts.key_cost_nusd.items():
-        yield f"{_PREFIX}key_cost_usd_total{_labels({'key': owner})} {nusd / 1e9:.9f}"
+    for owner, sums in counts.used.items():
+        yield f"{_PREFIX}key_cost_usd_total{_labels({'key': owner})} {sums.cost_nusd / 1e9:.9f}"
     yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
 
 

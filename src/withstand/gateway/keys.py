@@ -69,7 +69,7 @@ def _digest(owner: str, told: KeyConfig) -> bytes:
         text = os.environ.get(told.sha256_env, "").strip()
         if not re.fullmatch("[0-9a-fA-F]{64}", text):
             raise UsageError(
-                f"The environment variable {told.sha256_env} holds no SHA-256 of {owner!r}'s key; "
+                f"The environment variable {told.sha256_env} holds no SHA-256 of the key of {owner!r}; "
                 "`withstand gateway keys hash` makes one."
             )
     assert text is not None, "one of the two is given"

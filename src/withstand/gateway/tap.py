@@ -8,11 +8,9 @@ from msgspec import Struct
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
-_COMPLETION = re.compile(rb'"(?:completion|output)_tokens"\s*:\s*(\d{1,12})\b')
-_PROMPT = re.compile(rb'"(?:prompt|input)_tokens"\s*:\s*(\d{1,12})\b')
-_CACHED = re.compile(rb'"cached_tokens"\s*:\s*(\d{1,12})\b')
-_CACHE_READ = re.compile(rb'"cache_read_input_tokens"\s*:\s*(\d{1,12})\b')
-_CACHE_MADE = re.compile(rb'"cache_creation_input_tokens"\s*:\s*(\d{1,12})\b')
+_TOKENS = re.compile(
+    rb'"(prompt|completion|input|output|cached|cache_read_input|cache_creation_input)_tokens"\s*:\s*(\d{1,12})\b'
+)
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
 
 
@@ -35,21 +33,25 @@ def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
 
 
 def _usage_in(text: bytes) -> Said:
-    """Of the last usage. Anthropic counts what it took from the cache, and put there, beside the prompt."""
-    usage = [found.end() for found in _USAGE.finditer(text)]
-    told = text[usage[-1] :] if usage else text
-    prompt, read, made = _last(_PROMPT, told), _last(_CACHE_READ, told), _last(_CACHE_MADE, told)
-    if prompt is None and len(usage) > 1:
-        before = _usage_in(text[: usage[-1] - 1])
-        return Said(before.prompt, before.cached, _last(_COMPLETION, told))
-    if prompt is not None and (read is not None or made is not None):
-        prompt += (read or 0) + (made or 0)
-    return Said(prompt, _last(_CACHED, told) if read is None else read, _last(_COMPLETION, told))
+    """Of the last usage; where that has no prompt, of the one before."""
+    end = len(text)
+    while (start := text.rfind(b'"usage"', 0, end)) >= 0 and _USAGE.match(text, start) is None:
+        end = start  # null, as all but a stream's last events may have it
+    last = _said(text[max(start, 0) :])
+    if last.prompt is not None or start < 0:
+        return last
+    before = _usage_in(text[:start])
+    return before if last.completion is None else Said(before.prompt, before.cached, last.completion)
 
 
-def _last(pattern: re.Pattern[bytes], text: bytes) -> int | None:
-    found = pattern.findall(text)
-    return int(found[-1]) if found else None
+def _said(usage: bytes) -> Said:
+    """Anthropic counts what it took from the cache, and put there, beside the prompt."""
+    told = {name: int(count) for name, count in _TOKENS.findall(usage)}
+    prompt = told.get(b"prompt", told.get(b"input"))
+    read = told.get(b"cache_read_input")
+    if prompt is not None:
+        prompt += (read or 0) + told.get(b"cache_creation_input", 0)
+    return Said(prompt, told.get(b"cached") if read is None else read, told.get(b"completion", told.get(b"output")))
 
 
 def events(text: bytes) -> int:

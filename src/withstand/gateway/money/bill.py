@@ -9,6 +9,8 @@ NANO = 1_000_000_000
 """Costs are whole nano-dollars: sums of floats would drift apart between processes."""
 _EVENTS_WITHOUT_TOKENS = 3
 """The role, the finish and ``[DONE]``."""
+_COST_NUSD_MAX = 1_000_000 * NANO
+"""What an engine says is believed up to here, so that sums stay within the 64 bits of a database."""
 
 
 class Bill(Struct, frozen=True):
@@ -54,4 +56,4 @@ def cost_nusd(bill: Bill, price: Price | None) -> int:
         return 0
     cached_usd = price.input if price.cached_input is None else price.cached_input
     per_million = (bill.prompt - bill.cached) * price.input + bill.cached * cached_usd + bill.completion * price.output
-    return round(per_million * 1000)
+    return min(round(per_million * 1000), _COST_NUSD_MAX)

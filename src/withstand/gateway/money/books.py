@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 
 from withstand.errors import StorageError
-from withstand.gateway.money.rows import Slot, Spending, Sums, Usage, between, merge, periods_of, spending_of
+from withstand.gateway.money.rows import Slot, Spending, Sums, Usage, add, between, merge, periods_of, spending_of
 from withstand.gateway.money.stores.store import Batch, Store
 
 _LAST_FLUSH_S = 5.0
@@ -35,8 +35,9 @@ class Books:
 
     def add(self, slot: Slot, sums: Sums) -> None:
         """One request is settled."""
-        merge(self._fresh, {slot: sums})
-        _add(self._unstored, spending_of({slot: sums}))
+        add(self._fresh, slot, sums)
+        if sums.cost_nusd:
+            _add(self._unstored, spending_of({slot: sums}))
 
     def spent_nusd(self, owner: str, period: str) -> int:
         """By all processes that share the store, as of a second ago, and by this one until now."""
@@ -107,7 +108,9 @@ class Books:
 
     def _hear_later(self, done: "Future[_Heard]") -> None:
         if not (done.cancelled() or self._loop.is_closed()):
-            self._loop.call_soon_threadsafe(self._hear, done.result())
+            fault = done.exception()  # one that no store expects must not stop the rounds
+            heard = done.result() if fault is None else _Heard(None, None, f"The state cannot be used: {fault!r}.")
+            self._loop.call_soon_threadsafe(self._hear, heard)
 
     def _hear(self, heard: "_Heard") -> None:
         """On the loop."""

@@ -48,20 +48,18 @@ class Meter:
         """The limit that another request would exceed, and for how long it would; None = it may come in."""
         if limits.concurrency is not None and self.under_way >= limits.concurrency:
             return Limit.CONCURRENCY, 1.0
-        waits = []
-        if limits.rpm is not None:
-            waits.append((Limit.REQUESTS, self.requests.wait_s(1, limits.rpm, now_s)))
-        if limits.tpm is not None:
-            waits.append((Limit.TOKENS, self.tokens.wait_s(_held(tokens, limits), limits.tpm, now_s)))
-        longest = max(waits, key=lambda each: each[1], default=None)
-        return longest if longest is not None and longest[1] > 0 else None
+        requests_s = 0.0 if limits.rpm is None else self.requests.wait_s(1, limits.rpm, now_s)
+        tokens_s = 0.0 if limits.tpm is None else self.tokens.wait_s(_held(tokens, limits), limits.tpm, now_s)
+        if requests_s == tokens_s == 0:
+            return None
+        return (Limit.REQUESTS, requests_s) if requests_s >= tokens_s else (Limit.TOKENS, tokens_s)
 
     def hold(self, limits: KeyLimits, tokens: int, nusd: int, now_s: float) -> Held:
         """A request comes in."""
-        held = Held(_held(tokens, limits), nusd, now_s)
-        for window, amount in ((self.requests, 1), (self.tokens, held.tokens)):
-            window.forget(now_s)
-            window.add(amount, now_s)
+        held = Held(0 if limits.tpm is None else _held(tokens, limits), nusd, now_s)
+        if limits.rpm is not None:
+            self.requests.add(1, now_s)
+        self.tokens.add(held.tokens, now_s)
         self.under_way += 1
         self.held_nusd += nusd
         return held
@@ -70,7 +68,8 @@ class Meter:
         """It is over, and has used so many."""
         self.under_way -= 1
         self.held_nusd -= held.nusd
-        self.tokens.forget(now_s)
+        if not held.tokens:
+            return  # nobody counted them when it came in
         if tokens < held.tokens:
             self.tokens.take_back(held.tokens - tokens, held.at_s)
         else:

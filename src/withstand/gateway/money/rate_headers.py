@@ -10,26 +10,25 @@ from withstand.gateway.routes import Dialect
 
 def lines_of(rooms: Mapping[str, Room], dialect: Dialect, wall_s: float) -> bytes:
     """Lines for a head, each with its end."""
-    told = _anthropic(rooms, wall_s) if dialect is Dialect.ANTHROPIC else _openai(rooms)
-    return "".join(f"{name}: {value}\r\n" for name, value in told.items()).encode("ascii")
+    form = _anthropic if dialect is Dialect.ANTHROPIC else _openai
+    return "".join([form(name, room, wall_s) for name, room in rooms.items()]).encode("ascii")
 
 
-def _openai(rooms: Mapping[str, Room]) -> dict[str, object]:
-    told: dict[str, object] = {}
-    for name, room in rooms.items():
-        told[f"x-ratelimit-limit-{name}"] = room.limit
-        told[f"x-ratelimit-remaining-{name}"] = room.remaining
-        told[f"x-ratelimit-reset-{name}"] = _duration(room.reset_s)
-    return told
+def _openai(name: str, room: Room, _: float) -> str:
+    return (
+        f"x-ratelimit-limit-{name}: {room.limit}\r\n"
+        f"x-ratelimit-remaining-{name}: {room.remaining}\r\n"
+        f"x-ratelimit-reset-{name}: {_duration(room.reset_s)}\r\n"
+    )
 
 
-def _anthropic(rooms: Mapping[str, Room], wall_s: float) -> dict[str, object]:
-    told: dict[str, object] = {}
-    for name, room in rooms.items():
-        told[f"anthropic-ratelimit-{name}-limit"] = room.limit
-        told[f"anthropic-ratelimit-{name}-remaining"] = room.remaining
-        told[f"anthropic-ratelimit-{name}-reset"] = clock.utc_iso(math.ceil(wall_s + room.reset_s) * 10**9)
-    return told
+def _anthropic(name: str, room: Room, wall_s: float) -> str:
+    reset = clock.utc_iso(math.ceil(wall_s + room.reset_s) * 10**9)
+    return (
+        f"anthropic-ratelimit-{name}-limit: {room.limit}\r\n"
+        f"anthropic-ratelimit-{name}-remaining: {room.remaining}\r\n"
+        f"anthropic-ratelimit-{name}-reset: {reset}\r\n"
+    )
 
 
 def _duration(seconds: float) -> str:

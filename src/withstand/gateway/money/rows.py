@@ -25,8 +25,12 @@ class Sums(Struct, kw_only=True):
 
     def add(self, other: "Sums") -> None:
         """So much more."""
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.requests += other.requests
+        self.estimated += other.estimated
+        self.prompt_tokens += other.prompt_tokens
+        self.cached_tokens += other.cached_tokens
+        self.completion_tokens += other.completion_tokens
+        self.cost_nusd += other.cost_nusd
 
 
 SUM_NAMES = Sums.__struct_fields__
@@ -53,7 +57,15 @@ def spending_of(usage: Usage) -> Spending:
 def merge(into: Usage, more: Usage) -> None:
     """Add up."""
     for slot, sums in more.items():
-        into.setdefault(slot, Sums()).add(sums)
+        add(into, slot, sums)
+
+
+def add(into: Usage, slot: Slot, sums: Sums) -> None:
+    """So much more of one."""
+    found = into.get(slot)
+    if found is None:
+        found = into[slot] = Sums()
+    found.add(sums)
 
 
 def between(usage: Usage, since: str, until: str) -> Usage:

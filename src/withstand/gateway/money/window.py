@@ -28,6 +28,9 @@ class Window:
 
     def add(self, amount: int, now_s: float) -> None:
         """It came now."""
+        if not amount:
+            return
+        self.forget(now_s)
         second = int(now_s)
         if not self._slots or self._slots[-1][0] < second:
             self._slots.append([second, 0])
@@ -37,6 +40,10 @@ class Window:
     def take_back(self, amount: int, added_s: float) -> None:
         """So much of what was added then was not used."""
         second = int(added_s)
+        if self._slots and self._slots[-1][0] == second:
+            self._slots[-1][1] -= amount
+            self.total -= amount
+            return
         for slot in self._slots:
             if slot[0] == second:
                 slot[1] -= amount

@@ -13,8 +13,7 @@ from withstand.gateway.money.stores import sql
 from withstand.gateway.money.stores.store import Batch
 
 _VERSION = 1
-_START_PATIENCE_S = 2.0
-_PATIENCE_MS = 5000
+_PATIENCE_S = 1.0
 
 
 class SqliteStore:
@@ -28,7 +27,7 @@ class SqliteStore:
         self._path = path
         self._writer = writer
         with self._told():
-            self._db = sqlite3.connect(path, timeout=_START_PATIENCE_S, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
             self._prepare()
 
     def _prepare(self) -> None:
@@ -42,7 +41,6 @@ class SqliteStore:
             for table in sql.TABLES:
                 db.execute(table)
             db.execute(f"PRAGMA user_version = {_VERSION}")
-        db.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
 
     def add(self, batch: Batch) -> None:
         """In one transaction."""
