@@ -90,7 +90,7 @@ class Till:
             return None
         owner = key.owner or ""
         limits = self._limits.get(owner, self._common)
-        meter = self._meters.setdefault(owner, Meter())
+        meter = self._meter(owner)
         spent_out = self._spent_out(owner, meter)
         if spent_out is not None:
             return spent_out
@@ -127,7 +127,7 @@ class Till:
         limits = self._limits.get(key.owner or "", self._common)
         if limits.rpm is None and limits.tpm is None:
             return b""
-        meter = self._meters.setdefault(key.owner or "", Meter())
+        meter = self._meter(key.owner or "")
         return lines_of(meter.rooms(limits, now_s), route.dialect, clock.wall_s())
 
     # For the house.
@@ -151,6 +151,12 @@ class Till:
     def close(self) -> None:
         """What is in memory goes to the store."""
         self.books.close(_today())
+
+    def _meter(self, owner: str) -> Meter:
+        meter = self._meters.get(owner)
+        if meter is None:
+            meter = self._meters[owner] = Meter()
+        return meter
 
     def _book(self, permit: Permit, bill: Bill, nusd: int) -> None:
         sums = Sums(
