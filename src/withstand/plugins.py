@@ -32,7 +32,10 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "mt-bench": "withstand.workload.datasets.mt_bench:open_dataset",
     },
     "engines": {
-        "llamacpp": "withstand.stack.llamacpp:ENGINE",
+        "llamacpp": "withstand.stack.engines.llamacpp:ENGINE",
+        "vllm": "withstand.stack.engines.vllm:ENGINE",
+        "command": "withstand.stack.engines.command:ENGINE",
+        "remote": "withstand.stack.engines.remote:ENGINE",
     },
 }
 

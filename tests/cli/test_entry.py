@@ -44,7 +44,7 @@ def test_help_and_version() -> None:
     [
         (("nonsense",), "No such command 'nonsense'"),
         (("--nonsense",), "No such option"),
-        (("schema", "nonsense"), "'nonsense' is not one of 'plan', 'record'"),
+        (("schema", "nonsense"), "'nonsense' is not one of 'plan', 'stack', 'record'"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_exit_2(argv: tuple[str, ...], sentence: str) -> None:

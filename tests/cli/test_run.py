@@ -174,11 +174,18 @@ def test_the_plans_that_come_along_are_listed(app: App, capsys: pytest.CaptureFi
     assert not app.calls
 
 
+def test_two_plans_are_one_too_many(app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "plan.toml"
+    written.write_text("seed = 1")
+    assert exit_code_of(["run", "--plan", "soak", str(written)]) == 2
+    assert "two plans; give one of them" in capsys.readouterr().err
+    assert not app.calls
+
+
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
         (["--plan", "nope"], "--plan: 'nope' is unknown; choose one of standard"),
-        (["--plan", "soak", "plan.toml"], "two plans; give one of them"),
         (["--resume", "r", "--budget", "3m"], "leave out --budget"),
         *[
             (["--budget", text], f"--budget {text}: give a time")

@@ -29,8 +29,8 @@ def test_one_subject(subject: str, name: str) -> None:
 
 def test_all_subjects_in_one_document() -> None:
     document = schema()
-    assert document["anyOf"] == [{"$ref": "#/$defs/Plan"}, {"$ref": "#/$defs/Record"}]
-    assert set(SUBJECTS) == {"plan", "record"}
+    assert document["anyOf"] == [{"$ref": f"#/$defs/{name}"} for name in ("Plan", "Stack", "Record")]
+    assert set(SUBJECTS) == {"plan", "stack", "record"}
 
 
 def test_every_reference_is_defined() -> None:

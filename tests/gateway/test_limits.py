@@ -58,7 +58,6 @@ def test_a_client_that_leaves_frees_its_place_and_pays_for_what_was_done(engine:
     one = engine(streams(50))
     gw = gateway(toml(one.url, "", "limits.concurrency = 1"))
     client = gw.client().send(post(body(stream=True, max_tokens=500), more=ALICE))
-    client.read_until((EVENT + b"\r\n") * 1)
     while client._rest.count(EVENT) < 50:
         assert client._more()
     assert gw.ask(body(), more=ALICE).error["type"] == "concurrency"
@@ -76,8 +75,7 @@ def test_a_client_that_leaves_in_prefill_pays_its_prompt(engine: Engines, gatewa
     gw = gateway(toml(one.url))
     content = body(messages="x" * 4000)
     client = gw.client().send(post(content, more=ALICE))
-    while not one.seen:
-        pass
+    gw.until("requests_in_flight", 1)
     client.close()
     assert row_of(gw, "alice", 1)["prompt_tokens"] == len(content) // 4
 

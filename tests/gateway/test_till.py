@@ -1,6 +1,7 @@
 """A configuration that changes while requests are under way: limits are new, what was counted stays."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -27,8 +28,22 @@ def configured(**key: Any) -> Config:
     return config_of({**told, "keys": {"alice": {"sha256": HASH, **key}}})
 
 
-def till_of(config: Config) -> Till:
-    return Till(config, Counts(), Books(MemoryStore(), asyncio.new_event_loop(), print))
+Make = Callable[[Config], Till]
+
+
+@pytest.fixture
+def till_of() -> Iterator[Make]:
+    loop = asyncio.new_event_loop()
+    made: list[Till] = []
+
+    def make(config: Config) -> Till:
+        made.append(Till(config, Counts(), Books(MemoryStore(), loop, print)))
+        return made[-1]
+
+    yield make
+    for till in made:
+        till.close()
+    loop.close()
 
 
 def admit(till: Till) -> Permit | Refusal | None:
@@ -40,7 +55,7 @@ def ended(**more: Any) -> Ending:
     return msgspec.structs.replace(told, **more)
 
 
-def test_new_limits_hold_for_what_was_counted_before() -> None:
+def test_new_limits_hold_for_what_was_counted_before(till_of: Make) -> None:
     till = till_of(configured(limits={"rpm": 5, "concurrency": 5}))
     permits = [admit(till) for _ in range(2)]
     till.apply(configured(limits={"rpm": 2, "concurrency": 5}))
@@ -54,7 +69,7 @@ def test_new_limits_hold_for_what_was_counted_before() -> None:
     assert isinstance(admit(till), Permit)
 
 
-def test_keys_and_budgets_that_go_and_come_back_keep_what_was_spent() -> None:
+def test_keys_and_budgets_that_go_and_come_back_keep_what_was_spent(till_of: Make) -> None:
     till = till_of(configured(budget={"usd": 0.004, "per": "total"}))
     permit = admit(till)
     assert isinstance(permit, Permit)
@@ -65,7 +80,7 @@ def test_keys_and_budgets_that_go_and_come_back_keep_what_was_spent() -> None:
     assert isinstance(admit(till), Permit), "without a price it cost nothing"
 
 
-def test_a_stream_keeps_its_last_pieces_and_knows_its_first() -> None:
+def test_a_stream_keeps_its_last_pieces_and_knows_its_first(till_of: Make) -> None:
     till = till_of(configured())
     permit = till.admit(ALICE, "m", b'{"model":"m","stream":true}', ROUTE, 0.0)
     assert isinstance(permit, Permit)
@@ -99,5 +114,5 @@ def test_usage_is_read_to_the_last_request() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"stream_options":', b"\xff", b'{"n":1e400}'])
-def test_bodies_that_cannot_be_estimated_are_the_engines_to_refuse(body: bytes) -> None:
+def test_bodies_that_cannot_be_estimated_are_the_engines_to_refuse(till_of: Make, body: bytes) -> None:
     assert isinstance(till_of(configured(limits={"tpm": 9})).admit(ALICE, "m", body, ROUTE, 0.0), Permit)

@@ -6,8 +6,9 @@ import pytest
 
 from withstand import plugins
 from withstand.errors import EngineError
-from withstand.stack.engine import Settings
-from withstand.stack.llamacpp import ENGINE
+from withstand.stack import llamacpp
+from withstand.stack.engines.llamacpp import ENGINE
+from withstand.stack.llamacpp import Settings
 from withstand.stack.model import ModelFile
 
 SETTINGS = Settings(host="127.0.0.1", port=8080, parallel=4, context=8192, threads=2)
@@ -15,7 +16,7 @@ SETTINGS = Settings(host="127.0.0.1", port=8080, parallel=4, context=8192, threa
 
 def test_its_command_line() -> None:
     model = ModelFile(name="tiny", path=Path("/models/tiny.gguf"), sha256="0")
-    service = ENGINE.service(model, SETTINGS, Path("engine.log"))
+    service = llamacpp.service(model, SETTINGS, Path("engine.log"))
     assert " ".join(service.argv[1:]) == (
         "-P -m withstand.stack.llamacpp_server --model /models/tiny.gguf --alias tiny "
         "--host 127.0.0.1 --port 8080 --parallel 4 --context 8192 --threads 2"
@@ -33,4 +34,4 @@ def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(
         EngineError, match=r"not installed \(xllamacpp, .* missing\): pip install 'withstand\[engine\]'"
     ):
-        ENGINE.name()
+        llamacpp.name()

@@ -1,4 +1,4 @@
-"""JSON schemas of the files that people and programs write or read: the plan, the record."""
+"""JSON schemas of the files that people and programs write or read: the plan, the stack, the record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,9 +7,10 @@ import msgspec
 
 from withstand.record import Record
 from withstand.spec import Plan
+from withstand.spec.stack import Stack
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TYPES: Mapping[str, type] = {"plan": Plan, "record": Record}
+_TYPES: Mapping[str, type] = {"plan": Plan, "stack": Stack, "record": Record}
 
 VARYING: Mapping[str, Sequence[str]] = {
     "Stage": ("max_concurrency",),

@@ -1,5 +1,6 @@
 """``withstand run``: options and a plan file → a measurement."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,20 @@ from withstand.cli.outcome import show_outcome, show_targets
 from withstand.cli.output import write_result
 from withstand.cli.resumed import refuse_others
 from withstand.cli.screen import terminal_screen
+from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
+from withstand.spec.stack import is_stack, stack_of
+from withstand.stack.local import standing_for
 
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
 
 
 @click.command("run", cls=Verb)
-@click.argument("plan", metavar="[PLAN.toml|.yaml|.json]", required=False, type=TYPED_PATH)
+@click.argument("plan", metavar="[PLAN.toml|STACK.toml]", required=False, type=TYPED_PATH)
 @target_options
 @workload_options
 @load_options
@@ -58,7 +62,8 @@ def verb(
 ) -> int | None:
     """Load an endpoint, measure it, report it.
 
-    What is typed wins over the plan file. Several rates or concurrencies are measured one after the other, as stages.
+    A stack's file is brought up first, measured by its [plan], and taken down, unless it was up before. What is typed
+    wins over the file. Several rates or concurrencies are measured one after the other, as stages.
     `withstand schema plan` lists every field that --set reaches.
     """
     if options["named"] == LIST:
@@ -66,9 +71,15 @@ def verb(
         return None
     if folder:
         refuse_others(context, "the plan file")
-    asked = build_plan(options, _written(plan, options["named"]))
+    written = _written(plan, options["named"])
     argv = without_secrets(context.obj)
-    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen:
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
+        if plan and is_stack(written):
+            stack = stack_of(written, plan.stem)
+            standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
+            named = options["named"]
+            options, written = aimed(options, standing), ready_made(named) if named else stack.plan
+        asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)
         else:
@@ -87,9 +98,10 @@ def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) 
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:
-    """The plan below the options: a file's, one that comes along, or none."""
-    if path and named:
+    """A file's tree, that of a plan that comes along, or an empty one."""
+    if path is None:
+        return ready_made(named) if named else {}
+    written = plan_from_file(path)
+    if named and not is_stack(written):
         raise UsageError(f"--plan {named} and the plan file {path} are two plans; give one of them.")
-    if named:
-        return ready_made(named)
-    return plan_from_file(path) if path else {}
+    return written

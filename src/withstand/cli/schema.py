@@ -1,4 +1,4 @@
-"""``withstand schema``: what a plan and a record may hold, for editors and for other programs."""
+"""``withstand schema``: what a plan, a stack and a record may hold, for editors and for other programs."""
 
 import click
 
@@ -11,9 +11,9 @@ _PLANS = "plans"
 
 
 @click.command("schema")
-@click.argument("subjects", metavar="[plan|record]…|plans", nargs=-1, type=click.Choice([*SUBJECTS, _PLANS]))
+@click.argument("subjects", metavar="[plan|stack|record]…|plans", nargs=-1, type=click.Choice([*SUBJECTS, _PLANS]))
 def verb(subjects: tuple[str, ...]) -> None:
-    """Print the JSON schema of plans and records.
+    """Print the JSON schema of plans, stacks and records.
 
     With one word, of that alone. `plans` prints the plans that come along, as the files that they are.
     """

@@ -21,8 +21,12 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "ui": ("withstand.cli.ui", "Show runs on a page: follow them, open their reports, compare them."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
-    "schema": ("withstand.cli.schema", "Print the JSON schema of plans and records."),
+    "schema": ("withstand.cli.schema", "Print the JSON schema of plans, stacks and records."),
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
+    "up": ("withstand.cli.up", "Bring up a stack: engines, gateway, and what else its file names."),
+    "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
+    "logs": ("withstand.cli.logs", "Print what a stack's services say."),
+    "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
     "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }

@@ -146,7 +146,7 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
-    tree = with_keys(_toml(path))
+    tree = with_keys(_tree(path))
     return config_of(tree if listen is None else {**tree, "listen": listen})
 
 
@@ -161,7 +161,7 @@ def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
     keys = tree.get("keys", {})
     if not isinstance(name, str) or not isinstance(keys, dict):
         return tree  # what is wrong with it is found out with the rest
-    told = _toml(Path(name))
+    told = _tree(Path(name))
     more = told.get("keys", {})
     if set(told) - {"keys"} or not isinstance(more, dict):
         raise SpecError(f"The file {name} may hold nothing but [keys.NAME]; move the rest.")
@@ -170,13 +170,18 @@ def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
     return {**tree, "keys": {**keys, **more}}
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _tree(path: Path) -> dict[str, Any]:
+    is_json = path.suffix == ".json"
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        tree = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise UsageError(f"The configuration {path} is no TOML: {e}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
+        raise UsageError(f"The configuration {path} is no {'JSON' if is_json else 'TOML'}: {e}.") from None
+    if not isinstance(tree, dict):
+        raise UsageError(f"The configuration {path} is no table of settings; write it as docs/gateway.md has it.")
+    return tree
 
 
 def config_of(tree: object) -> Config:

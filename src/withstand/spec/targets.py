@@ -19,17 +19,17 @@ def laid_over(raw: Tree) -> Tree:
     targets, base = raw.get("targets"), raw.get("target", {})
     if not isinstance(targets, dict) or not isinstance(base, dict):
         return raw
-    tables = {name: _over(base, table) for name, table in targets.items()}
+    tables = {name: laid_over_tree(base, table) for name, table in targets.items()}
     for name, table in tables.items():
         _check(name, table)
     return raw | {"targets": tables}
 
 
-def _over(below: Any, above: Any) -> Any:
+def laid_over_tree(below: Any, above: Any) -> Any:
     """Tables within are laid over each other too: headers, timeouts."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
-    return below | {key: _over(below.get(key), value) for key, value in above.items()}
+    return below | {key: laid_over_tree(below.get(key), value) for key, value in above.items()}
 
 
 def _check(name: str, table: Any) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from withstand.stack.engine import Settings
-from withstand.stack.llamacpp import ENGINE
+from withstand.stack import llamacpp
 from withstand.stack.machine import require_memory, usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port
@@ -46,18 +45,18 @@ def embedded_engine(
         UsageError: the model that the user names is none.
     """
     assert parallel >= 1
-    name = ENGINE.name()
+    name = llamacpp.name()
     model = ready_model(progress)
-    settings = Settings(
+    settings = llamacpp.Settings(
         host=HOST,
         port=free_port(port),
         parallel=parallel,
         context=context,
         threads=min(usable_cores(), _THREADS_MAX),
     )
-    require_memory(ENGINE.memory_bytes(model, settings), "The embedded engine")
+    require_memory(llamacpp.memory_bytes(model, settings), "The embedded engine")
     progress(_STARTING, 0, None)
-    with running(ENGINE.service(model, settings, log_file)) as engine:
+    with running(llamacpp.service(model, settings, log_file)) as engine:
         progress(_STARTING, 1, 1)
         yield EngineInfo(
             base_url=settings.base_url,

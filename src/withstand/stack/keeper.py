@@ -1,12 +1,13 @@
 """The keeper of somebody's server: starts a command, and ends all that came of it, when told to or when we die.
 
-``python -m withstand.stack.keeper STOP_S COMMAND …``. A program of ours heeds ``lifeline``; a user's command does not,
-and what it has started may live on without it. So the keeper outlives us for a moment. On Linux orphans become its
-children, and the kernel ends the command should the keeper itself be killed.
+``python -m withstand.stack.keeper [--cpus=0,1] [--memory-bytes=N] STOP_S COMMAND …``. A program of ours heeds
+``lifeline``; a user's command does not, and what it has started may live on without it. So the keeper outlives us for a
+moment. On Linux orphans become its children, and the kernel ends the command should the keeper itself be killed.
 """
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -45,7 +46,7 @@ class _Told:
 
 def main() -> None:
     """Keep it."""
-    stop_s, *argv = sys.argv[1:]
+    stop_s, *argv = _confined(sys.argv[1:])
     told = _Told()
     if _LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -58,6 +59,17 @@ def main() -> None:
         pass
     _end_all(server, float(stop_s))
     sys.exit(_exit_code(server))
+
+
+def _confined(arguments: list[str]) -> list[str]:
+    """What is left of them once we, and so what we start, may take no more than is said."""
+    while arguments[0].startswith("--"):
+        name, _, value = arguments.pop(0).partition("=")
+        if name == "--cpus" and _LINUX:
+            os.sched_setaffinity(0, map(int, value.split(",")))
+        elif name == "--memory-bytes":
+            resource.setrlimit(resource.RLIMIT_DATA, (int(value), int(value)))
+    return arguments
 
 
 def _as_a_child() -> None:

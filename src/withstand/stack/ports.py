@@ -1,11 +1,14 @@
-"""A port of this machine for a service of ours."""
+"""A port of this machine for a service of ours, and who has it now."""
 
 import errno
 import socket
+from pathlib import Path
 
 from withstand.errors import EngineError
 
 HOST = "127.0.0.1"
+_LISTENS = "0A"
+_LOOK_S = 0.5
 
 
 def free_port(wanted: int | None = None) -> int:
@@ -25,3 +28,39 @@ def free_port(wanted: int | None = None) -> int:
                 f"Port {wanted} of {HOST} {why}; choose another one, or none to get a free one."
             ) from None
         return int(probe.getsockname()[1])
+
+
+def listener_on(port: int) -> str | None:
+    """Who listens there: ``nginx (pid 123)``, or as much of it as may be known. None = nobody."""
+    inodes = _listening_inodes(port)
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if inodes else ():
+        try:
+            target = str(descriptor.readlink())
+        except OSError:  # not ours to look at, or gone
+            continue
+        if target in inodes:
+            pid = descriptor.parts[2]
+            return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} (pid {pid})"
+    return "somebody" if inodes or _answers(port) else None
+
+
+def _listening_inodes(port: int) -> set[str]:
+    """As descriptors are called that hold it."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            lines = Path(table).read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, lines):
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=_LOOK_S).close()
+    except OSError:
+        return False
+    return True

@@ -63,9 +63,7 @@ def running(service: Service) -> Iterator[Running]:
         _wait_until_healthy(service, process, started_ns, log_start)
         yield Running(pid=process.pid, ready_s=(clock.now_ns() - started_ns) / 1e9)
         if process.poll() is not None:
-            raise EngineError(
-                f"{service.name} ended in the middle of the work{_last_words(service, process, log_start)}"
-            )
+            raise EngineError(f"{service.name} ended in the middle of the work{_words(service, process, log_start)}")
     finally:
         _stop(process, service.stop_s)
 
@@ -91,21 +89,20 @@ def _wait_until_healthy(service: Service, process: subprocess.Popen[bytes], star
     give_up_ns = started_ns + int(service.ready_within_s * 1e9)
     while not is_healthy(service.health_url):
         if process.poll() is not None:
-            raise EngineError(f"{service.name} ended at its start{_last_words(service, process, log_start)}")
+            raise EngineError(f"{service.name} ended at its start{_words(service, process, log_start)}")
         if clock.now_ns() > give_up_ns:
             raise EngineError(
-                f"{service.name} was not ready within {service.ready_within_s:g} s"
-                f"{_last_words(service, process, log_start)}"
+                f"{service.name} was not ready within {service.ready_within_s:g} s{_words(service, process, log_start)}"
             )
         clock.sleep_s(_LOOK_S)
 
 
-def is_healthy(url: str) -> bool:
+def is_healthy(url: str, within_s: float = _ANSWER_S) -> bool:
     """Whether a GET is answered with 200."""
     at = urlsplit(url)
     question = f"GET {at.path or '/'} HTTP/1.0\r\nHost: {at.netloc}\r\n\r\n"
     try:
-        with socket.create_connection((at.hostname, at.port), timeout=_ANSWER_S) as connection:
+        with socket.create_connection((at.hostname, at.port), timeout=within_s) as connection:
             connection.sendall(question.encode("ascii"))
             return connection.recv(64).split()[1:2] == [b"200"]
     except OSError:  # nobody listens yet, or it is too busy: not healthy
@@ -132,10 +129,14 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
             os.killpg(process.pid, number)
 
 
-def _last_words(service: Service, process: subprocess.Popen[bytes], log_start: int) -> str:
+def _words(service: Service, process: subprocess.Popen[bytes], log_start: int) -> str:
+    return last_words(service.log_file, log_start, process.poll(), service.reason)
+
+
+def last_words(log_file: Path, log_start: int, code: int | None, reason: str | None) -> str:
     """How it ended, if it did, and why, in its own words."""
-    how = _ending(process.poll())
-    why = said_reason(tail(service.log_file, log_start), service.reason)
+    how = _ending(code)
+    why = said_reason(tail(log_file, log_start), reason)
     return f"{how}: {why}" if why else f"{how} and said nothing."
 
 

@@ -1,0 +1,26 @@
+"""``withstand down``: the end of a stack."""
+
+import click
+
+from withstand.cli.options import Verb
+from withstand.cli.output import write_result
+from withstand.cli.stacks import meant
+from withstand.errors import EngineError, UsageError
+from withstand.stack.local import standings, take_down
+
+
+@click.command("down", cls=Verb)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--all", "everything", is_flag=True, help="All stacks of this user.")
+def verb(name: str | None, *, everything: bool) -> None:
+    """Take a stack down, and leave nothing behind.
+
+    Services end in the reverse order of their start. Without NAME the only one that is up is meant.
+    """
+    if everything and name is not None:
+        raise UsageError("--all takes all stacks down; leave the name out, or --all.")
+    for standing in standings() if everything else [meant(name)]:
+        if left := take_down(standing):
+            numbers = ", ".join(str(one.pid) for one in left)
+            raise EngineError(f"Processes of {standing.name!r} could not be ended: {numbers}; are they another user's?")
+        write_result(f"{standing.name} is down.")

@@ -1,0 +1,74 @@
+"""``withstand logs``: what services say."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from withstand import clock
+from withstand.cli.options import Verb
+from withstand.cli.output import write_result
+from withstand.cli.stacks import meant
+from withstand.errors import UsageError
+from withstand.stack.state import log_of
+
+_TAIL_BYTES = 64 << 10
+_LOOK_S = 0.25
+
+
+@click.command("logs", cls=Verb)
+@click.argument("name", metavar="[NAME", required=False)
+@click.argument("service", metavar="[SERVICE]]", required=False)
+@click.option("--follow", "-f", is_flag=True, help="Go on until Ctrl-C.")
+@click.option("--lines", "-n", type=click.IntRange(min=0), default=50, show_default=True, help="Of each, the last N.")
+def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> None:
+    """Print what a stack's services say.
+
+    Without NAME of the only stack that is up, without SERVICE of all its services.
+    """
+    standing = meant(name)
+    services = [process.name for process in standing.blueprint.processes]
+    if service is not None and service not in services:
+        raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(services)}.")
+    logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
+    widest = 0 if service else max(map(len, logs))
+    ends = {each: _show_tail(path, lines, each, widest) for each, path in logs.items()}
+    while follow and standing.folder.exists():
+        clock.sleep_s(_LOOK_S)
+        ends = {each: _show_from(logs[each], ends[each], each, widest) for each in logs}
+
+
+def _show_tail(path: Path, lines: int, service: str, widest: int) -> int:
+    """Where it ends."""
+    data, end = _read(path, None)
+    _show(data.split(b"\n")[:-1][-lines:] if lines else [], service, widest)
+    return end
+
+
+def _show_from(path: Path, start: int, service: str, widest: int) -> int:
+    data, end = _read(path, start)
+    whole, newline, _ = data.rpartition(b"\n")
+    if newline:
+        _show(whole.split(b"\n"), service, widest)
+    return end if not data else start + len(whole) + len(newline)
+
+
+def _read(path: Path, start: int | None) -> tuple[bytes, int]:
+    try:
+        with path.open("rb") as log:
+            end = log.seek(0, 2)
+            log.seek(max(0, end - _TAIL_BYTES) if start is None else min(start, end))
+            return log.read(), end
+    except FileNotFoundError:  # it has not been started yet
+        return b"", start or 0
+
+
+def _show(lines: list[bytes], service: str, widest: int) -> None:
+    for line in lines:
+        text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in _decoded(line))
+        write_result(f"{service:<{widest}} | {text}" if widest else text)
+    sys.stdout.flush()
+
+
+def _decoded(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r")

@@ -1,0 +1,49 @@
+"""``withstand ps``: the stacks that are up."""
+
+import click
+import msgspec
+
+from withstand.cli.options import Verb
+from withstand.cli.output import rendered, write_result
+from withstand.cli.stacks import draw_standing
+from withstand.stack.local import Standing, standings
+
+
+@click.command("ps", cls=Verb)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def verb(name: str | None, *, as_json: bool) -> None:
+    """Show the stacks that are up, and how their services stand."""
+    found = [standing for standing in standings() if name in (None, standing.name)]
+    if as_json:
+        write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
+        return
+    for standing in found:
+        write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
+    if not found:
+        write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
+
+
+def _told(standing: Standing) -> dict[str, object]:
+    processes = {process.name: process for process in standing.blueprint.processes}
+    return {
+        "name": standing.name,
+        "up": standing.is_up,
+        "base_url": standing.blueprint.door,
+        "model": standing.blueprint.model,
+        "supervisor": standing.state.supervisor.pid,
+        "services": [
+            {
+                "name": unit.name,
+                "kind": processes[unit.name].kind,
+                "phase": unit.phase,
+                "base_url": processes[unit.name].base_url,
+                "pid": unit.leader.pid if unit.leader else None,
+                "memory_bytes": unit.leader.memory_bytes if unit.leader else None,
+                "ready_after_s": unit.ready_after_s,
+                "restarts": unit.restarts,
+                "reason": unit.reason or None,
+            }
+            for unit in standing.state.units
+        ],
+    }

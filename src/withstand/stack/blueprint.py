@@ -1,0 +1,102 @@
+"""A plan of processes: what is started, with what, in which order, and how it is known to be ready. Pure.
+
+It is written down as JSON for the supervisor, so a secret is in it by reference only.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from withstand.spec.stack import Room, Secret, Served, Stack
+from withstand.stack.ports import HOST
+
+
+class Upkeep(Struct, frozen=True, kw_only=True):
+    """How a process is kept, whatever it is."""
+
+    room: Room = Room()
+    restart: bool = False
+    ready_s: float = 600.0
+    stop_s: float = 10.0
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """One service. ``argv`` is run without a shell; ``health`` answers 200 once it is ready."""
+
+    name: str
+    kind: str
+    argv: tuple[str, ...]
+    env: dict[str, str | Secret] = {}
+    port: int
+    health: str = "/health"
+    metrics: str | None = None
+    needs: tuple[str, ...] = ()
+    """Those that must be ready before it is started."""
+    files: dict[str, str] = {}
+    """What it reads: path below the stack's folder → text."""
+    upkeep: Upkeep = Upkeep()
+    reason: str | None = None
+    """A pattern of what its log says when it fails; its group is quoted."""
+
+    @property
+    def base_url(self) -> str:
+        """Where it listens."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def health_url(self) -> str:
+        """What is asked whether it is ready."""
+        return self.base_url + self.health
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What of this machine goes into a blueprint."""
+
+    folder: Path
+    """The stack's own."""
+    python: str
+    """Our interpreter, for programs of ours."""
+    ports: Mapping[str, int]
+    """Name → port."""
+    threads: int
+    """Cores of this machine."""
+    small_model: Path | None = None
+    """The small model that comes along, where somebody serves it."""
+    small_model_name: str = ""
+
+
+class Blueprint(Struct, frozen=True, kw_only=True):
+    """All processes of a stack, in an order in which they can be started."""
+
+    made_of: Stack
+    processes: tuple[Process, ...]
+    door: str
+    """The base URL at which the stack is asked."""
+    model: str
+    """What is asked for there."""
+
+    @property
+    def name(self) -> str:
+        """The stack's."""
+        return self.made_of.name
+
+
+def upkeep_of(served: Served) -> Upkeep:
+    """As its description wants it."""
+    return Upkeep(room=served.room, restart=served.restart, ready_s=served.ready_s, stop_s=served.stop_s)
+
+
+def in_order(processes: Iterable[Process]) -> tuple[Process, ...]:
+    """Each behind those that it needs, else as given."""
+    waiting, placed = list(processes), dict[str, Process]()
+    while waiting:
+        ready = next(p for p in waiting if all(need in placed for need in p.needs))
+        waiting.remove(ready)
+        placed[ready.name] = ready
+    return tuple(placed.values())
+
+
+def needing(name: str, processes: Sequence[Process]) -> list[str]:
+    """Those that must end before ``name`` may."""
+    return [process.name for process in processes if name in process.needs]

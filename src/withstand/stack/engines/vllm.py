@@ -1,0 +1,85 @@
+"""vLLM, on GPUs or as the CPU build of PyPI, in the user's own environment."""
+
+import json
+from typing import Final
+
+from withstand.spec.stack import Engine
+from withstand.stack.blueprint import Place, Process, upkeep_of
+from withstand.stack.engines.kind import Kind, options, required
+from withstand.stack.ports import HOST
+
+_ENV = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+_REASON = r"(?:ERROR|Error).*?((?:[A-Z]\w+Error|error): .+)"
+_LMCACHE = {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}
+_NIXL = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
+
+
+class Vllm:
+    """``vllm serve``."""
+
+    def process(self, name: str, told: Engine, place: Place) -> Process:
+        """By its module: the environment's ``bin`` need not be on the path."""
+        python = required(name, told, "python", "vLLM runs in an environment of its own")
+        model = required(name, told, "model", "vLLM wants a model's folder or name")
+        port = place.ports[name]
+        return Process(
+            name=name,
+            kind="vllm",
+            argv=(
+                *(python, "-m", "vllm.entrypoints.cli.main", "serve", model),
+                *("--host", HOST, "--port", str(port), "--served-model-name", self.model(told, place)),
+                *options(
+                    (
+                        ("--max-model-len", told.context),
+                        ("--max-num-seqs", told.max_sequences),
+                        ("--dtype", told.dtype),
+                        ("--quantization", told.quantization),
+                        ("--tensor-parallel-size", told.tensor_parallel),
+                        (_switch("enable-prefix-caching", told.prefix_caching), told.prefix_caching is not None),
+                        (_switch("enable-chunked-prefill", told.chunked_prefill), told.chunked_prefill is not None),
+                        ("--speculative-config", _speculative(told)),
+                        ("--kv-offloading-size", told.kv_offload_gb),
+                        ("--kv-transfer-config", _transfer(told)),
+                        ("--load-format", "dummy" if told.dummy_weights else None),
+                    )
+                ),
+                *told.args,
+            ),
+            env={**_ENV, **_cpu(told), **told.env},
+            port=port,
+            health=told.health or "/health",
+            metrics="/metrics",
+            reason=_REASON,
+            upkeep=upkeep_of(told),
+        )
+
+    def model(self, told: Engine, place: Place) -> str:
+        """As asked for, or the last part of the folder's name."""
+        return told.served_as or (told.model or place.small_model_name).rstrip("/").rpartition("/")[2]
+
+
+def _switch(name: str, on: bool | None) -> str:
+    return f"--{name}" if on else f"--no-{name}"
+
+
+def _speculative(told: Engine) -> str | None:
+    if told.speculative is None:
+        return None
+    tokens = {"num_speculative_tokens": told.speculative.tokens}
+    if told.speculative.draft_model is None:
+        return json.dumps({"method": "ngram", "prompt_lookup_max": 4, **tokens})
+    return json.dumps({"model": told.speculative.draft_model, **tokens})
+
+
+def _transfer(told: Engine) -> str | None:
+    if told.lmcache:
+        return json.dumps(_LMCACHE)
+    return json.dumps(_NIXL) if told.role else None
+
+
+def _cpu(told: Engine) -> dict[str, str]:
+    """Of the CPU build: its cache takes most of the memory where nothing is said."""
+    return {} if told.kv_cache_gb is None else {"VLLM_CPU_KVCACHE_SPACE": f"{told.kv_cache_gb:g}"}
+
+
+ENGINE: Final[Kind] = Vllm()

@@ -1,0 +1,135 @@
+"""Which process is which, so that only our own are ever ended: by number and by the instant of its start.
+
+A session that we began is ours with all that is in it: its number is not given away again while one of them lives. And
+what has our mark in its environment is ours, whoever has started it.
+Needs Linux's ``/proc``; elsewhere a process is known by its number and by what ``ps`` says of its start.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from withstand import clock
+
+_PROC = Path("/proc")
+_LINUX = sys.platform == "linux"
+_LOOK_S = 0.02
+
+
+class Identity(Struct, frozen=True):
+    """A process. ``started`` is the kernel's own word for the instant, and only ever compared."""
+
+    pid: int
+    started: str
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs: not merely another one with its number, nor one that only waits to be reaped."""
+        found = _look(self.pid)
+        return found is not None and found.identity == self and found.state not in "ZX"
+
+    @property
+    def memory_bytes(self) -> int:
+        """Resident, of it and of its session; 0 = not known."""
+        return sum(_resident(one.pid) for one in in_session(self))
+
+
+class _Seen(Struct, frozen=True):
+    identity: Identity
+    state: str
+    parent: int
+    session: int
+
+
+def identity_of(pid: int) -> Identity | None:
+    """None = there is no such process."""
+    found = _look(pid)
+    return found.identity if found else None
+
+
+def children_of(pid: int) -> list[Identity]:
+    """Those that it has started, or that have become its own."""
+    return [seen.identity for seen in _all() if seen.parent == pid and seen.state not in "ZX"]
+
+
+def in_session(leader: Identity) -> list[Identity]:
+    """All that live in the session that this process leads or has led."""
+    return [
+        seen.identity
+        for seen in _all()
+        if seen.session == leader.pid and seen.state not in "ZX" and not _is_before(seen.identity, leader)
+    ]
+
+
+def marked(name: str, value: str) -> list[Identity]:
+    """All that have begun with this in their environment, which only Linux tells."""
+    mark = f"{name}={value}".encode()
+    return [seen.identity for seen in _all() if seen.state not in "ZX" and mark in _environment(seen.identity.pid)]
+
+
+def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
+    """End those that still live: politely first, then not. What could not be ended is returned."""
+    left = list(identities)
+    for number, wait_s in ((signal.SIGTERM, within_s), (signal.SIGKILL, 5.0)):
+        for one in left:
+            if one.is_alive:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(one.pid, number)
+        give_up_ns = clock.now_ns() + int(wait_s * 1e9)
+        while (left := [one for one in left if one.is_alive]) and clock.now_ns() < give_up_ns:
+            clock.sleep_s(_LOOK_S)
+        if not left:
+            break
+    return left
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:  # another user's, or gone
+        return []
+
+
+def _resident(pid: int) -> int:
+    try:
+        pages = (_PROC / str(pid) / "statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _is_before(one: Identity, other: Identity) -> bool:
+    return one.started.isdecimal() and other.started.isdecimal() and int(one.started) < int(other.started)
+
+
+def _all() -> Iterator[_Seen]:
+    if _LINUX:
+        for folder in _PROC.glob("[0-9]*"):
+            if seen := _from_proc(folder):
+                yield seen
+
+
+def _look(pid: int) -> _Seen | None:
+    return _from_proc(_PROC / str(pid)) if _LINUX else _from_ps(pid)
+
+
+def _from_proc(folder: Path) -> _Seen | None:
+    try:
+        stat = (folder / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()  # a name may hold blanks and brackets
+    return _Seen(Identity(int(folder.name), fields[19]), fields[0], int(fields[1]), int(fields[3]))
+
+
+def _from_ps(pid: int) -> _Seen | None:
+    told = subprocess.run(  # noqa: S603  the system's own
+        ["/bin/ps", "-o", "state=,ppid=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout.split(None, 2)
+    return _Seen(Identity(pid, told[2].strip()), told[0][:1], int(told[1]), 0) if len(told) == 3 else None

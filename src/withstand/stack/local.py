@@ -1,0 +1,231 @@
+"""A stack on this machine: brought up, looked at, taken down. The folder of its state is the only thing that lasts."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from withstand import clock
+from withstand.errors import EngineError, UsageError
+from withstand.files import storage_error
+from withstand.spec.stack import Stack
+from withstand.stack.blueprint import Blueprint, Place
+from withstand.stack.composed import composed, service_names, wants_small_model
+from withstand.stack.identity import Identity, end, in_session, marked
+from withstand.stack.machine import usable_cores
+from withstand.stack.model import ready_model
+from withstand.stack.ports import HOST, free_port, listener_on
+from withstand.stack.progress import Progress
+from withstand.stack.secrets import environment
+from withstand.stack.state import (
+    MARK,
+    StackState,
+    read_blueprint,
+    read_state,
+    stacks_folder,
+    write_blueprint,
+)
+from withstand.stack.supervision import Phase
+
+_LOOK_S = 0.05
+_MORE_S = 10.0
+"""What a supervisor may take besides its services' own time to end."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack as it is now. Its ``supervisor`` is gone where it was killed: then it can only be taken down."""
+
+    name: str
+    folder: Path
+    blueprint: Blueprint
+    state: StackState
+
+    @property
+    def is_up(self) -> bool:
+        """Whether somebody minds it."""
+        return self.state.ended is None and self.state.supervisor.is_alive
+
+
+def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Standing:
+    """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
+
+    Raises:
+        UsageError: it is up already, or something in it cannot be.
+        EngineError: a port is taken, or a service does not come up.
+    """
+    folder = stacks_folder() / stack.name
+    with _alone():
+        _clear_away(folder, stack.name)
+        blueprint = _blueprint(stack, folder, progress)
+        _write(folder, blueprint)
+        supervisor = _supervise(folder)
+    try:
+        return _wait_until_up(folder, blueprint, tell)
+    except BaseException:
+        end([supervisor], _stop_s(blueprint))
+        raise
+
+
+@contextmanager
+def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Iterator[Standing]:
+    """The stack, up inside the block; taken down after it, unless it was up before.
+
+    Raises:
+        WithstandError: as ``bring_up``; or one of its name is up and another one.
+    """
+    found = standing_of(stack.name)
+    if found and found.is_up:
+        if found.blueprint.made_of != stack:
+            raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
+        yield found
+        return
+    standing = bring_up(stack, progress, tell)
+    try:
+        yield standing
+    finally:
+        take_down(standing)
+
+
+def take_down(standing: Standing) -> list[Identity]:
+    """Nothing of it is left; what could not be ended is returned, and its folder kept."""
+    end([standing.state.supervisor], _stop_s(standing.blueprint))
+    state = read_state(standing.folder) or standing.state
+    left = end(_leftovers(state), _MORE_S)
+    if not left:
+        shutil.rmtree(standing.folder, ignore_errors=True)
+        with suppress(OSError):  # others may be up
+            standing.folder.parent.rmdir()
+    return left
+
+
+def standings() -> list[Standing]:
+    """Of all stacks of this user, by name."""
+    found = (standing_of(folder.name) for folder in sorted(stacks_folder().glob("*/")))
+    return [standing for standing in found if standing is not None]
+
+
+def standing_of(name: str) -> Standing | None:
+    """None = there is no such stack."""
+    folder = stacks_folder() / name
+    blueprint, state = read_blueprint(folder), read_state(folder)
+    return Standing(name=name, folder=folder, blueprint=blueprint, state=state) if blueprint and state else None
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time brings a stack up."""
+    folder = stacks_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as e:
+        raise storage_error(folder, e) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _clear_away(folder: Path, name: str) -> None:
+    """What an earlier one of the name has left."""
+    standing = standing_of(name)
+    if standing and standing.is_up:
+        raise UsageError(f"The stack {name!r} is up already: withstand down {name}, or give this one another name.")
+    if standing and (left := take_down(standing)):
+        numbers = ", ".join(str(one.pid) for one in left)
+        raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
+    ports = {name: _port(stack, name) for name in service_names(stack)}
+    model = ready_model(progress) if wants_small_model(stack) else None
+    place = Place(
+        folder=folder,
+        python=sys.executable,
+        ports=ports,
+        threads=usable_cores(),
+        small_model=model.path if model else None,
+        small_model_name=model.name if model else "",
+    )
+    blueprint = composed(stack, place)
+    for process in blueprint.processes:
+        environment(process.env)  # said now, and not by a log
+    return blueprint
+
+
+def _port(stack: Stack, name: str) -> int:
+    served = stack.engines.get(name) or stack.gateway
+    assert served
+    if served.port is not None and (owner := listener_on(served.port)):
+        raise EngineError(f"Port {served.port} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
+    return free_port(served.port)
+
+
+def _write(folder: Path, blueprint: Blueprint) -> None:
+    try:
+        (folder / "logs").mkdir(parents=True)
+        folder.chmod(0o700)
+        for process in blueprint.processes:
+            for path, text in process.files.items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_text(text, "utf-8")
+    except OSError as e:
+        raise storage_error(folder, e) from None
+    write_blueprint(folder, blueprint)
+
+
+def _supervise(folder: Path) -> Identity:
+    """Start a supervisor, which belongs to no terminal and is nobody's child."""
+    log_file = folder / "logs" / "supervisor.log"
+    with log_file.open("ab") as log:
+        started = subprocess.run(  # noqa: S603  our own module
+            [sys.executable, "-P", "-m", "withstand.stack.supervisor", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
+        )
+    while started.returncode == 0:
+        if state := read_state(folder):
+            return state.supervisor
+        clock.sleep_s(_LOOK_S)
+    raise EngineError(f"The stack's supervisor does not start; {log_file} says why.")
+
+
+def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
+    said: StackState | None = None
+    while True:
+        state = read_state(folder)
+        assert state
+        if state != said:
+            tell(state)
+            said = state
+        if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
+            return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
+        if state.ended is not None or not state.supervisor.is_alive:
+            why = state.ended or "its supervisor was killed."
+            raise EngineError(f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}")
+        clock.sleep_s(_LOOK_S)
+
+
+def _stop_s(blueprint: Blueprint) -> float:
+    """The most that its supervisor may take to end all."""
+    return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
+
+
+def _leftovers(state: StackState) -> list[Identity]:
+    """All that its services may have left, by what was recorded of them."""
+    found = marked(MARK, state.mark)
+    for unit in state.units:
+        found += [unit.keeper] if unit.keeper else []
+        found += in_session(unit.leader) if unit.leader else []
+    return found

@@ -1,0 +1,97 @@
+"""What is known of a stack that is up: files, written by its supervisor, read by everybody, and outliving both."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from withstand.errors import EngineError
+from withstand.files import write_atomically
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.identity import Identity
+from withstand.stack.supervision import Phase
+
+MARK = "WITHSTAND_STACK"
+_ENV = "WITHSTAND_STATE"
+_STATE, _BLUEPRINT = "state.json", "blueprint.json"
+
+
+class UnitState(msgspec.Struct, frozen=True, kw_only=True):
+    """One process. Times in seconds of the wall clock."""
+
+    name: str
+    phase: Phase
+    since_s: float
+    keeper: Identity | None = None
+    leader: Identity | None = None
+    """The process itself, which leads a session of its own."""
+    ready_after_s: float | None = None
+    restarts: int = 0
+    reason: str = ""
+
+
+class StackState(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack."""
+
+    supervisor: Identity
+    mark: str
+    """Stands in the environment of all that is the stack's, under ``MARK``."""
+    began_s: float
+    units: tuple[UnitState, ...] = ()
+    ended: str | None = None
+    """Why there is none any more; None = it is up, or coming up."""
+
+
+def stacks_folder() -> Path:
+    """Where stacks that are up keep what is theirs; it need not exist.
+
+    Raises:
+        EngineError: the user has no home.
+    """
+    if named := os.environ.get(_ENV):
+        return Path(named).absolute() / "stacks"
+    xdg = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if xdg.is_absolute():
+        return xdg / "withstand" / "stacks"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise EngineError(f"This user has no home folder for what runs; name a folder by {_ENV}.") from None
+    return home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state") / "withstand/stacks"
+
+
+def log_of(folder: Path, name: str) -> Path:
+    """All that a service says."""
+    return folder / "logs" / f"{name}.log"
+
+
+def write_state(folder: Path, state: StackState) -> None:
+    """In one go."""
+    write_atomically(folder / _STATE, msgspec.json.encode(state))
+
+
+def read_state(folder: Path) -> StackState | None:
+    """None = there is none yet, or it cannot be read."""
+    return _read(folder / _STATE, StackState)
+
+
+def write_blueprint(folder: Path, blueprint: Blueprint) -> None:
+    """For the supervisor, and for those who ask where what is."""
+    write_atomically(folder / _BLUEPRINT, msgspec.json.encode(blueprint))
+
+
+def read_blueprint(folder: Path) -> Blueprint | None:
+    """None = there is none."""
+    return _read(folder / _BLUEPRINT, Blueprint)
+
+
+_T = TypeVar("_T")
+
+
+def _read(path: Path, kind: type[_T]) -> _T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None

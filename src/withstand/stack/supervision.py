@@ -1,0 +1,115 @@
+"""What to do next with a stack's processes. Pure: the supervisor tells what happened and when, and asks.
+
+A process is started once all that it needs is ready. One that ends before it has ever been ready has failed, and the
+stack with it. Later, one that is to be restarted is, after 1 s, 2 s, 4 s … 60 s, and after 1 s when a minute went well.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from withstand.stack.blueprint import Process, needing
+
+_BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
+_STEADY_S = 60.0
+
+
+class Phase(StrEnum):
+    """How a process stands."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    READY = "ready"
+    BACKING_OFF = "backing off"
+    FAILED = "failed"
+    ENDED = "ended"
+
+
+class Unit:
+    """One process as it stands."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.phase = Phase.WAITING
+        self.since_s = 0.0
+        self.ready_after_s: float | None = None
+        """How long its last start took."""
+        self.restarts = 0
+        self.reason = ""
+        """Why it ended, in its own words."""
+        self._quick_ends = 0
+        self._due_s = 0.0
+
+    def startable(self, now_s: float) -> bool:
+        """Whether its own turn has come."""
+        return self.phase is Phase.WAITING or (self.phase is Phase.BACKING_OFF and now_s >= self._due_s)
+
+    def to(self, phase: Phase, now_s: float) -> None:
+        """From now on it is so."""
+        self.phase, self.since_s = phase, now_s
+
+    def back_off(self, now_s: float, was_ready_s: float) -> None:
+        """To be started again, later each time that it did not last."""
+        self._quick_ends = 0 if was_ready_s >= _STEADY_S else self._quick_ends + 1
+        self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
+        self.restarts += 1
+        self.to(Phase.BACKING_OFF, now_s)
+
+
+class Supervision:
+    """All processes of a stack."""
+
+    def __init__(self, processes: Sequence[Process]) -> None:
+        self._processes = processes
+        self.units = {process.name: Unit(process) for process in processes}
+
+    def to_start(self, now_s: float) -> list[Process]:
+        """Those whose turn it is."""
+        return [unit.process for unit in self.units.values() if unit.startable(now_s) and self._has_all(unit.process)]
+
+    def _has_all(self, process: Process) -> bool:
+        return all(self.units[name].phase is Phase.READY for name in process.needs)
+
+    def started(self, name: str, now_s: float) -> None:
+        """It runs, and is waited for."""
+        self.units[name].to(Phase.STARTING, now_s)
+
+    def healthy(self, name: str, now_s: float) -> None:
+        """It has answered."""
+        unit = self.units[name]
+        unit.ready_after_s = now_s - unit.since_s
+        unit.reason = ""
+        unit.to(Phase.READY, now_s)
+
+    def overdue(self, now_s: float) -> list[str]:
+        """Those that have not become ready in their time."""
+        return [
+            name
+            for name, unit in self.units.items()
+            if unit.phase is Phase.STARTING and now_s - unit.since_s > unit.process.upkeep.ready_s
+        ]
+
+    def ended(self, name: str, now_s: float, reason: str) -> None:
+        """It is gone, and nobody had told it to end."""
+        unit = self.units[name]
+        unit.reason = reason
+        has_been_ready = unit.ready_after_s is not None
+        if unit.process.upkeep.restart and has_been_ready:
+            unit.back_off(now_s, now_s - unit.since_s if unit.phase is Phase.READY else 0.0)
+        else:
+            unit.to(Phase.FAILED, now_s)
+
+    @property
+    def all_ready(self) -> bool:
+        """Whether the stack is up."""
+        return all(unit.phase is Phase.READY for unit in self.units.values())
+
+    @property
+    def never_ready(self) -> Unit | None:
+        """One that has failed without ever having been ready: then there is no stack."""
+        failed = (unit for unit in self.units.values() if unit.phase is Phase.FAILED and unit.ready_after_s is None)
+        return next(failed, None)
+
+    def may_end(self, alive: Iterable[str]) -> list[str]:
+        """Of those that are alive the ones that nobody else alive needs."""
+        running = set(alive)
+        return [name for name in running if not running.intersection(needing(name, self._processes))]

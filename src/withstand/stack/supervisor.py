@@ -1,0 +1,214 @@
+"""The process that a stack hangs on: starts its services in order, starts them again, ends them in the reverse order.
+
+``python -m withstand.stack.supervisor FOLDER`` reads the blueprint, writes the state, and ends at SIGTERM. Each service
+has a keeper of its own: should the supervisor be killed, the keepers end what is theirs; should a keeper be killed,
+what is left of its service becomes the supervisor's, who ends it.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from withstand import clock
+from withstand.errors import WithstandError
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.identity import Identity, children_of, end, identity_of, in_session
+from withstand.stack.secrets import environment
+from withstand.stack.service import is_healthy, last_words
+from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
+from withstand.stack.supervision import Phase, Supervision, Unit
+
+_LOOK_S = 0.05
+_ANSWER_S = 0.5
+_KEEPER_S = 3.0
+"""What a keeper takes besides the service's own time to end."""
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class _Kept:
+    """A service that was started: its keeper, and where its part of the log begins."""
+
+    def __init__(self, process: Process, keeper: "subprocess.Popen[bytes]", log: Path, log_start: int) -> None:
+        self.process = process
+        self.keeper = keeper
+        self.log = log
+        self.log_start = log_start
+        self.identity = identity_of(keeper.pid)
+        self.leader: Identity | None = None
+
+    def find_leader(self) -> None:
+        """The service itself: its keeper's child."""
+        if self.leader is None:
+            self.leader = next(iter(children_of(self.keeper.pid)), None)
+
+    def let_go(self) -> None:
+        """Have the keeper end it."""
+        assert self.keeper.stdin is not None
+        with suppress(BrokenPipeError):
+            self.keeper.stdin.close()
+
+    def last_words(self) -> str:
+        """How it ended, and why."""
+        code = self.keeper.poll()
+        return "ended" * (code is not None) + last_words(self.log, self.log_start, code, self.process.reason)
+
+
+class Supervisor:
+    """One stack."""
+
+    def __init__(self, folder: Path, blueprint: Blueprint) -> None:
+        self._folder = folder
+        self._supervision = Supervision(blueprint.processes)
+        self._kept: dict[str, _Kept] = {}
+        self._began_s = clock.wall_s()
+        self._mark = token_hex(16)
+        self._told_to_end = False
+        self._ended: str | None = None
+        self._written: StackState | None = None
+        signal.signal(signal.SIGTERM, self._hear)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    def _hear(self, _number: int, _frame: object) -> None:
+        self._told_to_end = True
+
+    def run(self) -> None:
+        """Until told to end, or until the stack cannot come up."""
+        self._write()
+        while not self._told_to_end and self._ended is None:
+            self._step()
+            self._write()
+            clock.sleep_s(_LOOK_S)
+        self._end_all()
+        self._ended = self._ended or "it was taken down"
+        self._write()
+
+    def _step(self) -> None:
+        supervision = self._supervision
+        for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
+            self._bury(name, self._kept[name].last_words())
+        for name in supervision.overdue(clock.wall_s()):
+            ready_s = supervision.units[name].process.upkeep.ready_s
+            words = self._kept[name].last_words()
+            self._kept[name].let_go()
+            self._kept[name].keeper.wait()
+            self._bury(name, f"was not ready within {ready_s:g} s{words}")
+        for process in supervision.to_start(clock.wall_s()):
+            self._start(process)
+        for name, kept in self._kept.items():
+            kept.find_leader()
+            unit = supervision.units[name]
+            if unit.phase is Phase.STARTING and is_healthy(unit.process.health_url, _ANSWER_S):
+                supervision.healthy(name, clock.wall_s())
+        if failed := supervision.never_ready:
+            self._ended = f"{failed.process.name} {failed.reason}"
+
+    def _start(self, process: Process) -> None:
+        path = log_of(self._folder, process.name)
+        try:
+            with path.open("ab") as log:
+                keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
+                    _keeper(process),
+                    env=os.environ | environment(process.env) | {MARK: self._mark},
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                self._kept[process.name] = _Kept(process, keeper, path, log.tell())
+        except OSError as e:
+            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e.strerror}.")
+        except WithstandError as e:
+            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
+        else:
+            self._supervision.started(process.name, clock.wall_s())
+
+    def _bury(self, name: str, reason: str) -> None:
+        """Its keeper is gone: what that has left is ended, wherever it went."""
+        kept = self._kept.pop(name)
+        end(self._strays(kept), 0.0)
+        self._supervision.ended(name, clock.wall_s(), reason)
+
+    def _strays(self, kept: _Kept) -> list[Identity]:
+        """Of its session, and what has become our child without being a keeper."""
+        keepers = {other.keeper.pid for other in self._kept.values()}
+        orphans = [one for one in children_of(os.getpid()) if one.pid not in keepers]
+        return orphans + (in_session(kept.leader) if kept.leader else [])
+
+    def _end_all(self) -> None:
+        """Those first that nobody needs any more."""
+        going: dict[str, int] = {}
+        while self._kept:
+            for name in self._supervision.may_end(self._kept):
+                if name not in going:
+                    self._kept[name].let_go()
+                    going[name] = clock.now_ns() + int((self._kept[name].process.upkeep.stop_s + _KEEPER_S) * 1e9)
+            for name in [name for name in going if name in self._kept]:
+                self._see_off(name, give_up_ns=going[name])
+            self._write()
+            clock.sleep_s(_LOOK_S)
+
+    def _see_off(self, name: str, give_up_ns: int) -> None:
+        kept = self._kept[name]
+        if kept.keeper.poll() is None and clock.now_ns() > give_up_ns:
+            kept.keeper.kill()
+            kept.keeper.wait()
+        if kept.keeper.poll() is not None:
+            del self._kept[name]
+            end(self._strays(kept), 0.0)
+            self._supervision.units[name].to(Phase.ENDED, clock.wall_s())
+
+    def _write(self) -> None:
+        me = identity_of(os.getpid())
+        assert me is not None
+        units = tuple(self._told(unit) for unit in self._supervision.units.values())
+        state = StackState(supervisor=me, mark=self._mark, began_s=self._began_s, units=units, ended=self._ended)
+        if state != self._written:
+            write_state(self._folder, state)
+            self._written = state
+
+    def _told(self, unit: Unit) -> UnitState:
+        kept = self._kept.get(unit.process.name)
+        return UnitState(
+            name=unit.process.name,
+            phase=unit.phase,
+            since_s=unit.since_s,
+            keeper=kept.identity if kept else None,
+            leader=kept.leader if kept else None,
+            ready_after_s=unit.ready_after_s,
+            restarts=unit.restarts,
+            reason=unit.reason,
+        )
+
+
+def _keeper(process: Process) -> list[str]:
+    room = process.upkeep.room
+    limits = [f"--cpus={','.join(map(str, room.cpus))}"] if room.cpus else []
+    limits += [f"--memory-bytes={room.memory_gb * 1e9:.0f}"] if room.memory_gb else []
+    return [
+        *(sys.executable, "-P", "-m", "withstand.stack.keeper", *limits),
+        f"{process.upkeep.stop_s:g}",
+        *process.argv,
+    ]
+
+
+def main() -> None:
+    """Supervise."""
+    folder = Path(sys.argv[1])
+    blueprint = read_blueprint(folder)
+    if blueprint is None:
+        sys.exit(f"{folder} holds no blueprint.")
+    if os.fork():  # whoever brought the stack up is not to be our parent: it may live long, or end at once
+        os._exit(0)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    Supervisor(folder, blueprint).run()
+
+
+if __name__ == "__main__":
+    main()

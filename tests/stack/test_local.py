@@ -1,0 +1,177 @@
+"""Stacks of real processes: up, down, and what is left when any part is killed."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from withstand.errors import EngineError, UsageError
+from withstand.spec.stack import Stack, stack_of
+from withstand.stack.identity import Identity, children_of, identity_of
+from withstand.stack.local import Standing, bring_up, standing_of, standings, take_down
+from withstand.stack.state import read_state
+from withstand.stack.supervision import Phase
+
+SERVER = str(Path(__file__).parents[1] / "support" / "server.py")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose child is whose")
+
+
+def command(*more: str, **fields: object) -> dict[str, object]:
+    return {"kind": "command", "args": [sys.executable, SERVER, "{port}", *more], "served_as": "m", **fields}
+
+
+def stack(name: str = "s", **engines: dict[str, object]) -> Stack:
+    return stack_of({"name": name, "engines": engines or {"a": command(), "b": command("2")}}, name)
+
+
+def up(told: Stack) -> Standing:
+    return bring_up(told, lambda *_: None, lambda _: None)
+
+
+def until(condition: Callable[[], object], within_s: float = 60.0) -> None:
+    give_up_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
+
+
+def everybody(standing: Standing) -> list[Identity]:
+    """All processes of a stack, however deep."""
+    found, new = [], [standing.state.supervisor]
+    while new:
+        found += new
+        new = [child for parent in new for child in children_of(parent.pid)]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    yield tmp_path / "state"
+    for standing in standings():
+        assert not take_down(standing)
+
+
+def test_up_and_down_again_and_again_leaves_nothing(state: Path) -> None:
+    for _ in range(3):
+        standing = up(stack())
+        assert standing.is_up
+        assert {unit.phase for unit in standing.state.units} == {Phase.READY}
+        assert [each.name for each in standings()] == ["s"]
+        alive = everybody(standing)
+        ports = [process.port for process in standing.blueprint.processes]
+        assert take_down(standing) == []
+        assert not any(one.is_alive for one in alive)
+        assert standings() == []
+        assert list(state.iterdir()) == []
+        for port in ports:
+            with socket.socket() as free:
+                free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                free.bind(("127.0.0.1", port))
+
+
+@LINUX
+@pytest.mark.parametrize("victim", ["supervisor", "keeper", "service", "all but grandchildren"])
+def test_whoever_is_killed_down_leaves_nothing(victim: str) -> None:
+    standing = up(stack(a=command("2")))
+    alive = everybody(standing)
+    assert len(alive) == 5  # supervisor, keeper, service, its two children
+    victims = {"supervisor": alive[:1], "keeper": alive[1:2], "service": alive[2:3]}.get(victim, alive[:3])
+    for one in victims:
+        os.kill(one.pid, signal.SIGKILL)
+    until(lambda: not victims[0].is_alive)
+    now = standing_of("s")
+    assert now
+    assert take_down(now) == []
+    left = [one for one in alive if one.is_alive]
+    for one in left:
+        os.kill(one.pid, signal.SIGKILL)
+    assert left == []
+
+
+@LINUX
+def test_a_service_that_is_killed_is_started_again_and_what_it_left_is_ended() -> None:
+    standing = up(stack(a=command("1", restart=True)))
+    _, keeper, service, child = everybody(standing)
+    os.kill(service.pid, signal.SIGKILL)
+
+    def again() -> bool:
+        state = read_state(standing.folder)
+        return state is not None and state.units[0].restarts == 1 and state.units[0].phase is Phase.READY
+
+    until(again)
+    assert not any(one.is_alive for one in (keeper, service, child))
+
+
+def test_one_that_does_not_come_up_is_named_and_none_is_left() -> None:
+    broken = {"kind": "command", "args": ["sh", "-c", "echo no such model >&2; exit 7"], "served_as": "m"}
+    with pytest.raises(EngineError, match=r"b ended \(exit code 7\): no such model"):
+        up(stack(a=command(), b=broken))
+    standing = standing_of("s")
+    assert standing
+    assert not standing.is_up
+    assert not any(unit.leader and unit.leader.is_alive for unit in standing.state.units)
+    assert up(stack()).is_up  # what was left there is no obstacle
+
+
+def test_one_that_is_not_ready_in_time_is_named() -> None:
+    with pytest.raises(EngineError, match=r"a was not ready within 0\.3 s"):
+        up(stack(a=command("0", "600", ready_s=0.3)))
+
+
+def test_a_command_that_is_not_there_is_named() -> None:
+    nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
+    with pytest.raises(EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file"):
+        up(stack(a=nowhere))
+
+
+def test_two_stacks_stand_side_by_side_and_one_name_only_once() -> None:
+    one, other = up(stack("one")), up(stack("other"))
+    assert {process.port for process in one.blueprint.processes}.isdisjoint(
+        process.port for process in other.blueprint.processes
+    )
+    with pytest.raises(UsageError, match="up already"):
+        up(stack("one"))
+    take_down(one)
+    assert [each.name for each in standings() if each.is_up] == ["other"]
+
+
+@LINUX
+def test_a_taken_port_is_refused_with_its_owners_name() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        me = identity_of(os.getpid())
+        assert me
+        with pytest.raises(
+            EngineError, match=rf"Port \d+ of 127\.0\.0\.1, which a wants, is taken by .+ \(pid {me.pid}\)"
+        ):
+            up(stack(a=command(port=taken.getsockname()[1])))
+
+
+def test_a_secret_reaches_the_service_and_no_file(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2-hunter2")
+    show = f"test ${{#KEY}} = 15 || exit 9; exec {sys.executable} {SERVER} {{port}}"
+    env = {"KEY": {"from_env": "TOKEN"}}
+    standing = up(stack(a={"kind": "command", "args": ["sh", "-c", show], "served_as": "m", "env": env}))
+    assert standing.is_up
+    for path in state.rglob("*"):
+        assert path.is_dir() or b"hunter2" not in path.read_bytes()
+    monkeypatch.delenv("TOKEN")
+    take_down(standing)
+    with pytest.raises(UsageError, match="variable TOKEN"):
+        up(stack(a=command(env=env)))
+
+
+@LINUX
+def test_a_service_runs_where_and_with_what_it_may() -> None:
+    standing = up(stack(a=command(room={"cpus": [0], "memory_gb": 1})))
+    service = everybody(standing)[2]
+    assert os.sched_getaffinity(service.pid) == {0}
+    limits = Path(f"/proc/{service.pid}/limits").read_text()
+    assert any(line.startswith("Max data size") and "1000000000" in line for line in limits.splitlines())

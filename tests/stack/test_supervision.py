@@ -1,0 +1,101 @@
+"""What is done next with a stack's processes, in virtual time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from withstand.stack.blueprint import Process, Upkeep, in_order
+from withstand.stack.supervision import Phase, Supervision
+
+
+def process(name: str, *needs: str, restart: bool = False, ready_s: float = 10.0) -> Process:
+    upkeep = Upkeep(restart=restart, ready_s=ready_s)
+    return Process(name=name, kind="command", argv=("x",), port=1, needs=needs, upkeep=upkeep)
+
+
+CHAIN = (process("engine", restart=True), process("gateway", "engine"), process("edge", "gateway"))
+
+
+def names(processes: list[Process]) -> list[str]:
+    return [each.name for each in processes]
+
+
+def ready(supervision: Supervision, name: str, now_s: float) -> None:
+    supervision.started(name, now_s)
+    supervision.healthy(name, now_s)
+
+
+def test_a_service_starts_when_all_that_it_needs_is_ready() -> None:
+    supervision = Supervision(CHAIN)
+    assert names(supervision.to_start(0)) == ["engine"]
+    supervision.started("engine", 0)
+    assert names(supervision.to_start(1)) == []
+    supervision.healthy("engine", 2)
+    assert names(supervision.to_start(2)) == ["gateway"]
+    ready(supervision, "gateway", 3)
+    ready(supervision, "edge", 4)
+    assert supervision.all_ready
+    assert supervision.units["engine"].ready_after_s == 2
+
+
+def test_one_that_never_was_ready_fails_the_stack() -> None:
+    supervision = Supervision(CHAIN)
+    supervision.started("engine", 0)
+    assert supervision.overdue(9) == []
+    assert supervision.overdue(10.1) == ["engine"]
+    supervision.ended("engine", 11, "no memory")
+    failed = supervision.never_ready
+    assert failed
+    assert failed.reason == "no memory"
+    assert supervision.to_start(1000) == []
+
+
+def test_one_that_ends_later_is_started_again_only_where_that_is_asked_for() -> None:
+    supervision = Supervision(CHAIN)
+    for at, name in enumerate(("engine", "gateway", "edge")):
+        ready(supervision, name, at)
+    supervision.ended("engine", 100, "crashed")
+    supervision.ended("gateway", 100, "crashed")
+    assert supervision.never_ready is None
+    assert names(supervision.to_start(100.5)) == []
+    assert names(supervision.to_start(101)) == ["engine"]
+    assert supervision.units["gateway"].phase is Phase.FAILED
+
+
+def test_back_off_doubles_up_to_a_minute_and_is_forgotten_after_a_good_minute() -> None:
+    supervision = Supervision((process("engine", restart=True),))
+    ready(supervision, "engine", 0)
+    now_s, waits = 1.0, []
+    for _ in range(9):
+        supervision.ended("engine", now_s, "crashed")
+        ended_s = now_s
+        while not supervision.to_start(now_s):
+            now_s += 0.5
+        waits.append(now_s - ended_s)
+        ready(supervision, "engine", now_s)
+        now_s += 1
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    supervision.ended("engine", now_s + 60, "crashed")
+    assert names(supervision.to_start(now_s + 61)) == ["engine"]
+    assert supervision.units["engine"].restarts == 10
+
+
+def test_the_end_comes_from_the_edge_inwards() -> None:
+    supervision = Supervision(CHAIN)
+    alive, order = {"engine", "gateway", "edge"}, []
+    while alive:
+        (last,) = supervision.may_end(alive)
+        order.append(last)
+        alive.remove(last)
+    assert order == ["edge", "gateway", "engine"]
+
+
+@given(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=12), st.randoms(use_true_random=False))
+def test_whatever_needs_whatever_nothing_starts_before_what_it_needs(needs: list[set[int]], dice: object) -> None:
+    """Of any graph without a circle."""
+    processes = [process(str(i), *(str(need) for need in sorted(needed) if need < i)) for i, needed in enumerate(needs)]
+    dice.shuffle(processes)  # type: ignore[attr-defined]
+    placed: set[str] = set()
+    for each in in_order(processes):
+        assert placed.issuperset(each.needs)
+        placed.add(each.name)
+    assert len(placed) == len(processes)
