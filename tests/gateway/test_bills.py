@@ -18,8 +18,14 @@ CHAT = "/v1/chat/completions"
 
 
 def ending(outcome: Outcome = Outcome.OK, status: int = 200, **more: Any) -> Ending:
-    told: dict[str, Any] = {"prompt_tokens": None, "cached_tokens": None, "output_tokens": None, "engine": "e"} | more
-    fixed = {"request_id": "r", "route": CHAT, "key": "a", "model": "m", "hop_ns": 0, "first_byte_ns": None}
+    told: dict[str, Any] = {
+        "prompt_tokens": None,
+        "cached_tokens": None,
+        "output_tokens": None,
+        "engine": "e",
+        "first_byte_ns": None,
+    } | more
+    fixed = {"request_id": "r", "route": CHAT, "key": "a", "model": "m", "hop_ns": 0}
     return Ending(status=status, outcome=outcome, total_ns=0, **fixed, **told)
 
 
@@ -70,7 +76,8 @@ def test_usage_is_read_in_every_dialect(pieces: list[bytes], first: bytes, said:
         (ending(Outcome.CLIENT_LEFT, 0), 0, Bill(100, estimated=True)),
         (ending(Outcome.CLIENT_LEFT, 0, engine=None), 0, Bill()),
         (ending(Outcome.CLIENT_LEFT, prompt_tokens=8, output_tokens=1), 23, Bill(8, 0, 20, estimated=True)),
-        (ending(Outcome.ENGINE_FAILED), 13, Bill(100, 0, 10, estimated=True)),
+        (ending(Outcome.ENGINE_FAILED, first_byte_ns=1), 13, Bill(100, 0, 10, estimated=True)),
+        (ending(Outcome.ENGINE_FAILED), 0, Bill()),
         (ending(Outcome.ENGINE_FAILED, 502), 0, Bill()),
         (ending(status=400), 0, Bill()),
         (ending(Outcome.REFUSED, 429, engine=None), 0, Bill()),

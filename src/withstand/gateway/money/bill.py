@@ -34,8 +34,8 @@ def bill_of(ending: Ending, prompt_estimate: int, events: int) -> Bill:
     A client that leaves is charged its prompt too, else leaving would make prompts free. What an engine or the gateway
     has refused, or failed at before any answer, costs nothing.
     """
-    left_early = ending.outcome is Outcome.CLIENT_LEFT and ending.status == 0
-    if ending.engine is None or ending.status >= 300 or (ending.status == 0 and not left_early):
+    answered = ending.outcome in {Outcome.OK, Outcome.CLIENT_LEFT} or ending.first_byte_ns is not None
+    if ending.engine is None or ending.status >= 300 or not answered:
         return Bill()
     at_least = max(0, events - _EVENTS_WITHOUT_TOKENS)
     if ending.output_tokens is None:
