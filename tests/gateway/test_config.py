@@ -35,7 +35,7 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         (models(engines=[{"url": "http://k@a"}]), "$.models.m.engines[0].url", "api_key_env"),
         (models(engines=[{"url": "http://a:99999"}]), "$.models.m.engines[0].url", "no URL"),
         (models(engines=[ENGINE, ENGINE]), "$.models.m.engines[1].url", "weight"),
-        (models(engines=[{**ENGINE, "weight": 0}]), "weight", "> 0"),
+        (models(engines=[{**ENGINE, "weight": -1}]), "weight", ">= 0"),
         (models(engines=[{**ENGINE, "api_key_env": "A", "api_key_file": "b"}]), "$.models.m.engines[0]", "keep one"),
         (models(aliases=["m"]), "$.models.m.aliases[0]", "give each model its own"),
         ({"routes": {"/v1/chat": {}}}, "$.routes./v1/chat", "/v1/chat/completions"),

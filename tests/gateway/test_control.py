@@ -114,7 +114,7 @@ def test_an_engines_key_that_is_not_there_is_missed_at_once(tmp_path: Path) -> N
 
 def test_engines_are_added_weighed_drained_and_removed(engine: Engines, gateway: Gateways) -> None:
     one, other = engine(answering()), engine(answering())
-    gw = gateway(model(one.url, more='policy = "round_robin"'))
+    gw = gateway(model(one.url, more='policy = "round_robin"\nwarm_up_s = 0'))
     client = gw.client()
 
     def shares(requests: int) -> tuple[int, int]:
@@ -141,7 +141,7 @@ def test_wrong_orders_are_refused_in_words(gateway: Gateways) -> None:
     for told in (
         {},
         {"model": "m", "url": "x"},
-        {"model": "m", "url": "http://a", "weight": 0},
+        {"model": "m", "url": "http://a", "weight": -1},
         {"model": "n", "url": "http://a"},
     ):
         status, answer = gw.control("POST", "/admin/engines", told)

@@ -161,7 +161,7 @@ def test_who_refuses_at_once_is_no_black_hole(engine: Engines, gateway: Gateways
 
 def test_a_failing_engine_is_taken_back_when_it_works_again(engine: Engines, gateway: Gateways) -> None:
     one, good = engine(answering(UNAVAILABLE)), engine(answering())
-    client = gateway(model(one.url, good.url, more='policy = "round_robin"')).client()
+    client = gateway(model(one.url, good.url, more='policy = "round_robin"\nwarm_up_s = 0')).client()
     for _ in range(10):
         client.send(post(body())).answer()
     failed = len(one.seen)

@@ -1,7 +1,5 @@
 """The parts that decide, without sockets and without a clock."""
 
-import random
-from collections import Counter
 from typing import Any
 
 import msgspec
@@ -10,55 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.gateway import asked, tap
-from withstand.gateway.address import origin_of
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
 from withstand.gateway.config import Timeouts
 from withstand.gateway.deadlines import Deadlines
-from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.last_words import Framing, last_words
-from withstand.gateway.policies import POLICIES
 from withstand.gateway.routes import ROUTES, route_of
 from withstand.gateway.stopwatch import Stopwatch
-
-
-def seat(number: int, weight: float = 1.0, in_flight: int = 0) -> Seat:
-    engine = Engine(origin_of(f"http://engine-{number}:80"))
-    engine.in_flight = in_flight
-    return Seat(engine, weight, "m")
-
-
-# Policies.
-
-
-@given(st.lists(st.integers(1, 5), min_size=1, max_size=5))
-def test_round_robin_gives_each_its_weight_in_every_round(weights: list[int]) -> None:
-    seats = [seat(i, weight) for i, weight in enumerate(weights)]
-    choose = POLICIES["round_robin"](random.Random(0))
-    for _ in range(3):
-        turns = Counter(seats.index(choose(seats)) for _ in range(sum(weights)))
-        assert [turns[i] for i in range(len(weights))] == weights
-
-
-@given(st.integers(2, 6), st.integers(0, 2**32))
-def test_of_two_choices_the_busiest_is_never_taken(count: int, seed: int) -> None:
-    seats = [seat(i, in_flight=i) for i in range(count)]
-    choose = POLICIES["least_inflight"](random.Random(seed))
-    assert seats[-1] not in [choose(seats) for _ in range(20)]
-
-
-def test_idle_engines_are_chosen_by_their_weights() -> None:
-    seats = [seat(0, 9.0), seat(1, 1.0)]
-    choose = POLICIES["least_inflight"](random.Random(1))
-    light = sum(choose(seats) is seats[1] for _ in range(2000))
-    assert 120 < light < 290
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_one_engine_is_always_it(policy: str) -> None:
-    only = seat(0, in_flight=100)
-    assert POLICIES[policy](random.Random(0))([only]) is only
-
 
 # A breaker.
 

@@ -101,7 +101,7 @@ def test_the_machine_is_no_engine() -> None:
 
 def test_a_real_vllm_told_what_its_client_measured() -> None:
     """An H100 at 20 requests a second: nothing waited, a third of a percent was found in the cache."""
-    from withstand.watch.engines import read_engine  # noqa: PLC0415 - only this test reads a real server's words
+    from withstand.wire.engine_metrics import read_engine  # noqa: PLC0415 - only this test reads a real server's words
 
     looks = []
     for at_s, name in ((9.9, "before"), (20.1, "after")):

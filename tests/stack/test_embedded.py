@@ -19,7 +19,7 @@ from withstand.errors import EngineError
 from withstand.record import Seen
 from withstand.stack import EngineInfo, embedded_engine
 from withstand.stack.model import SMOLLM2
-from withstand.watch.engines import read_engine
+from withstand.wire.engine_metrics import read_engine
 
 pytestmark = [
     pytest.mark.engine,

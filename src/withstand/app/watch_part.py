@@ -18,8 +18,8 @@ from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
 from withstand.watch import host, nvml
 from withstand.watch.dcgm import read_gpus
-from withstand.watch.engines import read_engine
 from withstand.watch.lookout import Lookout, NothingThereError, Sight, Source
+from withstand.wire.engine_metrics import read_engine
 
 _STDIN, _STDOUT = 0, 1
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=2.0, total_s=2.0)

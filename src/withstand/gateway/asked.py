@@ -3,18 +3,34 @@
 import re
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
+
+_NOTHING = Raw()
 
 
 class Asked(Struct, frozen=True):
-    """Read from the body; unknown fields are passed over."""
+    """Read from the body; unknown fields are passed over, and of those that are raw nothing is looked at or copied."""
 
     model: str
     stream: bool | None = None
+    tools: Raw = _NOTHING
+    system: Raw = _NOTHING
+    instructions: Raw = _NOTHING
+    messages: Raw = _NOTHING
+    prompt: Raw = _NOTHING
+    input: Raw = _NOTHING
+    user: Raw = _NOTHING
+    metadata: Raw = _NOTHING
+    session_id: Raw = _NOTHING
+    prompt_cache_key: Raw = _NOTHING
+
+    def prompt_parts(self) -> tuple[Raw, ...]:
+        """What the engine reads, in the order in which it does."""
+        return self.tools, self.system, self.instructions, self.messages, self.prompt, self.input
 
 
 _read = msgspec.json.Decoder(Asked).decode
-_read_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 def read(body: bytes) -> Asked:
@@ -45,5 +61,5 @@ def renamed(body: bytes, old: str, new: str) -> bytes:
         if _read(changed).model == new:
             return changed
     tree = _read_fields(body)  # the field or its name is spelled with escapes
-    tree["model"] = msgspec.Raw(quoted)
+    tree["model"] = Raw(quoted)
     return msgspec.json.encode(tree)

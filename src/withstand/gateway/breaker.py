@@ -17,13 +17,18 @@ class Breaker:
         self._failures = 0
         self._until_s = 0.0
 
+    @property
+    def tripped(self) -> bool:
+        """It has been left alone, and has not worked since."""
+        return self._failures >= FAILURES_MAX
+
     def is_open(self, now_s: float) -> bool:
         """Leave it alone."""
         return self._until_s > now_s
 
     def began(self, now_s: float) -> None:
         """A request goes to it; where it is the one that tries, the others are held back for as long again."""
-        if self._failures >= FAILURES_MAX:
+        if self.tripped:
             self._until_s = now_s + PAUSE_S
 
     def worked(self) -> None:
@@ -33,5 +38,5 @@ class Breaker:
     def failed(self, now_s: float) -> None:
         """It did not."""
         self._failures += 1
-        if self._failures >= FAILURES_MAX:
+        if self.tripped:
             self._until_s = now_s + PAUSE_S

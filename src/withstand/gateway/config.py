@@ -1,5 +1,6 @@
 """All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -13,11 +14,30 @@ from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
 from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
 
-PolicyName = Literal["round_robin", "least_inflight"]
+PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
+SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
+SESSION_BY = (
+    "header.x-session-id",
+    "body.prompt_cache_key",
+    "body.session_id",
+    "header.x-user-id",
+    "body.user",
+    "body.metadata.user_id",
+)
 
 Seconds = Annotated[float, Meta(gt=0)]
-Weight = Annotated[float, Meta(gt=0, le=1000)]
+Weight = Annotated[float, Meta(ge=0, le=1000)]
+"""0 = no traffic."""
+WEIGHT_MIN = 1e-6
+"""Less is none as well: shares of it would be lost in rounding."""
+
+
+class Poll(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an engine is asked for what it has to do."""
+
+    every_s: Annotated[float, Meta(ge=0.05, le=1)] = 0.5
+    path: Annotated[str, Meta(pattern="^/[!-~]*$")] = "/metrics"
 
 
 class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,6 +48,8 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
+    poll: bool | Poll | None = None
+    """None = as the model has it."""
 
     @property
     def origin(self) -> Origin:
@@ -41,6 +63,16 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    load_bound: Annotated[float, Meta(ge=1, le=100)] = 1.5
+    """Times its share of what is under way, an engine may have before ``session`` and ``prefix`` pass it over."""
+    session_by: tuple[str, ...] = SESSION_BY
+    warm_up_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0
+    poll: bool | Poll = False
+
+    def poll_of(self, engine: EngineConfig) -> Poll | None:
+        """How one of its engines is asked; None = it is not."""
+        poll = self.poll if engine.poll is None else engine.poll
+        return Poll() if poll is True else poll or None
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -198,6 +230,7 @@ def config_of(tree: object) -> Config:
     _check_names(config)
     _check_routes(config)
     _check_engines(config)
+    _check_sessions(config)
     _check_keys(config)
     _check_money(config)
     return config
@@ -245,6 +278,15 @@ def _check_engines(config: Config) -> None:
             if engine.api_key_env and engine.api_key_file:
                 raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
             urls.add(origin)
+
+
+def _check_sessions(config: Config) -> None:
+    fields = [f"body.{field}" for field in SESSION_FIELDS]
+    for name, model in config.models.items():
+        for i, place in enumerate(model.session_by):
+            if place not in fields and not re.fullmatch(r"header\.[A-Za-z0-9_-]+", place):
+                what = f"no session is named by {place!r}; say header.NAME, or one of {', '.join(fields)}"
+                raise _wrong(f"models.{name}.session_by[{i}]", what)
 
 
 def _check_keys(config: Config) -> None:

@@ -1,22 +1,30 @@
 """An engine as the gateway sees it: its address, what it has to do, and its connections that wait for work."""
 
 import asyncio
+import math
 import ssl
 from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
+from withstand.gateway.config import Poll
 from withstand.gateway.link import Link
+from withstand.gateway.load import Unseen
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
+_COLD = 0.1
+"""The part of its weight that an engine begins with, as Envoy's slow start has it."""
 
 
 class Engine:
-    """Shared by all models that it serves, so that its load is one number."""
+    """Shared by all models that it serves, so that its load is one number.
 
-    def __init__(self, origin: Origin) -> None:
+    ``since_s``: when it joined or came back; whatever was there when the gateway began is taken for warm.
+    """
+
+    def __init__(self, origin: Origin, since_s: float = -math.inf) -> None:
         self.origin = origin
         self.name = origin.name
         self.label = origin.name.encode("ascii")
@@ -24,13 +32,48 @@ class Engine:
         self.prefix = origin.prefix.encode("ascii")
         self.breaker = Breaker()
         self.in_flight = 0
+        self.sent = 0
+        """Requests, since it is known."""
+        self.unseen = Unseen()
+        self.since_s = since_s
+        self.poll: Poll | None = None
+        self.credentials: bytes | None = None
+        """The gateway's key there, for what is not on a client's behalf."""
         self.draining = False
         self._idle: dict[Link, float] = {}
-        self._context = ssl.create_default_context() if origin.tls else None
+        self.context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
         """Neither on its way out nor failing."""
         return not (self.draining or self.breaker.is_open(now_s))
+
+    def load(self, now_s: float) -> float:
+        """What it has to do, and what else speaks against it, in requests."""
+        return self.in_flight + self.unseen.at(now_s)
+
+    def sends(self, now_s: float) -> None:
+        """It gets a request."""
+        self.in_flight += 1
+        self.sent += 1
+        self.breaker.began(now_s)
+
+    def answered(self, status: int, now_s: float) -> None:
+        """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""
+        if status >= 500:
+            self.failed(now_s)
+            return
+        if self.breaker.tripped:
+            self.since_s = now_s
+        self.breaker.worked()
+        if status >= 400:
+            self.unseen.erred(now_s)
+        else:
+            self.unseen.worked()
+
+    def failed(self, now_s: float) -> None:
+        """It did not do what it was asked for."""
+        self.breaker.failed(now_s)
+        self.unseen.erred(now_s)
 
     async def dial(self, loop: asyncio.AbstractEventLoop) -> Link:
         """A new connection.
@@ -39,7 +82,7 @@ class Engine:
             OSError: there is none to be had.
         """
         make: Callable[[], Link] = lambda: Link(self)  # noqa: E731  mypy cannot infer the protocol's type otherwise
-        _, link = await loop.create_connection(make, self.origin.host, self.origin.port, ssl=self._context)
+        _, link = await loop.create_connection(make, self.origin.host, self.origin.port, ssl=self.context)
         return link
 
     def waiting_link(self) -> Link | None:
@@ -71,9 +114,10 @@ class Engine:
 class Seat:
     """An engine's place among those of a model."""
 
-    def __init__(self, engine: Engine, weight: float, served: str, credentials: bytes | None = None) -> None:
+    def __init__(self, engine: Engine, weight: float, served: str, *, warm_up_s: float = 0.0) -> None:
         self.engine = engine
-        self.credentials = credentials
+        self.warm_up_s = warm_up_s
+        self.credentials: bytes | None = None
         """The gateway's key there."""
         self.weight = weight
         self.served = served
@@ -81,7 +125,13 @@ class Seat:
         self.credit = 0.0
         """Of its turn (round robin)."""
 
-    @property
-    def load(self) -> float:
-        """What the engine has to do, for its weight."""
-        return self.engine.in_flight / self.weight
+    def share(self, now_s: float) -> float:
+        """Its weight, of which an engine that is new or has come back gets more and more while it warms up."""
+        age_s = now_s - self.engine.since_s
+        if age_s >= self.warm_up_s:
+            return self.weight
+        return self.weight * max(_COLD, age_s / self.warm_up_s)
+
+    def load(self, now_s: float) -> float:
+        """What the engine has to do, for its share."""
+        return self.engine.load(now_s) / self.share(now_s)

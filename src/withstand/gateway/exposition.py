@@ -4,16 +4,43 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from withstand.gateway.counts import Counts, Histogram
 from withstand.gateway.engine import Engine
+from withstand.gateway.policies import Prefix
+from withstand.gateway.roster import Model, Roster
 
 _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, engines: Iterable[Engine], under_way: int, connections: int) -> str:
+def exposition(counts: Counts, roster: Roster, now_s: float, under_way: int, connections: int) -> str:
     """Everything, for one scrape."""
-    return "\n".join(
-        [*_totals(counts), *_of_keys(counts), *_gauges(engines, under_way, connections), *_histograms(counts), ""]
-    )
+    routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
+    gauges = _gauges(under_way, connections)
+    return "\n".join([*_totals(counts), *_of_keys(counts), *gauges, *routing, *_histograms(counts), ""])
+
+
+def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
+    """What each engine was sent, has to do, and has said of itself."""
+    engines = tuple(engines)
+    labels = {engine: _labels({"engine": engine.name}) for engine in engines}
+    yield from _head("engine_requests_total", "counter", "Requests that were sent to an engine, repeated ones too.")
+    yield from (f"{_PREFIX}engine_requests_total{labels[engine]} {engine.sent}" for engine in engines)
+    yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
+    yield from (f"{_PREFIX}engine_in_flight{labels[engine]} {engine.in_flight}" for engine in engines)
+    yield from _head("engine_load", "gauge", "What the policies go by: with what others sent, and with errors.")
+    yield from (f"{_PREFIX}engine_load{labels[engine]} {engine.load(now_s):.6g}" for engine in engines)
+    yield from _head("engine_polled_age_seconds", "gauge", "Since an engine was asked that has said what it has to do.")
+    for engine in engines:
+        if engine.unseen.said_s is not None:
+            yield f"{_PREFIX}engine_polled_age_seconds{labels[engine]} {now_s - engine.unseen.said_s:.6g}"
+
+
+def _prompts(models: Iterable[Model]) -> Iterator[str]:
+    """The share of prompts that was sent to the same engine before: of policies that look for it."""
+    looking = [(_labels({"model": m.name}), m.policy) for m in models if isinstance(m.policy, Prefix)]
+    yield from _head("prefix_bytes_total", "counter", "Bytes of prompts, in whole blocks.")
+    yield from (f"{_PREFIX}prefix_bytes_total{labels} {policy.asked_bytes}" for labels, policy in looking)
+    yield from _head("prefix_hit_bytes_total", "counter", "Of these, what the engine had been sent before.")
+    yield from (f"{_PREFIX}prefix_hit_bytes_total{labels} {policy.known_bytes}" for labels, policy in looking)
 
 
 def _totals(counts: Counts) -> Iterator[str]:
@@ -49,12 +76,9 @@ def _of_keys(counts: Counts) -> Iterator[str]:
     yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
 
 
-def _gauges(engines: Iterable[Engine], under_way: int, connections: int) -> Iterator[str]:
+def _gauges(under_way: int, connections: int) -> Iterator[str]:
     yield from _one("requests_in_flight", "gauge", "Requests under way.", under_way)
     yield from _one("client_connections", "gauge", "Clients' open connections.", connections)
-    yield from _head("engine_in_flight", "gauge", "Requests that an engine has to do.")
-    for engine in engines:
-        yield f"{_PREFIX}engine_in_flight{_labels({'engine': engine.name})} {engine.in_flight}"
 
 
 def _histograms(counts: Counts) -> Iterator[str]:

@@ -14,6 +14,7 @@ from withstand.gateway.keys import Keyring
 from withstand.gateway.money.books import Books
 from withstand.gateway.money.stores.opening import open_store
 from withstand.gateway.money.till import Permit, Till
+from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 
@@ -45,6 +46,8 @@ class House:
         self.draining = False
         self._trouble: str | None = None
         """What is wrong with the state."""
+        self.polling = Polling(self)
+        self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -58,6 +61,7 @@ class House:
         """No more looks; the log is complete."""
         self._next_look.cancel()
         self.till.close()
+        self.polling.close()
         self.journal.flush()
 
     def _hear_of_state(self, trouble: str | None) -> None:
@@ -88,4 +92,5 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.till.look()
+        self.polling.look()
         self.journal.flush()

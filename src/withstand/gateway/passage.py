@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from withstand.gateway.engine import Engine, Seat
     from withstand.gateway.house import House
     from withstand.gateway.link import Link
+    from withstand.gateway.policies import Choose
     from withstand.gateway.roster import Model
 
 _PASSED_OVER = frozenset((502, 503))
@@ -50,6 +51,8 @@ class Passage:
         self._key: Key | None = None
         self._permit: Permit | None = None
         self._model = cast("Model", None)
+        self._choose: Choose | None = None
+        """How the model's policy chooses for this request; None once nobody else will be asked."""
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
@@ -80,9 +83,10 @@ class Passage:
         if len(house.passages) >= house.config.limits.requests:
             return refusals.busy(_RETRY_AFTER_S)
         try:
-            self._named = asked.read(self._body).model
+            told = asked.read(self._body)
         except ValueError as e:
             return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
+        self._named = told.model
         model = house.roster.model(self._named)
         if model is None or not self._key.may_use(model.name):
             return refusals.unknown_model(self._named)
@@ -92,12 +96,14 @@ class Passage:
             return permit
         if permit is not None:
             self._permit, self._body, self._pieces = permit, permit.body, permit.pieces
+        self._choose = model.policy.chooser(told, self._incoming.header)
         return None
 
     def _dispatch(self) -> None:
         """To an engine that has not been tried yet."""
         now_s = self._house.now_s()
-        seat = self._model.choose(now_s, self._tried)
+        assert self._choose is not None
+        seat = self._model.choose(now_s, self._tried, self._choose)
         if seat is None:
             self._refuse(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
@@ -109,8 +115,7 @@ class Passage:
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
-        engine.in_flight += 1
-        engine.breaker.began(now_s)
+        engine.sends(now_s)
         link = engine.waiting_link()
         if link is not None:
             self._carry(link)
@@ -160,14 +165,11 @@ class Passage:
         """The answer's head is here, and maybe more of it."""
         now_s = self._house.now_s()
         self._watch.ours(read_ns)
-        if link.status < 500:
-            link.engine.breaker.worked()
-        else:
-            link.engine.breaker.failed(now_s)
-            if link.status in _PASSED_OVER and self._model.healthy(now_s, self._tried):
-                self._leave_engine()
-                self._dispatch()
-                return
+        link.engine.answered(link.status, now_s)
+        if link.status in _PASSED_OVER and self._model.healthy(now_s, self._tried):
+            self._leave_engine()
+            self._dispatch()
+            return
         self._pass_on(link, head, read_ns)
         self._watch.theirs(clock.now_ns())
         self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
@@ -182,6 +184,7 @@ class Passage:
         limits = self._house.till.lines(self._key, self._route, self._house.now_s())
         self._door.write(b"".join((head[:end], lines, b"\r\n", limits, head[end + 2 :])))
         self._pieces.append(head)
+        self._choose = None
         self._body = self._outgoing = b""  # nobody else will be asked; the stream may last, and need not hold it
         self._incoming.parts.clear()
         link.flow(self._door.write, self._pieces.append)
@@ -237,7 +240,7 @@ class Passage:
 
     def _blame(self) -> None:
         if self._engine is not None:
-            self._engine.breaker.failed(self._house.now_s())
+            self._engine.failed(self._house.now_s())
 
     # Time.
 

@@ -1,5 +1,6 @@
 """Which models there are, by all their names, and which engines serve them. It changes while requests are under way."""
 
+import math
 import os
 import random
 from collections.abc import Iterable, Sequence
@@ -7,9 +8,9 @@ from pathlib import Path
 
 from withstand.errors import UsageError
 from withstand.gateway.address import Origin
-from withstand.gateway.config import Config, EngineConfig, ModelConfig
+from withstand.gateway.config import WEIGHT_MIN, Config, EngineConfig, ModelConfig
 from withstand.gateway.engine import Engine, Seat
-from withstand.gateway.policies import POLICIES
+from withstand.gateway.policies import Choose, policy_of
 
 
 class Model:
@@ -18,22 +19,24 @@ class Model:
     def __init__(self, name: str, config: ModelConfig, dice: random.Random) -> None:
         self.name = name
         self.aliases = config.aliases
-        self.policy = config.policy
+        self.config = config
+        self.policy = policy_of(config, dice)
         self.seats: list[Seat] = []
-        self._choose = POLICIES[config.policy](dice)
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
-        return [seat for seat in self.seats if seat.engine.may_be_asked(now_s) and seat not in tried]
+        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.may_be_asked(now_s) and s not in tried]
 
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
-        return self.healthy(now_s, tried) or [s for s in self.seats if not s.engine.draining and s not in tried]
+        return self.healthy(now_s, tried) or [
+            s for s in self.seats if s.weight >= WEIGHT_MIN and not s.engine.draining and s not in tried
+        ]
 
-    def choose(self, now_s: float, tried: Sequence[Seat]) -> Seat | None:
-        """Who is asked next."""
+    def choose(self, now_s: float, tried: Sequence[Seat], choose: Choose) -> Seat | None:
+        """Who is asked next; ``choose`` is what the policy has made of the request."""
         seats = self.untried(now_s, tried)
-        return self._choose(seats) if seats else None
+        return choose(seats, now_s) if seats else None
 
 
 class Roster:
@@ -57,8 +60,8 @@ class Roster:
         """Every name that a client may give."""
         return self._by_name.items()
 
-    def seat(self, model: Model, told: EngineConfig) -> Seat:
-        """One more engine for a model.
+    def seat(self, model: Model, told: EngineConfig, since_s: float = -math.inf) -> Seat:
+        """One more engine for a model; ``since_s`` is when it joins, where that is not from the beginning.
 
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
@@ -68,8 +71,11 @@ class Roster:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         engine = self.engines.get(origin)
         if engine is None:
-            engine = self.engines[origin] = Engine(origin)
-        seat = Seat(engine, told.weight, told.model or model.name, credentials)
+            engine = self.engines[origin] = Engine(origin, since_s)
+        engine.poll = engine.poll or model.config.poll_of(told)
+        engine.credentials = engine.credentials or credentials
+        seat = Seat(engine, told.weight, told.model or model.name, warm_up_s=model.config.warm_up_s)
+        seat.credentials = credentials
         model.seats.append(seat)
         return seat
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from withstand.record import Seen
-from withstand.watch.exposition import Series, read_series
+from withstand.wire.prometheus import Series, read_series
 
 _POWER, _ENERGY = "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 _BUSY, _USED, _FREE = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"

@@ -1,4 +1,7 @@
-"""Dialects without I/O: Request → bytes, bytes → Reply. Stamps are handed in; no clock is read here."""
+"""Dialects without I/O: Request → bytes, bytes → Reply; and what engines say of themselves (``engine_metrics``).
+
+Stamps are handed in; no clock is read here.
+"""
 
 from withstand.wire.dialect import Ask, Dialect
 from withstand.wire.reply import Reply, StreamReader, WholeReader

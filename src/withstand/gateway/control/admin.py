@@ -15,7 +15,7 @@ from withstand.gateway.roster import Model
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _House = Annotated[House, Depends(house_of)]
-_Weight = Annotated[float, Field(gt=0, le=1000)]
+_Weight = Annotated[float, Field(ge=0, le=1000)]
 
 
 class Place(BaseModel):
@@ -50,7 +50,8 @@ async def engines(house: _House) -> dict[str, Any]:
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
     told = EngineConfig(url=new.url, weight=new.weight, model=new.served)
-    return _told(house.roster.seat(_model(house, new), told), house.now_s())
+    now_s = house.now_s()
+    return _told(house.roster.seat(_model(house, new), told, now_s), now_s)
 
 
 @router.patch("/engines")
@@ -60,6 +61,8 @@ async def change(to: Change, house: _House) -> dict[str, Any]:
     if to.weight is not None:
         seat.weight = to.weight
     if to.draining is not None:
+        if seat.engine.draining and not to.draining:
+            seat.engine.since_s = house.now_s()  # it was taken back, and has likely been started anew
         seat.engine.draining = to.draining
     return _told(seat, house.now_s())
 
@@ -94,6 +97,7 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
         "served": seat.served,
         "weight": seat.weight,
         "in_flight": engine.in_flight,
+        "load": round(engine.load(now_s), 3),
         "draining": engine.draining,
         "failing": engine.breaker.is_open(now_s),
     }

@@ -70,8 +70,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        engines = house.roster.engines.values()
-        text = exposition(house.counts, engines, len(house.passages), len(house.doors))
+        text = exposition(house.counts, house.roster, house.now_s(), len(house.passages), len(house.doors))
         return Response(text, media_type=_PROMETHEUS)
 
 

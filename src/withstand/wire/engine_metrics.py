@@ -1,17 +1,18 @@
 """What engines call the things that are watched: a table an engine, and how several series of one name are one value.
 
 Pure. Checked against what vLLM 0.26 and SGLang 0.5.14 really said, and the documentation of the others. Of several
-names the first one that is there counts: a newer name comes first, and both may be there at once.
+names the first one that is there counts: a newer name comes first, and both may be there at once. Who watches a run
+reads all of it; the gateway only wants the load, many times a second.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
 
 import msgspec
 
 from withstand.record import Seen
-from withstand.watch.exposition import Series, read_series
+from withstand.wire.prometheus import Series, read_series
 
 _SHARES = frozenset({Seen.KV_SHARE, Seen.PREFIX_SHARE})
 """Their mean is taken over several engines behind one address; of everything else the sum."""
@@ -93,10 +94,57 @@ _LLAMA_CPP: _Table = {
     Seen.WAITING: _any("llamacpp:requests_deferred"),
     Seen.KV_SHARE: _any("llamacpp:kv_cache_usage_ratio"),
 }
-ENGINES: Mapping[str, _Table] = {"vLLM": _VLLM, "SGLang": _SGLANG, "TGI": _TGI, "llama.cpp": _LLAMA_CPP}
-_WANTED = frozenset(
-    term.name for table in ENGINES.values() for sums in table.values() for terms in sums for term in terms
-)
+_TRTLLM: _Table = {
+    Seen.RUNNING: (
+        *_any("trtllm_num_requests_running", "trtllm:num_requests_running"),
+        (_Term("nv_trt_llm_request_metrics", (("request_type", "scheduled"),)),),
+    ),
+    Seen.WAITING: (
+        *_any("trtllm_num_requests_waiting", "trtllm:num_requests_waiting"),
+        (_Term("nv_trt_llm_request_metrics", (("request_type", "waiting"),)),),
+    ),
+    Seen.KV_SHARE: (
+        *_any("trtllm_kv_cache_utilization", "trtllm:kv_cache_utilization"),
+        (_Term("nv_trt_llm_kv_cache_block_metrics", (("kv_cache_block_type", "fraction"),)),),
+    ),
+}
+"""trtllm-serve, and behind Triton."""
+ENGINES: Mapping[str, _Table] = {
+    "vLLM": _VLLM,
+    "SGLang": _SGLANG,
+    "TGI": _TGI,
+    "llama.cpp": _LLAMA_CPP,
+    "TensorRT-LLM": _TRTLLM,
+}
+_LOAD = (Seen.RUNNING, Seen.WAITING)
+
+
+def _names(*of: Seen) -> frozenset[str]:
+    return frozenset(t.name for table in ENGINES.values() for seen in of for s in table.get(seen, ()) for t in s)
+
+
+_WANTED = _names(*Seen)
+_LOAD_NAMES = tuple(name.encode("ascii") for name in sorted(_names(*_LOAD)))
+
+
+def read_load(raw: bytes) -> float | None:
+    """Requests that run or wait, from a page of metrics; None where it says neither.
+
+    A page may have thousands of lines of histograms: only those that matter are taken apart.
+    """
+    _, values = read_engine(b"\n".join(_lines(b"\n" + raw, _LOAD_NAMES)).decode("utf-8", "replace"))
+    said = [values[seen] for seen in _LOAD if seen in values]
+    return math.fsum(said) if said else None
+
+
+def _lines(raw: bytes, names: Iterable[bytes]) -> Iterator[bytes]:
+    """Those that begin with one of the names."""
+    for name in names:
+        start = raw.find(b"\n" + name)
+        while start >= 0:
+            end = raw.find(b"\n", start + 1)
+            yield raw[start + 1 : end if end >= 0 else len(raw)]
+            start = raw.find(b"\n" + name, end) if end >= 0 else -1
 
 
 def read_engine(text: str) -> tuple[str | None, dict[Seen, float]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shared import shared
 from withstand.record import Seen
-from withstand.watch.engines import ENGINES, read_engine
+from withstand.wire.engine_metrics import ENGINES, read_engine, read_load
 
 
 def test_vllm_as_it_is_now() -> None:
@@ -95,3 +95,46 @@ def test_whoever_is_no_engine_says_nothing(text: str) -> None:
 def test_no_two_engines_share_a_name() -> None:
     names = [{term.name for sums in table.values() for terms in sums for term in terms} for table in ENGINES.values()]
     assert sum(map(len, names)) == len(set().union(*names))
+
+
+# The load alone.
+
+
+def test_tensorrt_llm_by_itself_and_behind_triton() -> None:
+    serve = "trtllm_num_requests_running 3\ntrtllm_num_requests_waiting 2\ntrtllm_kv_cache_utilization 0.5\n"
+    assert read_engine(serve) == ("TensorRT-LLM", {Seen.RUNNING: 3, Seen.WAITING: 2, Seen.KV_SHARE: 0.5})
+    triton = "\n".join(
+        f'nv_trt_llm_request_metrics{{model="m",request_type="{kind}",version="1"}} {count}'
+        for kind, count in (("context", 1), ("scheduled", 4), ("max", 512), ("waiting", 6))
+    )
+    assert read_engine(triton)[1] == {Seen.RUNNING: 4, Seen.WAITING: 6}
+    assert read_load(triton.encode()) == 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tgi_queue_size 2\ntgi_batch_current_size 8",
+        "llamacpp:requests_processing 9\r\nllamacpp:requests_deferred 1\r\n",
+        'x 1\nvllm:num_requests_running{a="1"} 3\nvllm:num_requests_running{a="2"} 3\nvllm:num_requests_waiting 4\nx 1',
+        'sglang:num_running_reqs{priority=""} 10\nsglang:num_running_reqs{priority="1"} 7\nsglang:token_usage 0.1\n',
+        'vllm:num_requests_waiting_by_reason{reason="capacity"} 7\nvllm:num_requests_running 10',
+    ],
+)
+def test_the_load_is_what_runs_and_what_waits(text: str) -> None:
+    assert read_load(text.encode()) == 10
+
+
+def test_a_page_that_says_nothing_of_load_says_nothing() -> None:
+    assert read_load(b"# HELP vllm:num_requests_running x\nvllm:kv_cache_usage_perc 0.5\n\xff\xfe") is None
+    assert read_load(b"") is None
+
+
+@given(st.sampled_from(sorted(ENGINES)), st.data())
+def test_the_load_is_that_of_the_whole_page(engine: str, data: st.DataObject) -> None:
+    names = sorted({t.name for sums in ENGINES[engine].values() for terms in sums for t in terms if not t.labels})
+    drawn = data.draw(st.lists(st.sampled_from([*names, "other", f"# {names[0]}"]), max_size=12))
+    text = "\n".join(f"{name} {n}" for n, name in enumerate(drawn))
+    values = read_engine(text)[1]
+    said = [values[seen] for seen in (Seen.RUNNING, Seen.WAITING) if seen in values]
+    assert read_load(text.encode()) == (sum(said) if said else None)
