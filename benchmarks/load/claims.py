@@ -29,7 +29,7 @@ class Claim(NamedTuple):
         """The limit as people write it."""
         if self.limit is None:
             return ""
-        return f"{'≥' if self.at_least else '≤'} {_number(self.limit)} {self.unit}".rstrip()
+        return f"{'≥' if self.at_least else '≤'} {number(self.limit)} {self.unit}".rstrip()
 
 
 class Cell(NamedTuple):
@@ -69,14 +69,14 @@ def _got(claims: Sequence[Claim]) -> str:
     middle = _median(claims)
     if math.isnan(middle.got):
         return NOT_MEASURED
-    text = f"{_number(middle.got)} {middle.unit}".rstrip()
+    text = f"{number(middle.got)} {middle.unit}".rstrip()
     if len(claims) == 1:
         return text
     found = [claim.got for claim in claims if not math.isnan(claim.got)]
-    return f"{text} ({_number(min(found))} … {_number(max(found))})"
+    return f"{text} ({number(min(found))} … {number(max(found))})"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three digits that matter, never in powers of ten."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"

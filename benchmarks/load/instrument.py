@@ -82,13 +82,14 @@ def _found(variable: str, source_name: str, compiler: list[str], libraries: list
             f"{source.name} and {compiler[0]}, which builds it, are not both here; name a built one by {variable}, "
             "or the folder of instruments/ by WITHSTAND_SHARED."
         )
-    return _built(source, compiler, libraries)
+    return built(source, compiler, libraries)
 
 
-def _built(source: Path, compiler: list[str], libraries: list[str]) -> Path:
-    """Built into the cache, unless it is there and not older than its source."""
-    binary = cache_folder() / "instruments" / source.parent.name
-    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+def built(source: Path, compiler: list[str], libraries: list[str]) -> Path:
+    """Built into the cache, unless it is there and not older than its source and what lies beside it."""
+    binary = cache_folder() / "instruments" / f"{source.parent.name}-{source.stem}"
+    changed_s = max(path.stat().st_mtime for path in source.parent.iterdir())
+    if not binary.exists() or binary.stat().st_mtime < changed_s:
         binary.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([*compiler, str(binary), str(source), *libraries], check=True)
     return binary

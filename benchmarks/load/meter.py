@@ -70,9 +70,13 @@ class Meter:
 
     def _watch(self) -> None:
         while not self._stop.wait(_PERIOD_S):
-            if processes := self._family():
-                offset_ns, _ = clock.realtime_offset_ns()
-                self.readings.append(Reading(clock.now_ns(), _idle_ns(self._core), offset_ns, processes))
+            self.look()
+
+    def look(self) -> None:
+        """One reading more, if the family lives."""
+        if processes := self._family():
+            offset_ns, _ = clock.realtime_offset_ns()
+            self.readings.append(Reading(clock.now_ns(), _idle_ns(self._core), offset_ns, processes))
 
     def _family(self) -> dict[int, Process]:
         """The process and all below it, as far as they live. A stranger is looked at once: this must cost little."""

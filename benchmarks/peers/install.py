@@ -9,7 +9,7 @@ it is called. A client that is installed already is left alone.
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -49,9 +49,9 @@ RECIPES: Final = {
 }
 
 
-def install(name: str) -> None:
-    """Make the environment of one client, unless it is there."""
-    recipe, folder, done = RECIPES[name], environment_of(name), receipt(name)
+def install(name: str, recipe: Recipe) -> None:
+    """Make the environment of one peer, unless it is there."""
+    folder, done = environment_of(name), receipt(name)
     wanted = " ".join((*recipe.packages, *recipe.bare))
     if done.exists() and done.read_text("utf-8") == wanted:
         print(f"{name}: already in {folder}")
@@ -89,14 +89,14 @@ def _run(*command: str) -> None:
     subprocess.run(command, check=True)
 
 
-def main() -> None:
-    """Install what is named, or everything."""
-    names = sys.argv[1:] or list(RECIPES)
-    if unknown := set(names) - set(RECIPES):
-        raise SystemExit(f"No recipe for {', '.join(sorted(unknown))}; there is one for {', '.join(RECIPES)}.")
+def install_named(recipes: Mapping[str, Recipe]) -> None:
+    """What is named on the command line, or everything."""
+    names = sys.argv[1:] or list(recipes)
+    if unknown := set(names) - set(recipes):
+        raise SystemExit(f"No recipe for {', '.join(sorted(unknown))}; there is one for {', '.join(recipes)}.")
     for name in names:
-        install(name)
+        install(name, recipes[name])
 
 
 if __name__ == "__main__":
-    main()
+    install_named(RECIPES)

@@ -46,11 +46,14 @@ def test_a_server_that_fails_costs_a_few_requests_a_stage_and_the_report_says_wh
 def test_what_is_heavier_than_a_load_that_was_too_much_is_left_out_when_asked(tmp_path: Path) -> None:
     """Two slots of 50 ms: forty a second are carried."""
     (tmp_path / "plan.toml").write_text(
-        "leave_out_heavier = true\n" + SHORT + '[[stages]]\narrivals = { kind = "constant", rate = [10, 70, 90] }\n'
+        "leave_out_heavier = true\n"
+        + SHORT
+        + '[[stages]]\nname = "rate-10"\narrivals = { kind = "constant", rate = 10 }\nduration_s = 2\n'
+        'until = { queue = "grows" }\n[[stages]]\narrivals = { kind = "constant", rate = [70, 90] }\n'
         'duration_s = 20\nuntil = { queue = "grows" }\n'
     )
     with TruthServer(Schedule(ttft_ms=48, itl_ms=1, tokens=3), slots=2) as server:
-        arguments = ("plan.toml", "--base-url", server.base_url, "--set", "stages.0.num_prompts=1300")
+        arguments = ("plan.toml", "--base-url", server.base_url, "--set", "stages.1.num_prompts=1300")
         done = withstand(*arguments, "--output-dir", "r", cwd=tmp_path)
     said = done.stderr.replace("\n", " ")
     stages = stages_of(tmp_path / "r")

@@ -152,3 +152,33 @@ print(*[m for m in ("rich", "msgspec", "asyncio", "ssl", "socket") if m in sys.m
     ours, heavy = done.stderr.splitlines()
     assert {m.split(".")[1] for m in ours.split(",")} == {"cli", "errors"}
     assert heavy == ""
+
+
+LONG = "a" * 400
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "sentence"),
+    [
+        (("report", LONG), 2, "is no run folder"),
+        (("compare", LONG, LONG), 2, "is no run folder"),
+        (("audit", LONG), 3, "is no run folder"),
+        (("ab", "http://127.0.0.1:1", LONG), 2, "is neither a URL"),
+        (("ab", "http://127.0.0.1:1", "http://127.0.0.1:1", "--output-dir", LONG), 3, "File name too long"),
+        (("run", "--base-url", "http://127.0.0.1:1", "--output-dir", LONG), 3, "File name too long"),
+        (("run", "--base-url", "https://127.0.0.1:1", "--cacert", LONG), 2, "is missing"),
+        (("run", "--base-url", "http://127.0.0.1:1", "--output-dir", ""), 2, "an empty path names nothing"),
+    ],
+)
+def test_a_name_that_no_file_can_have_is_one_sentence(argv: tuple[str, ...], code: int, sentence: str) -> None:
+    done = call(*argv)
+    assert done.returncode == code, done.stderr
+    assert sentence in done.stdout + done.stderr
+    assert "fault of withstand" not in done.stderr
+
+
+def test_a_name_cannot_act_on_the_terminal() -> None:
+    done = call("ab", "\x1b[31mred=http://127.0.0.1:1", "other=http://127.0.0.1:1")
+    assert done.returncode == 3
+    assert "[31mred" in done.stderr
+    assert "\x1b" not in done.stderr

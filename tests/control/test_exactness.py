@@ -11,7 +11,7 @@ from withstand.record import Record
 from withstand.spec import Precision, precision_of
 from withstand.testing.queues import Queue, exponential, fixed
 
-ENDLESS = Queue(500, exponential(0.02, 0.1))
+ENDLESS = Queue(60, exponential(0.02, 0.1))
 """Nobody waits: times are independent, the mean of an answer is 120 ms."""
 
 
@@ -32,18 +32,18 @@ def mean_ms(records: list[Record]) -> float:
 
 
 def test_the_mean_is_as_exact_as_asked_in_nineteen_cases_of_twenty() -> None:
-    wanted = precision_of("e2el:mean:5%")
+    wanted = precision_of("e2el:mean:12%")
     runs = [ended_after(wanted, ENDLESS, 100.0, seed) for seed in range(60)]
     assert all(runs)
-    right = sum(abs(math.log(mean_ms(run) / 120)) <= 0.055 for run in runs if run)
+    right = sum(abs(math.log(mean_ms(run) / 120)) <= 0.13 for run in runs if run)
     assert right >= 53
-    # Of 100 / 120 as coefficient of variation, 1.96 x 0.83 / sqrt(n) = 5 % at n = 1,067.
-    assert 500 < sorted(len(run) for run in runs if run)[30] < 2_500
+    # Of 100 / 120 as coefficient of variation, 1.96 x 0.83 / sqrt(n) = 12 % at n = 185.
+    assert 90 < sorted(len(run) for run in runs if run)[30] < 450
 
 
 def test_half_the_width_takes_about_four_times_as_long() -> None:
     lengths = []
-    for text in ("e2el:mean:8%", "e2el:mean:4%"):
+    for text in ("e2el:mean:16%", "e2el:mean:8%"):
         runs = [ended_after(precision_of(text), ENDLESS, 100.0, seed) for seed in range(20)]
         lengths.append(sorted(len(run) for run in runs if run)[10])
     assert 2.0 < lengths[1] / lengths[0] < 8.0
@@ -54,7 +54,7 @@ def test_a_queue_that_only_grows_is_never_known_exactly() -> None:
 
 
 def test_times_that_are_all_alike_are_known_at_once() -> None:
-    run = ended_after(precision_of("e2el:p95:1%"), Queue(500, fixed(0.02, 0.1)), 100.0, 1, 1_000)
+    run = ended_after(precision_of("e2el:p95:1%"), Queue(60, fixed(0.02, 0.1)), 100.0, 1, 1_000)
     assert run is not None
     assert len(run) == 50
 

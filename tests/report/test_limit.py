@@ -39,10 +39,10 @@ def price(low: float | None, high: float | None, load: float | None) -> Floor:
             "Below 4.2 req/s: no load was found that keeps the promises. Above, p95 TTFT ≤ 500 ms breaks first.",
         ),
         (
-            {"interval": NOWHERE, "ended": "the budget of 1 min was used up"},
+            {"interval": NOWHERE, "ended": "the budget of 1 min leaves no time for another load"},
             (
                 "Nothing is known: no load was found that keeps the promises, and none that breaks them. "
-                "It ended there: the budget of 1 min was used up."
+                "It ended there: the budget of 1 min leaves no time for another load."
             ),
         ),
         (

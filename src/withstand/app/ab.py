@@ -23,8 +23,10 @@ from withstand.app.salt import salted
 from withstand.app.screen import Screen
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
+from withstand.compare.shape import Verdict
 from withstand.control.interleaving import Block, Pair, blocks_of
 from withstand.errors import MeasureError, SpecError, UsageError, WithstandError
+from withstand.metrics.doubts import DoubtKind
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
 from withstand.spec import Plan, Target, is_redacted, redacted
@@ -33,6 +35,8 @@ _FAILED_MAX = 2
 """Pairs one after another: then it is not chance."""
 _OWN = ("target", "price", "output_dir")
 """Of a plan: what may differ between the sides."""
+_BY_EFFECT = frozenset({DoubtKind.CLIENT_BOUND})
+"""What our own error could have made of a difference is no verdict in the comparison (decisions 005 and 009)."""
 
 
 class AbOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,13 +173,15 @@ class _Turns:
         if left:
             self._screen.message(f"`withstand ab --resume {self._folder.path}` measures {counted(len(left), 'pair')}.")
         blocks = {block.name: _judged(self._folder.of(block)) for pair in whole for block in pair}
+        compared = self._compared() if whole else None
+        untold = _nothing_told(compared)
         return AbOutcome(
-            exit_code=NOT_MEASURED if left else code_of_all([code for code, _ in blocks.values()]),
-            unmeasured=next((f"Block {name}: {why}" for name, (_, why) in blocks.items() if why), None),
+            exit_code=NOT_MEASURED if left or untold else code_of_all([code for code, _ in blocks.values()]),
+            unmeasured=next((f"Block {name}: {why}" for name, (_, why) in blocks.items() if why), untold),
             folder=self._folder.path,
             pairs=len(whole),
             asked=self._folder.asked.pairs,
-            compared=self._compared() if whole else None,
+            compared=compared,
         )
 
     def _measure(self, left: Sequence[Pair]) -> None:
@@ -243,4 +249,13 @@ def _judged(path: Path) -> tuple[int, str | None]:
     """A block's exit code, and why its numbers cannot stand, if so."""
     folder = RunFolder.open(path)
     summary = Loader(charts=False).load(folder).summary
-    return exit_code(summary, folder.manifest), not_measured(summary)
+    return exit_code(summary, folder.manifest, _BY_EFFECT), not_measured(summary, _BY_EFFECT)
+
+
+def _nothing_told(compared: Compared | None) -> str | None:
+    """Why no verdict was given at all, where none was."""
+    if compared is None:
+        return "The sides could not be compared."
+    rows = (row for group in compared.comparison.groups for row in group.rows)
+    verdicts = {found.verdict for row in rows for found in row.differences if found is not None}
+    return None if verdicts - {Verdict.UNKNOWN} else "Nothing could be told of the sides: see the comparison's doubts."

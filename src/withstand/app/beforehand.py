@@ -15,9 +15,9 @@ from withstand.spec import Plan, Stage
 def foreseen(plan: Plan, stages: tuple[Stage, ...], screen: Screen) -> Foresight:
     """This machine's limits against the load asked: what cannot be is refused, what may not be is told.
 
-    The nodes of a cluster look at their own.
+    The nodes of a cluster look at their own. A search that goes on may not know its next stage yet.
     """
-    if is_ray(plan.fleet):
+    if is_ray(plan.fleet) or not stages:
         return Foresight()
     foresight = foresee(plan, stages, screen)
     cores = allowed_cores()

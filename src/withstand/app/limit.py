@@ -45,4 +45,6 @@ def limit_in(manifest: Manifest, measured: Sequence[StageSummary] = (), times: T
     if manifest.state is not RunState.DONE or not measured or next_stage(wanted, tried) is None:
         return limit
     budget_s = wanted.budget_s or manifest.plan.budget_s
-    return replace(limit, ended=f"the budget of {lasting(budget_s)} was used up" if budget_s else None)
+    return replace(
+        limit, ended=f"the budget of {lasting(budget_s)} leaves no time for another load" if budget_s else None
+    )

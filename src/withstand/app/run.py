@@ -1,6 +1,7 @@
 """One run from plan to report: target ready, stages driven one after another, each written as it ends."""
 
 import contextlib
+import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -264,7 +265,7 @@ class _Measuring:
     def _bounded(self, index: int) -> Stage:
         """The stage; where a budget is what ends it, that is written down."""
         planned = self._journal.stage(index)
-        stage = self._budget.bounded(planned, self._journal.likely_drain_s(planned))
+        stage = self._drains.bounded(planned, self._journal.likely_drain_s(planned))
         if stage is not planned:
             self._journal.bound(index, stage)
         return stage
@@ -284,7 +285,7 @@ class _Measuring:
 
     def _attended(self, index: int, stage: Stage) -> Attended | None:
         """None where only its limit ends it, and nothing is looked for."""
-        rules = list(rules_of(stage.until))
+        rules = list(rules_of(stage.until, math.inf if stage.duration_s is None else stage.duration_s))
         if watches_queue(stage):
             rules.append(Noticing(UntilGrowing(), lambda why: self._screen.message(f"Stage {stage.name}: {why}.")))
         return Attended(FirstOf(rules), RecordTail(self._journal.folder, index)) if rules else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from withstand.metrics.doubts import DoubtKind
 from withstand.metrics.rates import good_share, has_limits
 from withstand.metrics.summary import Summary
 from withstand.report.standing import heard, standing
@@ -10,9 +11,9 @@ from withstand.runs import Manifest
 GOOD, MISSED, NOT_MEASURED = 0, 1, 3
 
 
-def exit_code(summary: Summary, manifest: Manifest) -> int:
-    """Of the whole run."""
-    if not_measured(summary):
+def exit_code(summary: Summary, manifest: Manifest, beside: Collection[DoubtKind] = ()) -> int:
+    """Of the whole run; ``beside``: doubts that are weighed elsewhere."""
+    if not_measured(summary, beside):
         return NOT_MEASURED
     return MISSED if missed_slo(summary, manifest) else GOOD
 
@@ -24,11 +25,11 @@ def code_of_all(codes: Collection[int]) -> int:
     return MISSED if MISSED in codes else GOOD
 
 
-def not_measured(summary: Summary) -> str | None:
-    """One sentence on why the headline cannot stand; None = it can."""
+def not_measured(summary: Summary, beside: Collection[DoubtKind] = ()) -> str | None:
+    """One sentence on why the headline cannot stand; None = it can. ``beside``: doubts that are weighed elsewhere."""
     if not summary.complete:
         return summary.partial or standing(summary).sentence
-    forbid = [doubt.kind.spoken for doubt in heard(summary) if doubt.blocking]
+    forbid = [doubt.kind.spoken for doubt in heard(summary) if doubt.blocking and doubt.kind not in beside]
     if forbid:
         return f"{standing(summary).sentence.rstrip('.')} ({', '.join(forbid)})."
     return None if summary.stages else standing(summary).sentence

@@ -9,6 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -79,8 +80,9 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
 
 
 def _put(table: Tree, options: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    """Those of the options that were given, under the names of their fields."""
-    table.update({field: options[name] for name, field in names.items() if options.get(name) is not None})
+    """Those of the options that were given, under the names of their fields; a plan is text, and so are its paths."""
+    given = {field: options[name] for name, field in names.items() if options.get(name) is not None}
+    table.update({field: str(value) if isinstance(value, Path) else value for field, value in given.items()})
 
 
 def _add_headers(target: Tree, texts: Sequence[str]) -> None:

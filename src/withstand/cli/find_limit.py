@@ -1,5 +1,6 @@
 """``withstand find-limit``: what can be promised of an endpoint."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_limit
+from withstand.cli.resumed import refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.times import SECONDS
 from withstand.cli.typed import without_secrets
@@ -47,7 +49,7 @@ from withstand.spec.promise import cost_of, is_cost
 @target_options
 @workload_options
 @price_options
-@click.option("--output-dir", metavar="DIR", help="The run's folder; runs/<date-time> by default.")
+@click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
 @output_options
@@ -60,6 +62,8 @@ def verb(
     Each load is held until it is known whether it keeps them: doubling, then halving the distance. The result is a
     rate with an interval, and which promise broke first.
     """
+    if folder:
+        refuse_others(context, "the plan file")
     from_file = plan_from_file(plan) if plan else {}
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
@@ -78,7 +82,7 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
     """What was typed; the rest is the plan file's, or its own default."""
     typed = {
         "promises": [msgspec.to_builtins(promise_of(text)) for text in options["promises"] if not is_cost(text)],
-        "cost": next((cost_of(text) for text in options["promises"] if is_cost(text)), None),
+        "cost": _cost(options["promises"]),
         "axis": options["axis"],
         "start": options["start"],
         "precision": _share(options["precision"]),
@@ -86,6 +90,14 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
         "budget_s": options.pop("budget_s"),
     }
     return {name: value for name, value in typed.items() if value not in (None, [])}
+
+
+def _cost(promises: Sequence[str]) -> float | None:
+    """None = none is promised."""
+    costs = [cost_of(text) for text in promises if is_cost(text)]
+    if len(costs) > 1:
+        raise UsageError("--slo: tokens have two prices that they may cost; give one of them.")
+    return costs[0] if costs else None
 
 
 def _share(text: str | None) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from withstand.app.prices import price_of, token_price_of
-from withstand.cli.times import SECONDS, WITH_UNIT
+from withstand.cli.times import SECONDS, SECONDS_OR_NONE, WITH_UNIT
 from withstand.interop import values
 from withstand.spec import TokenPrice
 
@@ -191,8 +191,8 @@ day_options = _all_of(
         _option(_COST, "--price-per-kwh", "Power that the hour's price does not contain.", "X", **_MONEY),
         _option(_COST, "--busy-hours", "Of a day, in which requests come; 24 by default.", "H", type=float),
         _option(_COST, "--requests-per-day", "None: as many as the machine sustains.", "N", type=float),
-        _option(_COST, "--idle-timeout", "It is given back after this; 300s by default.", "TIME", type=SECONDS),
-        _option(_COST, "--cold-start", "None: what the embedded engine took.", "TIME", type=SECONDS),
+        _option(_COST, "--idle-timeout", "It is given back after this; 300s by default.", "TIME", type=SECONDS_OR_NONE),
+        _option(_COST, "--cold-start", "None: what the embedded engine took.", "TIME", type=SECONDS_OR_NONE),
     ]
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from withstand.errors import UsageError
-from withstand.files import numbered
+from withstand.files import is_there, numbered
 from withstand.spec import plan_from_file
 
 Tree = dict[str, Any]
@@ -20,7 +20,7 @@ _FILES = (".toml", ".yaml", ".yml", ".json")
 
 def labelled(sides: Sequence[str]) -> list[tuple[str, str]]:
     """Each with the name that it is given, or else its host, or its file's name; no two the same."""
-    matches = [None if Path(side).exists() else _LABEL.match(side) for side in sides]
+    matches = [None if is_there(Path(side)) else _LABEL.match(side) for side in sides]
     texts = [match["side"] if match else side for match, side in zip(matches, sides, strict=True)]
     names = [match["label"].strip() if match else _name(text) for match, text in zip(matches, texts, strict=True)]
     return list(zip(numbered(names), texts, strict=True))
@@ -32,7 +32,7 @@ def tree_of(side: str, load: Tree) -> Tree:
     Raises:
         UsageError: it is no side.
     """
-    if side != EMBEDDED and (Path(side).exists() or side.endswith(_FILES)):
+    if side != EMBEDDED and (is_there(Path(side)) or side.endswith(_FILES)):
         if load:
             raise UsageError(f"{side} is a plan already; leave out --plan.")
         return plan_from_file(Path(side))

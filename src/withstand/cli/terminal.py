@@ -7,6 +7,7 @@ from withstand.cli.block import stage_block, stage_title
 from withstand.cli.output import write_result
 from withstand.cli.progress import counts, seconds_left, share_done
 from withstand.cli.views import View
+from withstand.interop.values import plain
 from withstand.metrics.summary import StageSummary
 
 
@@ -20,12 +21,12 @@ class TerminalScreen:
 
     def message(self, text: str) -> None:
         """One sentence."""
-        self._view.message(text)
+        self._view.message(plain(text))
 
     def step(self, label: str, done: int, total: int | None) -> None:
         """A preparation that takes a while."""
         if label != self._step:
-            self._view.begin(label)
+            self._view.begin(plain(label))
         self._step = None if done == total else label
         share = done / total if total else None
         self._view.update(share, "" if share is None else f"{share:.0%}", 0.0)
@@ -37,7 +38,7 @@ class TerminalScreen:
 
     def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
         """A bar, or a line, with the stage's name."""
-        self._view.begin(f"[{index}/{of}] {stage_title(name, phase)}")
+        self._view.begin(plain(f"[{index}/{of}] {stage_title(name, phase)}"))
 
     def stage_progress(self, progress: StageProgress) -> None:
         """Counts, tokens a second, time left."""

@@ -15,8 +15,9 @@ class Time(click.ParamType[float]):
 
     name = "time"
 
-    def __init__(self, *, bare: bool) -> None:
+    def __init__(self, *, bare: bool, may_be_none: bool = False) -> None:
         self._bare = bare
+        self._may_be_none = may_be_none
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
         """Seconds.
@@ -29,7 +30,7 @@ class Time(click.ParamType[float]):
             seconds = float(value.removesuffix(unit)) * _UNITS_S.get(unit, 1.0 if self._bare else math.nan)
         except ValueError:
             seconds = math.nan
-        if not 0 < seconds < SECONDS_MAX:
+        if not (0 < seconds < SECONDS_MAX or (self._may_be_none and seconds == 0)):
             what = "seconds, or a time with its unit" if self._bare else "a time with its unit"
             name = f"{param.opts[0]} " if param else ""
             raise UsageError(f"{name}{value}: give {what}, such as 30s, 20m or 1.5h.")
@@ -37,4 +38,6 @@ class Time(click.ParamType[float]):
 
 
 SECONDS = Time(bare=True)
+SECONDS_OR_NONE = Time(bare=True, may_be_none=True)
+"""A machine may be given back at once, and be back at once."""
 WITH_UNIT = Time(bare=False)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from withstand.control.probe import Look, Probe, Standing, all_kept, first_broken
+from withstand.control.certainty import all_kept, first_broken
+from withstand.control.probe import Look, Probe, Standing
 from withstand.metrics.bounds import LIMITS, bounds_of
 from withstand.metrics.rules.client import RATE_SHARE
 from withstand.metrics.summary import ClientError, Off, StageSummary

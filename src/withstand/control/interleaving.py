@@ -10,7 +10,7 @@ import msgspec
 
 from withstand.errors import UsageError
 
-BLOCKS_MIN = 4
+BLOCKS_MIN, BLOCKS_MAX = 4, 10_000
 """Pairs; with fewer, hardly anything is ever shown."""
 
 
@@ -35,10 +35,10 @@ def blocks_of(pairs: int) -> tuple[Block, ...]:
     """All blocks, in the order in which they are measured.
 
     Raises:
-        UsageError: the number is odd, so that a drift would not fall out, or too small.
+        UsageError: the number is odd, so that a drift would not fall out, too small or too large.
     """
-    if pairs < BLOCKS_MIN or pairs % 2:
-        raise UsageError(f"--blocks {pairs}: give an even number of blocks a side, {BLOCKS_MIN} at least.")
+    if not BLOCKS_MIN <= pairs <= BLOCKS_MAX or pairs % 2:
+        raise UsageError(f"--blocks {pairs}: give an even number of blocks a side, {BLOCKS_MIN} to {BLOCKS_MAX:,}.")
     return tuple(_blocks(pairs))
 
 

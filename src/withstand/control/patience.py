@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from withstand.control.probe import CHANCE
+from withstand.control.certainty import CHANCE
 from withstand.control.tried import ALONE, Tried
 from withstand.spec import LimitSearch, Promise
 
@@ -30,13 +30,14 @@ def crowd_s(wanted: LimitSearch, alone: Tried) -> float:
 
 
 def probe_s(wanted: LimitSearch, load: float, tried: Sequence[Tried]) -> float:
-    """A load: as was asked, else two minutes, and longer where so few come in them that they cannot tell."""
+    """A load: as was asked, else two minutes, less in a small budget, and longer where too few come to tell."""
     if wanted.probe_s is not None:
         return wanted.probe_s
+    enough_s = _PROBE_S if wanted.budget_s is None else min(_PROBE_S, wanted.budget_s / _PARTS_OF_BUDGET)
     if wanted.axis == "rate":
-        return max(_PROBE_S, needed(wanted.promises) / load)
+        return max(enough_s, needed(wanted.promises) / load)
     e2el_s = next((one.e2el_s for one in tried if one.stage.phase == ALONE), None)
-    return max(_PROBE_S, needed(wanted.promises) / load * (e2el_s or 0.0))
+    return max(enough_s, needed(wanted.promises) / load * (e2el_s or 0.0))
 
 
 def needed(promises: Sequence[Promise]) -> float:

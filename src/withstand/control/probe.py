@@ -14,16 +14,18 @@ from enum import StrEnum
 import msgspec
 
 from withstand.compare.dependence import memory_in_values
+from withstand.control.certainty import all_kept, first_broken
+from withstand.control.futility import is_futile
 from withstand.control.kept import broken
 from withstand.control.order import InOrder
 from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
 from withstand.metrics.backlog import queue_growth
 from withstand.metrics.latency import timing_if_good
+from withstand.metrics.rates import NS_PER_S
 from withstand.record import Record, Status
 from withstand.spec import Promise
 
-CHANCE = 0.0025
 _FIRST_LOOK = 30
 _FEWEST = 10
 """Of fewer, not even that all are broken says much of a load."""
@@ -98,22 +100,12 @@ class Probed(msgspec.Struct, frozen=True):
         return self.look.standing in {Standing.BREAKS, Standing.GROWS}
 
 
-def first_broken(shares: Sequence[Share | None], promises: Sequence[Promise]) -> Promise | None:
-    """That so many broke it by luck has a chance of ``CHANCE`` at most; None = of none."""
-    pairs = zip(shares, promises, strict=True)
-    return next((p for share, p in pairs if share and share.above(1 - p.share) <= CHANCE), None)
-
-
-def all_kept(shares: Sequence[Share | None], promises: Sequence[Promise]) -> bool:
-    """That so few broke them by luck has a chance of ``CHANCE`` at most, for each of them."""
-    return all(share and share.below(1 - p.share) <= CHANCE for share, p in zip(shares, promises, strict=True))
-
-
 class Probe:
     """One load, looked at as its answers come."""
 
-    def __init__(self, promises: Sequence[Promise]) -> None:
+    def __init__(self, promises: Sequence[Promise], lasts_s: float = math.inf) -> None:
         self._promises = promises
+        self._lasts_ns = lasts_s * NS_PER_S
         self._order = InOrder()
         self._series = _Series(len(promises))
         self._in_flight: list[tuple[int, int]] = []
@@ -141,6 +133,11 @@ class Probe:
         for record in self._order.rest():
             self._series.add(record, self._promises)
         return self._look()
+
+    def is_futile(self, look: Look) -> bool:
+        """Whether its load, which is open, will hardly be known when its time is over."""
+        part = self._in_flight[-1][0] / self._lasts_ns if self._in_flight else 0.0
+        return look.standing is Standing.OPEN and is_futile(look.shares, self._promises, part)
 
     def _look(self) -> Look:
         series = self._series

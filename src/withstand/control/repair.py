@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from withstand.control.probe import Probed, Standing, all_kept, first_broken
+from withstand.control.certainty import all_kept, first_broken
+from withstand.control.probe import Probed, Standing
 from withstand.control.share import Share
 from withstand.spec import Promise
 

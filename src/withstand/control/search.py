@@ -11,7 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
-from withstand.control.probe import CHANCE, Look, Probed, Standing
+from withstand.control.certainty import CHANCE
+from withstand.control.probe import Look, Probed, Standing
 from withstand.control.repair import latest
 from withstand.control.share import Share
 from withstand.spec import Promise

@@ -1,5 +1,6 @@
 """When a stage may end before its limit. Records and counts in, an ending out; it knows neither files nor workers."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -43,8 +44,8 @@ class StopRule(Protocol):
 class UntilKnown:
     """A load that is tried: it ends when it is known whether its promises are kept."""
 
-    def __init__(self, promises: Sequence[Promise]) -> None:
-        self._probe = Probe(promises)
+    def __init__(self, promises: Sequence[Promise], lasts_s: float = math.inf) -> None:
+        self._probe = Probe(promises, lasts_s)
         self._look: Look | None = None
 
     def feed(self, records: Iterable[Record]) -> None:
@@ -58,7 +59,7 @@ class UntilKnown:
     def ending(self) -> Ending | None:
         """None = it goes on."""
         look = self._probe.look()
-        if look is None or look.standing is Standing.OPEN:
+        if look is None or (look.standing is Standing.OPEN and not self._probe.is_futile(look)):
             return None
         self._look = look
         return Ending(told(look), at_once=look.standing is not Standing.HOLDS)
@@ -207,12 +208,12 @@ class FirstOf:
         return next((look for look in looks if look), None)
 
 
-def rules_of(until: Until | None) -> Iterator[StopRule]:
-    """None where nothing but its limit ends a stage."""
+def rules_of(until: Until | None, lasts_s: float = math.inf) -> Iterator[StopRule]:
+    """None where nothing but its limit ends a stage; ``lasts_s`` is that limit."""
     if until is None:
         return
     if until.known:
-        yield UntilKnown(until.known)
+        yield UntilKnown(until.known, lasts_s)
     if until.precise:
         yield UntilPrecise(until.precise)
     if until.errors is not None:

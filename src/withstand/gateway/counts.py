@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -17,8 +17,8 @@ LATENCY_BOUNDS_NS = tuple(
 )
 
 
-class Outcome(Enum):
-    """How a request ended."""
+class Outcome(StrEnum):
+    """How a request ended. A str, for it is a part of keys, and a plain Enum is slow to hash."""
 
     OK = "ok"
     """The engine's answer is complete, whatever its status."""

@@ -21,11 +21,21 @@ class Journal:
     def __init__(self, path: str | None) -> None:
         self._descriptor = _opened(path)
         self._lines: list[bytes] = []
+        self._second = 0
+        self._at = ""
+        """That second, as it is written."""
 
     def add(self, ending: Ending, cost_nusd: int | None) -> None:
         """One more line."""
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, cost_nusd, clock.utc_iso(round(clock.wall_s() * 1e9))))
+            self._lines.append(line_of(ending, cost_nusd, self._now()))
+
+    def _now(self) -> str:
+        """Put into words once a second."""
+        second = int(clock.wall_s())
+        if second != self._second:
+            self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
+        return self._at
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
@@ -49,9 +59,9 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
         "engine": ending.engine,
         "status": ending.status,
         "outcome": ending.outcome.value,
-        "hop_ms": round(ending.hop_ns / 1e6, 3),
-        "first_byte_ms": None if ending.first_byte_ns is None else round(ending.first_byte_ns / 1e6, 3),
-        "total_ms": round(ending.total_ns / 1e6, 3),
+        "hop_ms": ending.hop_ns // 1000 / 1000,
+        "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
+        "total_ms": ending.total_ns // 1000 / 1000,
         "prompt_tokens": ending.prompt_tokens,
         "cached_tokens": ending.cached_tokens,
         "output_tokens": ending.output_tokens,

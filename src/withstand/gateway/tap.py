@@ -34,6 +34,8 @@ def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
 
 def _usage_in(text: bytes) -> Said:
     """Of the last usage; where that has no prompt, of the one before."""
+    if text.rfind(b'_tokens"') < 0:
+        return Said()
     end = len(text)
     while (start := text.rfind(b'"usage"', 0, end)) >= 0 and _USAGE.match(text, start) is None:
         end = start  # null, as all but a stream's last events may have it

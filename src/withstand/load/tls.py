@@ -4,6 +4,7 @@ import ssl
 from pathlib import Path
 
 from withstand.errors import SpecError
+from withstand.files import is_there
 
 READ_BYTES = 65536
 _HEADER_BYTES = 5
@@ -18,7 +19,7 @@ def make_context(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError):
-        what = "is missing" if cacert and not Path(cacert).exists() else "holds no readable certificate"
+        what = "is missing" if cacert and not is_there(Path(cacert)) else "holds no readable certificate"
         raise SpecError(f"target.cacert / --cacert: {cacert} {what}; it must be a PEM file.") from None
     # From 3.13 on Python refuses what curl and browsers accept: home-made authorities without every extension.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

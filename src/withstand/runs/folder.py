@@ -165,9 +165,9 @@ def new_folder(path: Path | None, manifest: str) -> Path:
     """
     if path is None:
         return _made_by_default()
-    if (path / manifest).exists():
+    if is_there(path / manifest):
         raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if is_there(path) and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} is not empty; choose another --output-dir.")
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ import msgspec
 
 from withstand import __version__, clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import storage_error, write_atomically
+from withstand.files import is_there, storage_error, write_atomically
 from withstand.interop.shape import Facts, Imported, ImportedRun, Refused
 from withstand.record import decode_record, encode_record
 
@@ -44,7 +44,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_import(path: Path) -> bool:
     """Whether a folder was made by ``keep_import``."""
-    return (path / _NAME).is_file()
+    return is_there(path / _NAME) and (path / _NAME).is_file()
 
 
 def keep_import(imported: Imported, path: Path) -> Path:
@@ -54,7 +54,7 @@ def keep_import(imported: Imported, path: Path) -> Path:
         UsageError: the folder holds something already.
         StorageError: it cannot be written.
     """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if is_there(path) and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} is not empty; choose another --output-dir.")
     try:
         path.mkdir(parents=True, exist_ok=True)

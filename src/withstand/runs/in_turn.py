@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 import msgspec
 
-from withstand.control.interleaving import BLOCKS_MIN, Block, Pair, blocks_of, pairs_of
+from withstand.control.interleaving import BLOCKS_MAX, BLOCKS_MIN, Block, Pair, blocks_of, pairs_of
 from withstand.files import is_there
 from withstand.runs.commission import Commission, called_off, read_commission, taken_over, write_commission
 from withstand.runs.folder import RunFolder, new_folder
@@ -18,7 +18,6 @@ from withstand.runs.manifest import RunState
 from withstand.spec import Plan
 
 _MANIFEST = "ab.json"
-_PAIRS_MAX = 10_000
 
 
 class AskedSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +33,7 @@ class AskedTurns(Commission, frozen=True, kw_only=True):
 
     a: AskedSide
     b: AskedSide
-    pairs: Annotated[int, msgspec.Meta(ge=BLOCKS_MIN, multiple_of=2, le=_PAIRS_MAX)]
+    pairs: Annotated[int, msgspec.Meta(ge=BLOCKS_MIN, multiple_of=2, le=BLOCKS_MAX)]
     reset_cache: bool = True
     """Whether the server is asked to forget all prompts before each block."""
     resets: Mapping[str, str] = {}

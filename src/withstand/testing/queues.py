@@ -81,12 +81,12 @@ def probed(
     queue: Queue, promise: Promise, rate_rps: float, seed: int, until_s: float, from_s: float = 0.0
 ) -> tuple[Look, float]:
     """What a probe finds of a rate, and after how many seconds."""
-    probe = Probe((promise,))
+    probe = Probe((promise,), until_s)
     for ended, now_ns, in_flight in in_order_of_ends(queue.records(rate_rps, seed, from_s), until_s):
         probe.feed(ended)
         probe.in_flight(now_ns, in_flight)
         look = probe.look()
-        if look and look.standing is not Standing.OPEN:
+        if look and (look.standing is not Standing.OPEN or probe.is_futile(look)):
             return look, now_ns / NS
     return probe.last_look(), until_s
 

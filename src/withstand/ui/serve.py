@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from withstand.app.follow import follow
 from withstand.errors import UsageError
+from withstand.files import is_there
 from withstand.ui.library import Library
 from withstand.ui.site import Site
 
@@ -27,7 +28,7 @@ def serve(folder: Path, port: int, ready: Callable[[str], None]) -> None:
     Raises:
         UsageError: the folder is none, or the port is taken.
     """
-    if folder.exists() and not folder.is_dir():
+    if is_there(folder) and not folder.is_dir():
         raise UsageError(f"{folder} is no folder; name the one that holds the runs.")
     sockets = _listening(port)
     url = f"http://127.0.0.1:{sockets[0].getsockname()[1]}/"

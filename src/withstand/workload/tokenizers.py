@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from withstand.errors import UsageError
+from withstand.files import is_there
 
 _CHARS_PER_TOKEN = 4
 
@@ -64,8 +65,8 @@ class TokenizerFile:
             from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - an extra
         except ImportError:
             raise UsageError(f"--tokenizer {path} needs: pip install 'withstand[tokenizers]'.") from None
-        file = path / "tokenizer.json" if path.is_dir() else path
-        if not file.is_file():
+        file = path / "tokenizer.json" if is_there(path) and path.is_dir() else path
+        if not is_there(file) or not file.is_file():
             raise UsageError(
                 f"--tokenizer: {file} is no file; give a tokenizer.json, the folder that holds one, or a name."
             )

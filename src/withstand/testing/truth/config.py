@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from withstand.errors import UsageError
+from withstand.files import is_there
 from withstand.testing.truth.behaviours import check_mix, style_of
 from withstand.testing.truth.schedule import Schedule
 
@@ -75,7 +76,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         try:
             context.load_cert_chain(self.certfile, self.keyfile)
         except (OSError, ssl.SSLError):
-            missing = [file for file in (self.certfile, self.keyfile) if not Path(file).exists()]
+            missing = [file for file in (self.certfile, self.keyfile) if not is_there(Path(file))]
             what = f"{missing[0]} is missing" if missing else "certificate and key do not belong together"
             raise UsageError(f"certfile, keyfile: {what}; give a PEM certificate and its key.") from None
         return context

@@ -1,0 +1,107 @@
+"""Probes of speed: small requests, large prompts, streams. CPU is the gateway's, of all its processes."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+from benchmarks.gateway.native import NOTHING, Load
+from benchmarks.gateway.probe import Bench, Claim, Figures, Probe, Table, above_direct, claim, figure, ratio
+
+TOKENS_PER_S: Final = 50
+_RUST: Final = "vllm-router"
+_PYTHON: Final = "production-stack"
+_PACED_PERCENT: Final = 95
+"""A gateway that falls behind finds several chunks in a read, and looks cheaper than it is."""
+_ANSWER_TOKENS: Final = 200
+"""Four seconds, and with the 20 ms until the first one, 50 a second throughout."""
+SMALL: Final = Load(connections=64, stream=False, bytes=256, tokens=1)
+LARGE: Final = Load(connections=32, stream=False, bytes=40_000, tokens=1)
+
+
+def _requests(load: Load) -> Callable[[Bench, str], Figures]:
+    def measure(bench: Bench, name: str) -> Figures:
+        with bench.before(name) as (gateway, _):
+            seen, foreign = bench.load(gateway, msgspec.structs.replace(load, seconds=bench.seconds))
+        whole = seen.whole_ms or NOTHING
+        return {
+            "req/s": seen.requests / seen.window_s,
+            "CPU µs/request": seen.cpu_s * 1e6 / seen.requests if seen.cpu_s and seen.requests else math.nan,
+            "p50 ms": whole.p50,
+            "p99 ms": whole.p99,
+            "failed": seen.failed,
+            "foreign CPU %": foreign * 100,
+        }
+
+    return measure
+
+
+def _small_judged(table: Table) -> Sequence[Claim]:
+    return [
+        ratio(table, "req/s", _RUST, 1.4, at_least=True),
+        ratio(table, "req/s", _PYTHON, 25, at_least=True),
+        ratio(table, "CPU µs/request", _RUST),
+        claim(table, "failed", "", 0),
+    ]
+
+
+def _large_judged(table: Table) -> Sequence[Claim]:
+    return [
+        ratio(table, "req/s", _RUST, 1.0, at_least=True),
+        ratio(table, "CPU µs/request", _RUST),
+        claim(table, "failed", "", 0),
+    ]
+
+
+def _streams(connections: int, tokens: int = _ANSWER_TOKENS) -> Callable[[Bench, str], Figures]:
+    def measure(bench: Bench, name: str) -> Figures:
+        load = Load(connections=connections, tokens=tokens, ramp=2.0, seconds=bench.seconds)
+        with bench.before(name) as (gateway, made):
+            seen, foreign = bench.load(gateway, load)
+            engine = made[0].set()
+        delay, ttft = seen.delay_ms or NOTHING, seen.ttft_ms or NOTHING
+        delivered = 100 * seen.chunks / (seen.window_s * TOKENS_PER_S * connections)
+        paced = seen.cpu_s > 0 and delivered >= _PACED_PERCENT
+        return {
+            "delivered %": delivered,
+            "CPU µs/chunk": seen.cpu_s * 1e6 / seen.chunks if paced else math.nan,
+            "delay p50 ms": delay.p50,
+            "delay p99 ms": delay.p99,
+            "TTFT p50 ms": ttft.p50,
+            "TTFT p99 ms": ttft.p99,
+            "failed": seen.failed,
+            "engine late p99 ms": (engine.late_ms or NOTHING).p99,
+            "foreign CPU %": foreign * 100,
+        }
+
+    return measure
+
+
+def _many_judged(table: Table) -> Sequence[Claim]:
+    return [
+        ratio(table, "CPU µs/chunk", _RUST, 0.9),
+        claim(table, "delivered %", "%", 99.5, at_least=True),
+        claim(table, "delay p50 ms", "ms", 0.2),
+        ratio(table, "delay p99 ms", _RUST, 1.0),
+        claim(table, "failed", "", 0),
+    ]
+
+
+def _few_judged(table: Table) -> Sequence[Claim]:
+    added = [above_direct(table, f"TTFT {at} ms") for at in ("p50", "p99")]
+    return [
+        Claim("TTFT p50, added", added[0], "ms", 0.3),
+        Claim("TTFT p99, added", added[1], "ms", 0.4),
+        Claim(f"TTFT p50, added by {_RUST}", above_direct(table, "TTFT p50 ms", _RUST), "ms"),
+        Claim("delay p50 of a chunk, added", above_direct(table, "delay p50 ms"), "ms"),
+        Claim("failed", figure(table, "failed"), "", 0),
+    ]
+
+
+FLOW: Final = {
+    "small": Probe("64 connections, bodies of 256 bytes, not streamed", _requests(SMALL), _small_judged),
+    "large": Probe("32 connections, bodies of 40 kB, not streamed", _requests(LARGE), _large_judged),
+    "streams-10": Probe("10 streams of 50 chunks a second", _streams(10, tokens=25), _few_judged),
+    "streams-500": Probe("500 streams of 50 chunks a second", _streams(500), _many_judged),
+    "streams-1000": Probe("1,000 streams of 50 chunks a second", _streams(1000), _many_judged),
+}
