@@ -80,6 +80,10 @@ def test_keys_and_budgets_that_go_and_come_back_keep_what_was_spent(till_of: Mak
     assert isinstance(admit(till), Permit), "without a price it cost nothing"
 
 
+def test_keys_alone_cost_no_request_any_counting(till_of: Make) -> None:
+    assert admit(till_of(config_of({"models": {"m": {}}, "keys": {"alice": {"sha256": HASH}}}))) is None
+
+
 def test_a_stream_keeps_its_last_pieces_and_knows_its_first(till_of: Make) -> None:
     till = till_of(configured())
     permit = till.admit(ALICE, "m", b'{"model":"m","stream":true}', ROUTE, 0.0)

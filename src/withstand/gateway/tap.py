@@ -8,9 +8,7 @@ from msgspec import Struct
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
-_TOKENS = re.compile(
-    rb'"(prompt|completion|input|output|cached|cache_read_input|cache_creation_input)_tokens"\s*:\s*(\d{1,12})\b'
-)
+_VALUE = re.compile(rb"\s*:\s*(\d{1,12})\b")
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
 
 
@@ -48,12 +46,21 @@ def _usage_in(text: bytes) -> Said:
 
 def _said(usage: bytes) -> Said:
     """Anthropic counts what it took from the cache, and put there, beside the prompt."""
-    told = {name: int(count) for name, count in _TOKENS.findall(usage)}
-    prompt = told.get(b"prompt", told.get(b"input"))
-    read = told.get(b"cache_read_input")
+    prompt, completion = _count(usage, b'"prompt_tokens"'), _count(usage, b'"completion_tokens"')
     if prompt is not None:
-        prompt += (read or 0) + told.get(b"cache_creation_input", 0)
-    return Said(prompt, told.get(b"cached") if read is None else read, told.get(b"completion", told.get(b"output")))
+        return Said(prompt, _count(usage, b'"cached_tokens"'), completion)
+    prompt, read = _count(usage, b'"input_tokens"'), _count(usage, b'"cache_read_input_tokens"')
+    if prompt is not None:
+        prompt += (read or 0) + (_count(usage, b'"cache_creation_input_tokens"') or 0)
+    cached = _count(usage, b'"cached_tokens"') if read is None else read
+    return Said(prompt, cached, _count(usage, b'"output_tokens"') if completion is None else completion)
+
+
+def _count(text: bytes, name: bytes) -> int | None:
+    """The last of that name."""
+    place = text.rfind(name)
+    found = _VALUE.match(text, place + len(name)) if place >= 0 else None
+    return int(found[1]) if found else None
 
 
 def events(text: bytes) -> int:

@@ -25,6 +25,9 @@ class Held(Struct, frozen=True):
     at_s: float
 
 
+_NOTHING = Held(0, 0, 0.0)
+
+
 class Room(Struct, frozen=True):
     """Of one limit of a window: what a client is told in headers."""
 
@@ -63,6 +66,11 @@ class Meter:
         self.under_way += 1
         self.held_nusd += nusd
         return held
+
+    def pass_by(self) -> Held:
+        """One comes in that nothing limits."""
+        self.under_way += 1
+        return _NOTHING
 
     def settle(self, held: Held, tokens: int, now_s: float) -> None:
         """It is over, and has used so many."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from withstand import clock
 from withstand.gateway import tap
-from withstand.gateway.counts import Counts, Ending
+from withstand.gateway.counts import Counts, Ending, Outcome
 from withstand.gateway.money import estimate
 from withstand.gateway.money.bill import NANO, Bill, bill_of, cost_nusd
 from withstand.gateway.money.meter import Held, Limit, Meter
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _FLUSH_NS = 1_000_000_000
 _FIRST_BYTES = 4096
+_UNLIMITED = KeyLimits()
+_STREAM = b'"stream"'
+"""Where nothing else must be known of a body, this is enough to look after a stream."""
 _PERIODS = {"day": 0, "month": 1, "total": 2}
 
 
@@ -77,10 +80,12 @@ class Till:
         self._budgets = {owner: key.budget for owner, key in config.keys.items() if key.budget is not None}
         self._prices = config.prices
         self._asks = config.usage.ask
-        self.idle = not (
-            config.keys or config.prices or config.has_state or config.usage.ask or config.key_limits != KeyLimits()
-        )
-        """Nobody wants to know."""
+        free = () if self._asks else (owner for owner, limits in self._limits.items() if limits == _UNLIMITED)
+        self._free = frozenset(free) - set(self._budgets)
+        """Owners whose requests are only counted."""
+        limited = any(limits != _UNLIMITED for limits in (config.key_limits, *self._limits.values()))
+        self.idle = not (limited or config.prices or config.has_state or config.usage.ask)
+        """Nobody wants to know, so nothing is counted: it would cost a request some microseconds."""
 
     # For the passage.
 
@@ -94,6 +99,8 @@ class Till:
         spent_out = self._spent_out(owner, meter)
         if spent_out is not None:
             return spent_out
+        if owner in self._free:
+            return self._permit(Permit(owner, model, meter, meter.pass_by(), body), streams=_STREAM in body)
         want = estimate.wanted(body)
         bill = Bill(estimate.prompt_tokens(body), completion=estimate.output_tokens(want, route.path))
         hindrance = meter.hindrance(limits, bill.tokens, now_s)
@@ -102,8 +109,10 @@ class Till:
             return refused(*hindrance, limits)
         held = meter.hold(limits, bill.tokens, cost_nusd(bill, self._prices.get(model)), now_s)
         told = estimate.asking(body, want, route.path) if self._asks else body
-        permit = Permit(owner, model, meter, held, told)
-        if want.stream is True:
+        return self._permit(Permit(owner, model, meter, held, told), streams=want.stream is True)
+
+    def _permit(self, permit: Permit, *, streams: bool) -> Permit:
+        if streams:
             permit.pieces = deque()  # cut short by ``count``
             self._streams.add(permit)
         return permit
@@ -112,9 +121,12 @@ class Till:
         """What the request has cost in nano-dollars; None where nothing is counted."""
         if permit is None:
             return None
-        self._streams.discard(permit)
-        streamed = permit.pieces.maxlen is None
-        bill = bill_of(ending, permit.prompt_estimate, permit.events + tap.events(b"".join(permit.pieces)) * streamed)
+        events = 0
+        if permit.pieces.maxlen is None:
+            self._streams.discard(permit)
+            if ending.output_tokens is None or ending.outcome is not Outcome.OK:
+                events = permit.events + tap.events(b"".join(permit.pieces))
+        bill = bill_of(ending, permit.prompt_estimate, events)
         nusd = cost_nusd(bill, self._prices.get(permit.model))
         permit.meter.settle(permit.held, bill.tokens, now_s)
         self._book(permit, bill, nusd)
