@@ -15,6 +15,7 @@ from withstand.gateway.asked import Asked, Raw
 from withstand.gateway.config import config_of
 from withstand.gateway.engine import Seat
 from withstand.gateway.roster import Roster
+from withstand.gateway.waiting import Lobby
 
 BATCH = 32
 PREFILL_TOKENS_S = 8_000
@@ -126,7 +127,7 @@ class Simulation:
         self._dice = random.Random(seed)
         told = [{"url": f"http://engine-{i}:80"} for i in range(engines)]
         config = config_of({"models": {"m": {"engines": told, **model}}})
-        self._model = Roster(config, random.Random(seed + 1)).models["m"]
+        self._model = Roster(config, random.Random(seed + 1), Lobby(lambda _: None)).models["m"]
         self._machines = {seat: Engine(seat) for seat in self._model.seats}
         self._work = dict.fromkeys(self._model.seats, 0)
         self._events: list[tuple[float, int, Work, Seat | None]] = []

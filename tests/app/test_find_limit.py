@@ -39,7 +39,7 @@ def test_the_limit_of_a_server_lies_in_the_interval(tmp_path: Path) -> None:
     assert tried[max(tried)] in {"breaks", "grows"}
     entries = RunFolder.open(tmp_path / "r").manifest.stages
     assert {e.state for e in entries} == {RunState.DONE}
-    assert [e for e in entries if e.ended_by == "p50 TTFT ≤ 30 ms is broken"]
+    assert {e.ended_by for e in entries} & {"p50 TTFT ≤ 30 ms is broken", "the queue has no end"}
     shown = subprocess.run(
         [sys.executable, "-m", "withstand", "report", "r"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -1,5 +1,6 @@
 """Engines and gateways that are gone when a test is over."""
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,3 +40,10 @@ def gateway(tmp_path: Path) -> Iterator[Callable[[str], Gateway]]:
     yield make
     for each in made:
         assert not each.stop(), "a gateway that is well says nothing"
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return f"http://127.0.0.1:{sock.getsockname()[1]}"

@@ -20,6 +20,7 @@ from engines import (
     silent,
     streaming,
     stuck,
+    whole,
 )
 from gateways import CHAT, Gateway, body, get, model, post
 
@@ -54,11 +55,16 @@ def test_a_client_that_leaves_before_the_answer_stops_the_engine(
     assert gw.metrics()[f'requests_total{{route="{CHAT}",model="m",status="0",outcome="client_left"}}'] == 1
 
 
-def test_a_client_that_leaves_in_mid_stream_stops_the_engine(engine: Engines, gateway: Gateways) -> None:
-    one = engine(stuck(STREAM_HEAD, chunk(EVENT)))
+@pytest.mark.parametrize(
+    "pieces", [(STREAM_HEAD, chunk(EVENT)), (whole(b"{ } ")[:-2],), (b"HTTP/1.1 200 OK\r\n\r\n{ ",)]
+)
+def test_a_client_that_leaves_in_mid_answer_stops_the_engine(
+    engine: Engines, gateway: Gateways, pieces: tuple[bytes, ...]
+) -> None:
+    one = engine(stuck(*pieces))
     gw = gateway(model(one.url))
-    client = gw.client().send(post(body(stream=True)))
-    client.read_until(EVENT)
+    client = gw.client().send(post(body(stream=pieces[0] is STREAM_HEAD)))
+    client.read_until(pieces[-1][-2:])
     client.close()
     assert one.seen[0].left.wait(LEFT_WITHIN_S)
     gw.until(f'engine_in_flight{{engine="{one.name}"}}', 0)

@@ -33,13 +33,6 @@ UNAVAILABLE = whole(b'{"error":{}}', b"503 Service Unavailable", b"retry-after: 
 
 
 @pytest.fixture
-def nobody() -> str:
-    """An address where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
-
-
-@pytest.fixture
 def deaf() -> Iterator[str]:
     """An address that does not take connections: its queue is full."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as sock:
@@ -139,7 +132,25 @@ def test_a_503_of_the_only_engine_is_passed_on(engine: Engines, gateway: Gateway
         assert (answer.status, answer.header("retry-after"), answer.raw) == (503, "9", b'{"error":{}}')
 
 
-@pytest.mark.parametrize("status", [b"400 Bad Request", b"429 Too Many Requests", b"500 Internal Server Error"])
+def test_a_429_is_passed_on_with_its_time_and_is_no_failure(engine: Engines, gateway: Gateways) -> None:
+    one = engine(answering(whole(b'{"error":{"code":"x"}}', b"429 Too Many Requests", b"retry-after: 17\r\n")))
+    gw = gateway(model(one.url))
+    client = gw.client()
+    for _ in range(5):
+        answer = client.send(post(body())).answer()
+        assert (answer.status, answer.header("retry-after")) == (429, "17")
+        assert answer.raw == b'{"error":{"code":"x"}}'
+    assert not gw.control("GET", "/admin/engines")[1]["m"][0]["failing"]
+
+
+def test_a_429_is_no_answer_while_another_engine_has_room(engine: Engines, gateway: Gateways) -> None:
+    busy, good = engine(answering(whole(b"{}", b"429 Too Many Requests"))), engine(answering())
+    client = gateway(model(busy.url, good.url, more='policy = "round_robin"')).client()
+    assert [client.send(post(body())).answer().status for _ in range(10)] == [200] * 10
+    assert busy.seen
+
+
+@pytest.mark.parametrize("status", [b"400 Bad Request", b"404 Not Found", b"500 Internal Server Error"])
 def test_other_errors_are_the_engines_word(engine: Engines, gateway: Gateways, status: bytes) -> None:
     bad, good = engine(answering(whole(b"{}", status, b"retry-after: 3\r\n"))), engine(answering())
     client = gateway(model(bad.url, good.url, more='policy = "round_robin"')).client()
@@ -226,7 +237,7 @@ def test_an_answer_that_ends_with_its_connection_is_cut_by_a_reset(engine: Engin
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
     for reset in (False, True):
         client = gateway(model(engine(hanging_up(head, b"{}", reset=reset)).url)).client()
-        client.send(post(body())).read_until(b"{}")
+        client.send(post(body(), version="1.0")).read_until(b"{}")
         if reset:
             with pytest.raises(ConnectionResetError):
                 client.sock.recv(1)

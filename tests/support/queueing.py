@@ -9,6 +9,7 @@ from withstand.gateway.address import origin_of
 from withstand.gateway.config import ModelConfig, config_of
 from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.roster import Roster
+from withstand.gateway.waiting import Lobby
 
 
 def seat(number: int, weight: float = 1.0, in_flight: int = 0, **more: Any) -> Seat:
@@ -23,7 +24,7 @@ def model_config(**fields: Any) -> ModelConfig:
 
 def roster(dice: Any, weights: list[float], **fields: Any) -> Roster:
     engines = [{"url": f"http://engine-{i}:80", "weight": weight} for i, weight in enumerate(weights)]
-    return Roster(config_of({"models": {"m": {"engines": engines, **fields}}}), dice)
+    return Roster(config_of({"models": {"m": {"engines": engines, **fields}}}), dice, Lobby(lambda _: None))
 
 
 Serve = Callable[[Seat, float], tuple[float, int]]

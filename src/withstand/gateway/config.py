@@ -16,6 +16,8 @@ from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
+Style = Literal["vllm_nixl", "sglang"]
+Role = Literal["prefill", "decode"]
 SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
 SESSION_BY = (
     "header.x-session-id",
@@ -31,6 +33,7 @@ Weight = Annotated[float, Meta(ge=0, le=1000)]
 """0 = no traffic."""
 WEIGHT_MIN = 1e-6
 """Less is none as well: shares of it would be lost in rounding."""
+AtOnce = Annotated[int, Meta(ge=1)]
 
 
 class Poll(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,16 +48,41 @@ class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     url: str
     weight: Weight = 1.0
+    max_in_flight: AtOnce | None = None
+    """None = the model's."""
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
     poll: bool | Poll | None = None
     """None = as the model has it."""
+    role: Role | None = None
+    """Of a disaggregated model's engines alone."""
+    bootstrap_port: Annotated[int, Meta(ge=1, lt=1 << 16)] | None = None
+    """Of SGLang's prefill, where it is not SGLang's own default."""
 
     @property
     def origin(self) -> Origin:
         """The address, taken apart."""
         return origin_of(self.url)
+
+
+class Disaggregation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a model's prefill and decode engines come together."""
+
+    style: Style
+    fallback: bool = False
+    """Decode does all of it where prefill cannot."""
+    prefill_s: Seconds | None = None
+    """How long prefill may take before another, or decode, is asked; None = as long as the first byte."""
+    min_prompt_bytes: Annotated[int, Meta(ge=0)] = 0
+    """Of a request's body: shorter ones are not split."""
+
+
+class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many requests may wait for an engine that has room, and for how long each."""
+
+    requests: Annotated[int, Meta(ge=0)] = 0
+    wait_s: Seconds = 30.0
 
 
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,6 +91,10 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    disaggregation: Disaggregation | None = None
+    max_in_flight: AtOnce | None = None
+    """Of each engine that says nothing else; None = it is given all that come."""
+    queue: QueueConfig = QueueConfig()
     load_bound: Annotated[float, Meta(ge=1, le=100)] = 1.5
     """Times its share of what is under way, an engine may have before ``session`` and ``prefix`` pass it over."""
     session_by: tuple[str, ...] = SESSION_BY
@@ -114,6 +146,8 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_alive_s: Seconds = 75.0
     requests: Annotated[int, Meta(ge=1)] = 10_000
     """Under way at once."""
+    held_bytes: Annotated[int, Meta(ge=1024)] = 1 << 30
+    """Of all requests that are being read, wait, or have not been answered yet."""
     buffer_bytes: Annotated[int, Meta(ge=4096)] = 256 << 10
     """Of an answer that its client does not read."""
 
@@ -158,6 +192,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_env: str | None = None
     """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
+    keep_alive_comment_s: Seconds | None = None
+    """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
 
@@ -275,9 +311,39 @@ def _check_engines(config: Config) -> None:
                 raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
             if origin in urls:
                 raise _wrong(f"{where}.url", f"{engine.url} stands there twice; give it a weight instead")
+            check_role(model, engine, where)
             if engine.api_key_env and engine.api_key_file:
                 raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
             urls.add(origin)
+        _check_disaggregation(name, model)
+
+
+def check_role(model: ModelConfig, engine: EngineConfig, where: str) -> None:
+    """Whether the engine is one for this model.
+
+    Raises:
+        SpecError: it is not; the text names ``where``.
+    """
+    if model.disaggregation is None:
+        if engine.role is not None or engine.bootstrap_port is not None:
+            raise _wrong(where, "role and bootstrap_port are for a model with disaggregation; add it, or take them out")
+    elif engine.role is None:
+        raise _wrong(where, 'the model is disaggregated; give the engine a role, "prefill" or "decode"')
+    elif engine.bootstrap_port is not None and (engine.role, model.disaggregation.style) != ("prefill", "sglang"):
+        raise _wrong(where, "only a prefill engine of style sglang has a bootstrap_port; take it out")
+
+
+def _check_disaggregation(name: str, model: ModelConfig) -> None:
+    told = model.disaggregation
+    if told is None:
+        return
+    if model.engines and len({engine.role for engine in model.engines}) < len(get_args(Role)):
+        raise _wrong(f"models.{name}.engines", "a disaggregated model needs engines of both roles; add the other one")
+    if told.style == "sglang" and (told.fallback or told.min_prompt_bytes):
+        raise _wrong(
+            f"models.{name}.disaggregation",
+            "SGLang's decode engines cannot prefill; take fallback and min_prompt_bytes out",
+        )
 
 
 def _check_sessions(config: Config) -> None:

@@ -40,6 +40,7 @@ class Ending(Struct, frozen=True):
     status: int
     outcome: Outcome
     hop_ns: int
+    queue_ns: int | None
     first_byte_ns: int | None
     total_ns: int
     prompt_tokens: int | None
@@ -75,6 +76,8 @@ class Counts:
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
         """Connections that were turned away: what came was not HTTP, too large, or too late."""
+        self.no_descriptors = 0
+        """Connections that could not be had because the process may have no more open files."""
         self.failovers = 0
         """To another engine."""
         self.limited: Counter[tuple[str, str]] = Counter()
@@ -83,6 +86,8 @@ class Counts:
         """By key's owner."""
         self.state_failures = 0
         """The store did not take, or tell, what it was to."""
+        self.fallbacks: Counter[str] = Counter()
+        """Requests of disaggregated models that decode did alone, by the reason."""
         self.hop = Histogram(HOP_BOUNDS_NS)
         self.lag = Histogram(HOP_BOUNDS_NS)
         """How late the loop comes to what is due."""

@@ -2,6 +2,7 @@
 
 from withstand.gateway.config import Timeouts
 
+NEVER = float("inf")
 _ALL_OF_IT = "The answer took longer than the gateway waits for all of one."
 
 

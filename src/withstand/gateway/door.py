@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_REQUEST_BYTES = 1024
+"""What a request takes beside its body, about."""
+_CLOSE, _CLOSE_WAIT = 7, 8
+"""States of a TCP connection: reset, and closed by its other side (Linux, tcp_states.h)."""
+_COME_BACK_S = 5
 _LINGER_S = 2.0
 """For a client that still sends to read why it was turned away: closing at once would reset what was said."""
 
@@ -60,6 +65,7 @@ class Door(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._current: Incoming | None = None
         self._waiting: deque[Incoming] = deque()
+        self._answered: Incoming | None = None
         self._exchange: Exchange | None = None
         self._refusal: Refusal | None = None
         self._head_bytes = 0
@@ -68,7 +74,9 @@ class Door(asyncio.Protocol):
         self._read_bytes = 0
         self._read_ns = 0
         self._since_s = house.now_s()
-        self._held_back = False
+        self._unread = False
+        """The client does not read, and what was written for it is too much already."""
+        self._left_bytes = 0
         self._deaf = False
 
     # asyncio.Protocol.
@@ -78,9 +86,15 @@ class Door(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         self.write = self.transport.write
         self._house.doors.add(self)
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None and self._house.descriptors.scarce(sock.fileno()):
+            self._house.descriptors.missed()
+            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id(None)))
+            self._deaf = True
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf:
+        if self._deaf or self._refusal is not None:
             return
         self._read_ns = clock.now_ns()
         self._read_bytes = len(data)
@@ -89,9 +103,7 @@ class Door(asyncio.Protocol):
         if in_head and self._in_head:
             self._head_bytes += len(data)
             self._limit_head(self._head_bytes)
-        if self._refusal is not None:
-            self._turn_away(self._refusal)
-        elif self._waiting:
+        if self._waiting or self._refusal is not None:
             self._next()
 
     def _feed(self, data: bytes) -> None:
@@ -106,19 +118,27 @@ class Door(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it left
         self._house.doors.discard(self)
+        self._house.held_back.discard(self)
         del self._parser  # it holds this object, and both would wait for the collector
-        self._waiting.clear()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.abandon()
+        for incoming in (self._current, self._answered, *self._waiting):
+            if incoming is not None:
+                self._house.let_go(incoming)
+        self._waiting.clear()
 
     def pause_writing(self) -> None:
+        self._unread = True
         if self._exchange is not None:
             self._exchange.pause()
 
     def resume_writing(self) -> None:
+        self._unread = False
         if self._exchange is not None:
             self._exchange.resume()
+        elif self._has_more:
+            self._house.loop.call_soon(self._next)
 
     # httptools.
 
@@ -145,6 +165,8 @@ class Door(asyncio.Protocol):
         incoming.version = self._parser.get_http_version()
         incoming.keeps_alive = self._parser.should_keep_alive()
         self._refusal = self._refusal or _unacceptable(incoming)
+        if not self._house.hold(incoming, _REQUEST_BYTES):
+            self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
         if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
             self.write(_CONTINUE)
 
@@ -152,18 +174,24 @@ class Door(asyncio.Protocol):
         incoming = self._current
         assert incoming is not None
         incoming.size += len(part)
-        if incoming.size <= self._limits.body_bytes:
-            incoming.parts.append(part)
-        else:
-            incoming.parts.clear()
+        if incoming.size > self._limits.body_bytes:
             message = f"The body has more than {self._limits.body_bytes} bytes."
             self._refusal = self._refusal or refusals.bad_request(message, status=413, closes=True)
+        if self._refusal is None:
+            incoming.parts.append(part)
+            if not self._house.hold(incoming, len(part)):
+                self._refusal = refusals.overcrowded(_COME_BACK_S)
+        else:
+            self._house.let_go(incoming)
 
     def on_message_complete(self) -> None:
         incoming = self._current
         if incoming is not None and not self._parser.should_upgrade():
             incoming.read_ns = self._read_ns
-            self._waiting.append(incoming)
+            if self._refusal is None:
+                self._waiting.append(incoming)
+            else:
+                self._house.let_go(incoming)
             self._current = None
 
     def _limit_head(self, size: int) -> None:
@@ -183,12 +211,25 @@ class Door(asyncio.Protocol):
     # Requests in their turn.
 
     def _next(self) -> None:
-        if self._exchange is not None:
+        if self._deaf or self.transport.is_closing():
+            return
+        if self._exchange is not None or self._unread:
             self._hold_back()
-            return
-        if not self._waiting or self.transport.is_closing():
-            return
-        incoming = self._waiting.popleft()
+        elif self._waiting:
+            self._answer(self._waiting.popleft())
+        elif self._refusal is not None:
+            self._turn_away(self._refusal)
+        else:
+            self._house.held_back.discard(self)
+            self.transport.resume_reading()
+
+    @property
+    def _has_more(self) -> bool:
+        """Something is left to be done for the client, or to be heard from it."""
+        return bool(self._waiting) or self._refusal is not None or self in self._house.held_back
+
+    def _answer(self, incoming: Incoming) -> None:
+        self._answered = incoming
         route = route_of(incoming.method, incoming.target)
         if route is None:
             self._exchange = self._control(self, incoming)
@@ -199,16 +240,15 @@ class Door(asyncio.Protocol):
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
         self._exchange = None
+        if self._answered is not None and self._answered.held:
+            self._house.let_go(self._answered)
         self._since_s = self._house.now_s()
         if cut:
             self._reset()
         elif not keep or self._house.draining:
             self.transport.close()
-        elif self._waiting:
+        elif self._has_more:
             self._house.loop.call_soon(self._next)
-        elif self._held_back:
-            self._held_back = False
-            self.transport.resume_reading()
 
     def _reset(self) -> None:
         """Where the end of the connection is the end of the answer, only this is no such end."""
@@ -217,29 +257,36 @@ class Door(asyncio.Protocol):
         self.transport.abort()
 
     def _hold_back(self) -> None:
-        """A client that sends ahead waits, so that memory is bounded; it is not heard leaving meanwhile."""
-        if not self._held_back:
-            self._held_back = True
+        """A client that sends ahead, or does not read, waits, so that memory is bounded."""
+        if self not in self._house.held_back:
+            self._house.held_back.add(self)
             self.transport.pause_reading()
 
     def _turn_away(self, refusal: Refusal) -> None:
         """What was read cannot be answered by anybody, nor what may come after it."""
         self._deaf = True
         self._house.counts.unreadable += 1
-        if self._exchange is not None:
-            self.transport.abort()
-            return
         self._since_s = self._house.now_s()
+        if self in self._house.held_back:
+            self._house.held_back.discard(self)
+            self.transport.resume_reading()  # what it still sends is passed over
         self.write(refusals.answer(refusal, Dialect.OPENAI, request_id(None)))
 
     # For the house.
+
+    def listen(self) -> None:
+        """Whether a client that is not read just now has left; nothing else would tell."""
+        if _has_left(self.transport.get_extra_info("socket")):
+            self.transport.abort()
 
     def look(self, now_s: float) -> None:
         """Whether the client is late: with a request, with leaving, or with anything at all."""
         quiet_s = now_s - self._since_s
         if self._exchange is not None:
             return
-        if self._deaf:
+        if self._unread or self.transport.is_closing():
+            self._look_at_buffer(now_s)
+        elif self._deaf:
             if quiet_s > _LINGER_S:
                 self.transport.close()
         elif self._current is not None:
@@ -248,6 +295,14 @@ class Door(asyncio.Protocol):
                 self._turn_away(refusals.bad_request(message, status=408, closes=True))
         elif quiet_s > self._limits.keep_alive_s:
             self.transport.close()
+
+    def _look_at_buffer(self, now_s: float) -> None:
+        """A client that does not fetch its answer is not waited for forever."""
+        left_bytes = self.transport.get_write_buffer_size()
+        if left_bytes != self._left_bytes:
+            self._left_bytes, self._since_s = left_bytes, now_s
+        elif now_s - self._since_s > self._limits.keep_alive_s:
+            self.transport.abort()
 
     def abort(self) -> None:
         """The client does not take what it has asked for."""
@@ -263,6 +318,14 @@ class Door(asyncio.Protocol):
         if self._exchange is not None:
             self._exchange.stop()
         self.transport.close()
+
+
+def _has_left(sock: socket.socket) -> bool:
+    """The other side has said that it will send no more, or is gone; who half-closes counts as gone, as with nginx."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state in {_CLOSE, _CLOSE_WAIT}
 
 
 def _unacceptable(incoming: Incoming) -> Refusal | None:

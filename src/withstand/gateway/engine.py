@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
-from withstand.gateway.config import Poll
+from withstand.gateway.config import Poll, Role
 from withstand.gateway.link import Link
 from withstand.gateway.load import Unseen
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
+BOOTSTRAP_PORT = 8998
+"""SGLang's default."""
 _COLD = 0.1
 """The part of its weight that an engine begins with, as Envoy's slow start has it."""
 
@@ -40,12 +42,14 @@ class Engine:
         self.credentials: bytes | None = None
         """The gateway's key there, for what is not on a client's behalf."""
         self.draining = False
+        self.coming = False
+        """It cannot be asked yet, but is worth waiting for: it is being started."""
         self._idle: dict[Link, float] = {}
         self.context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
-        """Neither on its way out nor failing."""
-        return not (self.draining or self.breaker.is_open(now_s))
+        """Neither on its way in or out, nor failing."""
+        return not (self.draining or self.coming or self.breaker.is_open(now_s))
 
     def load(self, now_s: float) -> float:
         """What it has to do, and what else speaks against it, in requests."""
@@ -93,9 +97,9 @@ class Engine:
                 return link
         return None
 
-    def keep(self, link: Link, now_s: float) -> None:
-        """Have a connection wait for more work."""
-        if self.draining or len(self._idle) >= _IDLE_MAX:
+    def take_back(self, link: Link, now_s: float) -> None:
+        """Have a connection wait for more work, if its last answer left it fit for that."""
+        if not link.release() or self.draining or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s
@@ -120,10 +124,20 @@ class Seat:
         self.credentials: bytes | None = None
         """The gateway's key there."""
         self.weight = weight
+        self.max_in_flight: int | None = None
+        """Of the engine's requests, of whichever model; None = it is given all that come."""
         self.served = served
         """The model's name there."""
+        self.role: Role | None = None
+        self.bootstrap_port = BOOTSTRAP_PORT
+        """Where decode engines meet it, if it prefills in SGLang's style."""
         self.credit = 0.0
         """Of its turn (round robin)."""
+
+    @property
+    def has_room(self) -> bool:
+        """One request more would not be too many."""
+        return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
 
     def share(self, now_s: float) -> float:
         """Its weight, of which an engine that is new or has come back gets more and more while it warms up."""

@@ -11,11 +11,11 @@ _PREFIX = "withstand_gateway_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def exposition(counts: Counts, roster: Roster, now_s: float, under_way: int, connections: int) -> str:
-    """Everything, for one scrape."""
+def exposition(counts: Counts, roster: Roster, now_s: float, gauges: Mapping[str, tuple[int, str]]) -> str:
+    """Everything, for one scrape; ``gauges`` have a name, a value now and a text."""
     routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
-    gauges = _gauges(under_way, connections)
-    return "\n".join([*_totals(counts), *_of_keys(counts), *gauges, *routing, *_histograms(counts), ""])
+    now = _gauges(roster, gauges)
+    return "\n".join([*_totals(counts), *_of_keys(counts), *now, *routing, *_histograms(counts), ""])
 
 
 def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
@@ -55,6 +55,12 @@ def _totals(counts: Counts) -> Iterator[str]:
         "retries_total", "counter", "Requests sent again because a quiet connection was closed.", counts.retries
     )
     yield from _one("failovers_total", "counter", "Requests sent to another engine.", counts.failovers)
+    yield from _one(
+        "out_of_descriptors_total", "counter", "Connections lost because of too few open files.", counts.no_descriptors
+    )
+    yield from _head("pd_fallbacks_total", "counter", "Requests that a decode engine did alone.")
+    for reason, count in counts.fallbacks.items():
+        yield f"{_PREFIX}pd_fallbacks_total{_labels({'reason': reason})} {count}"
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
 
 
@@ -76,9 +82,12 @@ def _of_keys(counts: Counts) -> Iterator[str]:
     yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
 
 
-def _gauges(under_way: int, connections: int) -> Iterator[str]:
-    yield from _one("requests_in_flight", "gauge", "Requests under way.", under_way)
-    yield from _one("client_connections", "gauge", "Clients' open connections.", connections)
+def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[str]:
+    for name, (value, text) in gauges.items():
+        yield from _one(name, "gauge", text, value)
+    yield from _head("queued", "gauge", "Requests that wait for an engine that has room.")
+    for name, model in roster.models.items():
+        yield f"{_PREFIX}queued{_labels({'model': name})} {len(model.room)}"
 
 
 def _histograms(counts: Counts) -> Iterator[str]:

@@ -1,6 +1,13 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
+import re
+from typing import TYPE_CHECKING
+
 from withstand.gateway.incoming import Incoming
+from withstand.gateway.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
     (
@@ -23,6 +30,8 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
 OURS = HOP_BY_HOP | CREDENTIALS
 """Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
+_FRAMING_LINES = re.compile(rb"\r\n(?:content-length|transfer-encoding):[^\r\n]*", re.IGNORECASE)
+_CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection):[^\r\n]*", re.IGNORECASE)
 
 
 def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
@@ -47,11 +56,44 @@ def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 
 
-def told(engine: bytes, request_id: bytes | None, hop_ns: int, engine_ns: int) -> bytes:
+def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"") -> bytes:
     """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
-    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (hop_ns / 1e6, engine_ns / 1e6)
+    engine_ns = read_ns - (watch.sent_ns or read_ns)
+    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
+    if watch.queue_ns is not None:
+        timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
+    timing += parts
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+
+
+def split(prefill: bytes, prefill_ns: int | None, decode_ns: int) -> bytes:
+    """What ``told`` says besides of a request with two legs: the parts of the engines' time, and who did prefill."""
+    first = b"" if prefill_ns is None else b", prefill;dur=%.3f" % (prefill_ns / 1e6)
+    return b"%b, decode;dur=%.3f\r\nx-withstand-prefill: %b" % (first, decode_ns / 1e6, prefill)
+
+
+def with_lines(head: bytes, lines: bytes) -> bytes:
+    """The head with more lines, of which each begins with its line break."""
+    end = head.index(b"\r\n")
+    return b"".join((head[:end], lines, head[end:]))
+
+
+def renewed(head: bytes, lines: bytes, link: "Link") -> bytes:
+    """For a client of HTTP/1.1, whose connection is another one than the engine's: nothing of that one is told."""
+    if not head.startswith(b"HTTP/1.1"):
+        head = b"HTTP/1.1" + head[8:]
+    if link.has_hop_by_hop:
+        head = _CONNECTION_LINES.sub(b"", head)
+    if link.ends_with_connection:
+        lines += b"\r\ntransfer-encoding: chunked"
+    return with_lines(head, lines)
+
+
+def whole(head: bytes, lines: bytes, size: int) -> bytes:
+    """For an answer whose body is here without its framing."""
+    head = _FRAMING_LINES.sub(b"", _CONNECTION_LINES.sub(b"", b"HTTP/1.1" + head[8:]))
+    return with_lines(head, b"%b\r\ncontent-length: %d" % (lines, size))
 
 
 def final(head: bytes) -> bytes:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from withstand import clock
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
+from withstand.gateway.descriptors import Descriptors
 from withstand.gateway.engine import IDLE_S
+from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
 from withstand.gateway.money.books import Books
@@ -17,6 +19,7 @@ from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.waiting import Lobby
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -37,12 +40,17 @@ class House:
         self.counts = Counts()
         self.journal = Journal(config.log.path)
         self.keyring = Keyring(config.keys, local=local)
-        self.roster = Roster(config, random.Random())
+        self.lobby = Lobby(loop.call_soon)
+        self.roster = Roster(config, random.Random(), self.lobby)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
         self.till = Till(config, self.counts, books)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
+        self.held_back: set[Door] = set()
+        """Those that are not read just now."""
+        self.held_bytes = 0
+        self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
         self._trouble: str | None = None
         """What is wrong with the state."""
@@ -56,6 +64,26 @@ class House:
         """A request is over."""
         self.counts.add(ending)
         self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
+
+    def hold(self, incoming: Incoming, size: int) -> bool:
+        """More of a request has come; whether all of them together are still within bounds."""
+        incoming.held += size
+        self.held_bytes += size
+        return self.held_bytes <= self.config.limits.held_bytes
+
+    def let_go(self, incoming: Incoming) -> None:
+        """Its body is needed no more."""
+        self.held_bytes -= incoming.held
+        incoming.held = 0
+        incoming.parts.clear()
+
+    def gauges(self) -> dict[str, tuple[int, str]]:
+        """What there is just now."""
+        return {
+            "requests_in_flight": (len(self.passages), "Requests under way."),
+            "client_connections": (len(self.doors), "Clients' open connections."),
+            "held_bytes": (self.held_bytes, "Requests' bytes in memory."),
+        }
 
     def close(self) -> None:
         """No more looks; the log is complete."""
@@ -82,6 +110,9 @@ class House:
         now_s = self.now_s()
         for passage in tuple(self.passages):
             passage.look(now_s)
+        for door in tuple(self.held_back):
+            door.listen()
+        self.lobby.stir()  # an engine's time to be left alone may be over
         self._looks += 1
         if self._looks % _LOOKS_A_ROUND == 0:
             self._go_round(now_s)

@@ -11,10 +11,10 @@ _CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
 class Incoming:
     """Head and body. ``headers`` keep the client's spelling and order, with the name in small letters in front.
 
-    ``size`` is the body's, in bytes.
+    ``size`` is the body's, in bytes; ``held`` is what it counts for among all that the process holds.
     """
 
-    __slots__ = ("_first", "headers", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
+    __slots__ = ("_first", "headers", "held", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
 
     def __init__(self) -> None:
         self.method = b""
@@ -24,6 +24,7 @@ class Incoming:
         self._first: dict[bytes, bytes] = {}
         self.parts: list[bytes] = []
         self.size = 0
+        self.held = 0
         self.keeps_alive = True
         self.read_ns = 0
         """When the read began that brought its last byte."""
@@ -36,7 +37,9 @@ class Incoming:
     @property
     def body(self) -> bytes:
         """All of it."""
-        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        if len(self.parts) != 1:
+            self.parts = [b"".join(self.parts)]  # not twice in memory
+        return self.parts[0]
 
     def add_header(self, name: bytes, value: bytes) -> None:
         """One more."""

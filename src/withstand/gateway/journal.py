@@ -60,6 +60,7 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
         "status": ending.status,
         "outcome": ending.outcome.value,
         "hop_ms": ending.hop_ns // 1000 / 1000,
+        "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
         "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
         "total_ms": ending.total_ns // 1000 / 1000,
         "prompt_tokens": ending.prompt_tokens,

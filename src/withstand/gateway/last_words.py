@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from withstand.gateway.chunks import END, chunk
 from withstand.gateway.tap import between_events
 
 
@@ -12,6 +13,8 @@ class Framing(Struct, frozen=True):
     chunked: bool
     open_ended: bool
     """The end of the connection is the end of the answer."""
+    ours: bool = False
+    """The chunks are made here, one of each piece."""
 
 
 def last_words(framing: Framing, piece: bytes | None, event: bytes) -> bytes | None:
@@ -22,7 +25,7 @@ def last_words(framing: Framing, piece: bytes | None, event: bytes) -> bytes | N
     if not framing.events:
         return None
     if framing.chunked and (piece is None or between_events(piece)):
-        return b"%x\r\n%b\r\n0\r\n\r\n" % (len(event), event)
-    if framing.open_ended and (piece is None or piece.endswith((b"\n\n", b"\r\n\r\n"))):
-        return event
+        return chunk(event) + END
+    if (framing.open_ended or framing.ours) and (piece is None or piece.endswith((b"\n\n", b"\r\n\r\n"))):
+        return chunk(event) + END if framing.ours else event
     return None

@@ -6,7 +6,7 @@ done when it has returned.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
 
@@ -15,10 +15,28 @@ from withstand.gateway import heads
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
-    from withstand.gateway.passage import Passage
 
 _HEAD_BYTES_MAX = 256 << 10
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
+
+
+class Carried(Protocol):
+    """Whose request a link carries: what it hears of it."""
+
+    def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
+        """The answer's head is here, and maybe more of it; ``flow`` says where the rest goes."""
+
+    def began(self, read_ns: int) -> None:
+        """The first byte of the answer's body."""
+
+    def finished(self, link: "Link") -> None:
+        """The answer is complete."""
+
+    def lost(self, link: "Link") -> None:
+        """The connection broke before the answer was complete."""
+
+    def broke(self, link: "Link", what: str) -> None:
+        """What came is no answer."""
 
 
 class Link(asyncio.Protocol):
@@ -26,7 +44,7 @@ class Link(asyncio.Protocol):
 
     def __init__(self, engine: "Engine") -> None:
         self.engine = engine
-        self.passage: Passage | None = None
+        self.passage: Carried | None = None
         self.used = False
         """It has carried a request before."""
         self._transport = cast("asyncio.Transport", None)
@@ -44,16 +62,19 @@ class Link(asyncio.Protocol):
         self.is_events = False
         self.named = False
         """The answer has an x-request-id of its own."""
+        self.has_hop_by_hop = False
+        """Its head speaks of this connection."""
         self.reusable = False
         self._sized = False
         self._head_over = False
         self._flowing = False
         self._complete = False
-        self._surplus = False
+        self.has_surplus = False
+        """More has come than the answer."""
 
     # For the passage.
 
-    def carry(self, passage: "Passage", head: bytes, body: bytes) -> None:
+    def carry(self, passage: Carried, head: bytes, body: bytes) -> None:
         """Send a request; the passage hears what becomes of it."""
         self.passage = passage
         self._transport.write(head + body if len(body) < _COPIED_BYTES else head)
@@ -82,7 +103,7 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        reusable = self.reusable and self._complete and not self._surplus and not self._transport.is_closing()
+        reusable = self.reusable and self._complete and not self.has_surplus and not self._transport.is_closing()
         self._reset()
         self.used = True
         self.resume()
@@ -111,7 +132,7 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self.status != 0 and not (self._sized or self.chunked)
+        return self.status != 0 and not (self._sized or self.chunked or self._complete)
 
     # asyncio.Protocol.
 
@@ -128,7 +149,7 @@ class Link(asyncio.Protocol):
         else:
             self._begin(self.passage, data)
 
-    def _begin(self, passage: "Passage", data: bytes) -> None:
+    def _begin(self, passage: Carried, data: bytes) -> None:
         """The head, and the first piece of the body."""
         read_ns = clock.now_ns()
         if self._head_over:
@@ -137,14 +158,14 @@ class Link(asyncio.Protocol):
             self.data_received(data)
             return
         self.held += data
-        if not self._parsed(data) or self._surplus:
+        if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
         elif self.status:
             self._hand_over(passage, read_ns)
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
-    def _hand_over(self, passage: "Passage", read_ns: int) -> None:
+    def _hand_over(self, passage: Carried, read_ns: int) -> None:
         """The head is complete: the passage takes it, or leaves it and asks another engine."""
         head = heads.final(self.held)
         passage.answered(self, head, read_ns)
@@ -163,7 +184,7 @@ class Link(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except _BROKEN:
-            self._surplus = True
+            self.has_surplus = True
             return False
         return True
 
@@ -184,7 +205,7 @@ class Link(asyncio.Protocol):
     # httptools.
 
     def on_message_begin(self) -> None:
-        self._surplus = self._complete
+        self.has_surplus = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -196,6 +217,8 @@ class Link(asyncio.Protocol):
             self.chunked = True
         elif name == b"x-request-id":
             self.named = True
+        elif name in _HOP_BY_HOP:
+            self.has_hop_by_hop = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -207,6 +230,7 @@ class Link(asyncio.Protocol):
         self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
 
 
+_HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection"))
 _COPIED_BYTES = 64 << 10
 """Up to here one write of a copy is cheaper than two."""
 

@@ -63,6 +63,23 @@ def busy(retry_after_s: int) -> Refusal:
     return Refusal(503, "service_unavailable", "The gateway is at its limit of requests.", "overloaded", retry_after_s)
 
 
+def overcrowded(retry_after_s: int) -> Refusal:
+    """As above, but the connection cannot be kept either."""
+    return msgspec.structs.replace(busy(retry_after_s), closes=True)
+
+
+def queue_full(model: str, retry_after_s: int) -> Refusal:
+    """All engines have enough to do, and as many requests wait as may."""
+    message = f"All engines of `{model}` are busy, and its queue is full."
+    return Refusal(503, "service_unavailable", message, "queue_full", retry_after_s)
+
+
+def waited_too_long(model: str, retry_after_s: int) -> Refusal:
+    """No engine had room in time."""
+    message = f"No engine of `{model}` had room for the request in time."
+    return Refusal(503, "service_unavailable", message, "queue_timeout", retry_after_s)
+
+
 def bad_gateway(what: str) -> Refusal:
     """The engine broke before it answered."""
     return Refusal(502, "upstream_error", what, "engine_failed")
@@ -91,7 +108,7 @@ def _typed(refusal: Refusal, dialect: Dialect) -> bytes:
 
 
 def answer(refusal: Refusal, dialect: Dialect, request_id: bytes, own: bytes = b"") -> bytes:
-    """The whole HTTP answer; ``own`` are more header lines, each with its end."""
+    """The whole HTTP answer; ``own`` are more header lines, each behind its line break."""
     body = body_of(refusal, dialect)
     lines = [
         f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}",
@@ -105,7 +122,19 @@ def answer(refusal: Refusal, dialect: Dialect, request_id: bytes, own: bytes = b
         lines.append("x-should-retry: false")  # OpenAI's and Anthropic's clients heed it
     if refusal.closes:
         lines.append("connection: close")
-    return "\r\n".join([*lines, ""]).encode("ascii") + own + b"\r\n" + body
+    return "\r\n".join(lines).encode("ascii") + own + b"\r\n\r\n" + body
+
+
+def relayed(status: int, body: bytes, dialect: Dialect) -> bytes:
+    """An engine's answer that is no stream, as an event of a stream that comments have begun; an error is its own."""
+    try:
+        told = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        if "error" in told:
+            name = b"" if dialect is Dialect.OPENAI else b"event: error\n"
+            return b"%bdata: %b\n\n" % (name, msgspec.json.format(body, indent=-1))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # what it is not matters less than that it is not what was asked for
+    return event(bad_gateway(f"The engine answered with status {status} and no stream."), dialect)
 
 
 def event(refusal: Refusal, dialect: Dialect) -> bytes:

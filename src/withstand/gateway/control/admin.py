@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
-from withstand.gateway.config import EngineConfig
+from withstand.gateway.config import EngineConfig, Role
 from withstand.gateway.control.asking import Refused, administers, house_of
 from withstand.gateway.engine import Seat
 from withstand.gateway.house import House
@@ -16,6 +16,7 @@ from withstand.gateway.roster import Model
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _House = Annotated[House, Depends(house_of)]
 _Weight = Annotated[float, Field(ge=0, le=1000)]
+_AtOnce = Annotated[int, Field(ge=1)]
 
 
 class Place(BaseModel):
@@ -29,13 +30,17 @@ class NewEngine(Place):
     """One to add; ``served`` is the model's name there, where it is another."""
 
     weight: _Weight = 1.0
+    max_in_flight: _AtOnce | None = None
     served: str | None = None
+    role: Role | None = None
+    bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
 
 
 class Change(Place):
     """What is to be other than it was."""
 
     weight: _Weight | None = None
+    max_in_flight: _AtOnce | None = None
     draining: bool | None = None
 
 
@@ -43,20 +48,27 @@ class Change(Place):
 async def engines(house: _House) -> dict[str, Any]:
     """All seats, with what they have to do."""
     now_s = house.now_s()
-    return {name: [_told(seat, now_s) for seat in model.seats] for name, model in house.roster.models.items()}
+    return {name: [_told(seat, now_s) for seat in model.places()] for name, model in house.roster.models.items()}
 
 
 @router.post("/engines", status_code=201)
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
-    told = EngineConfig(url=new.url, weight=new.weight, model=new.served)
+    told = EngineConfig(
+        url=new.url,
+        weight=new.weight,
+        max_in_flight=new.max_in_flight,
+        model=new.served,
+        role=new.role,
+        bootstrap_port=new.bootstrap_port,
+    )
     now_s = house.now_s()
     return _told(house.roster.seat(_model(house, new), told, now_s), now_s)
 
 
 @router.patch("/engines")
 async def change(to: Change, house: _House) -> dict[str, Any]:
-    """Another weight; or no more requests for an engine, for whichever model, until it is taken back."""
+    """Another weight or limit; or no more requests for an engine, for whichever model, until it is taken back."""
     seat = _seat(house, to)
     if to.weight is not None:
         seat.weight = to.weight
@@ -64,6 +76,9 @@ async def change(to: Change, house: _House) -> dict[str, Any]:
         if seat.engine.draining and not to.draining:
             seat.engine.since_s = house.now_s()  # it was taken back, and has likely been started anew
         seat.engine.draining = to.draining
+    if to.max_in_flight is not None:
+        seat.max_in_flight = to.max_in_flight
+    house.lobby.stir()
     return _told(seat, house.now_s())
 
 
@@ -84,7 +99,7 @@ def _model(house: House, place: Place) -> Model:
 
 def _seat(house: House, place: Place) -> Seat:
     origin = origin_of(place.url)
-    for seat in _model(house, place).seats:
+    for seat in _model(house, place).places():
         if seat.engine.origin == origin:
             return seat
     raise Refused(refusals.bad_request(f"{place.url} does not serve {place.model!r}.", status=404))
@@ -95,8 +110,10 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
     return {
         "engine": engine.name,
         "served": seat.served,
+        "role": seat.role,
         "weight": seat.weight,
         "in_flight": engine.in_flight,
+        "max_in_flight": seat.max_in_flight,
         "load": round(engine.load(now_s), 3),
         "draining": engine.draining,
         "failing": engine.breaker.is_open(now_s),

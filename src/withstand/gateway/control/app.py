@@ -62,7 +62,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     async def ready(response: Response) -> dict[str, Any]:
         """Whether it is worth sending requests here: not while it drains, nor without any engine."""
         now_s = house.now_s()
-        models = {name: bool(model.healthy(now_s)) for name, model in house.roster.models.items()}
+        models = {name: model.ready(now_s) for name, model in house.roster.models.items()}
         good = any(models.values()) and not house.draining
         response.status_code = 200 if good else 503
         return {"ready": good, "draining": house.draining, "models": models}
@@ -70,7 +70,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        text = exposition(house.counts, house.roster, house.now_s(), len(house.passages), len(house.doors))
+        text = exposition(house.counts, house.roster, house.now_s(), house.gauges())
         return Response(text, media_type=_PROMETHEUS)
 
 

@@ -9,25 +9,25 @@ from withstand.gateway.routes import Dialect
 
 
 def lines_of(rooms: Mapping[str, Room], dialect: Dialect, wall_s: float) -> bytes:
-    """Lines for a head, each with its end."""
+    """Lines for a head, each behind its line break."""
     form = _anthropic if dialect is Dialect.ANTHROPIC else _openai
     return "".join([form(name, room, wall_s) for name, room in rooms.items()]).encode("ascii")
 
 
 def _openai(name: str, room: Room, _: float) -> str:
     return (
-        f"x-ratelimit-limit-{name}: {room.limit}\r\n"
-        f"x-ratelimit-remaining-{name}: {room.remaining}\r\n"
-        f"x-ratelimit-reset-{name}: {_duration(room.reset_s)}\r\n"
+        f"\r\nx-ratelimit-limit-{name}: {room.limit}"
+        f"\r\nx-ratelimit-remaining-{name}: {room.remaining}"
+        f"\r\nx-ratelimit-reset-{name}: {_duration(room.reset_s)}"
     )
 
 
 def _anthropic(name: str, room: Room, wall_s: float) -> str:
     reset = clock.utc_iso(math.ceil(wall_s + room.reset_s) * 10**9)
     return (
-        f"anthropic-ratelimit-{name}-limit: {room.limit}\r\n"
-        f"anthropic-ratelimit-{name}-remaining: {room.remaining}\r\n"
-        f"anthropic-ratelimit-{name}-reset: {reset}\r\n"
+        f"\r\nanthropic-ratelimit-{name}-limit: {room.limit}"
+        f"\r\nanthropic-ratelimit-{name}-remaining: {room.remaining}"
+        f"\r\nanthropic-ratelimit-{name}-reset: {reset}"
     )
 
 

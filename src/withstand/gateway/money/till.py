@@ -133,7 +133,7 @@ class Till:
         return nusd
 
     def lines(self, key: "Key | None", route: Route, now_s: float) -> bytes:
-        """Header lines about the limits of a key, each with its end."""
+        """Header lines about the limits of a key, each behind its line break."""
         if self.idle or key is None:
             return b""
         limits = self._limits.get(key.owner or "", self._common)
