@@ -12,6 +12,8 @@ from withstand.errors import SpecError, UsageError
 from withstand.gateway.config import Config, Limits, Timeouts, config_from_file, config_of
 
 ENGINE = {"url": "http://a:1"}
+PREFILL, DECODE = {"url": "http://p:1", "role": "prefill"}, {"url": "http://d:1", "role": "decode"}
+VLLM, SGLANG = {"style": "vllm_nixl"}, {"style": "sglang"}
 
 
 def models(**fields: object) -> dict[str, object]:
@@ -43,6 +45,13 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         ({"keys": {"a": {"sha256": "sk-1"}}}, "$.keys[...].sha256", "regex"),
         ({"keys": {"a": {"sha256": "0" * 64, "models": ["n"]}}}, "$.keys.a.models[0]", "$.models"),
         ({"listen": "0.0.0.0:80"}, "$.listen", "open = true"),
+        (models(engines=[{**ENGINE, "role": "decode"}]), "$.models.m.engines[0]", "add it, or take them out"),
+        (models(disaggregation={"style": "vllm"}), "$.models[...].disaggregation.style", "Invalid enum value"),
+        (models(disaggregation=VLLM), "$.models.m.engines[0]", "give the engine a role"),
+        (models(disaggregation=VLLM, engines=[PREFILL]), "$.models.m.engines", "both roles"),
+        (models(disaggregation=VLLM, engines=[{**PREFILL, "bootstrap_port": 1}]), "engines[0]", "take it out"),
+        (models(disaggregation=SGLANG, engines=[{**DECODE, "bootstrap_port": 1}]), "engines[0]", "take it out"),
+        (models(disaggregation={**SGLANG, "fallback": True}, engines=[PREFILL, DECODE]), "disaggregation", "prefill;"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: str, cure: str) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import CliRunner
 
 from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, Seen, Talk, answering, chunk
 from gateways import Client, Gateway, body, model, post
 from hosted import Hosted, until
-from withstand.gateway.__main__ import main
+from money import bearer, row_of, spends, toml, usage
+from withstand.gateway.__main__ import run
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -23,6 +23,11 @@ Gateways = Callable[[str], Gateway]
 RELOADS = 200
 TWO_COMMANDS = "[[models.{}.engines]]\nurl = 'http://h:1'\ncommand = ['{}']\n"
 TWO_COMMANDS = TWO_COMMANDS.format("a", "x") + TWO_COMMANDS.format("b", "y")
+
+PAIR = "[host]\nmemory_gb = 10\n[models.m]\ndisaggregation = {style = 'sglang'}\n" + "".join(
+    f"[[models.m.engines]]\nurl = 'http://h:{i}'\nrole = '{role}'\ncommand = ['x']\nmemory_gb = 6\n"
+    for i, role in enumerate(("prefill", "decode"), 1)
+)
 
 
 @pytest.fixture
@@ -35,6 +40,12 @@ def rewrite(tmp_path: Path) -> Callable[[str], None]:
 
 def reloaded(gw: Gateway, **headers: str) -> int:
     return gw.control("POST", "/admin/reload", {}, **headers)[0]
+
+
+def runs_to(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        run(list(words))
+    return int(end.value.code or 0)
 
 
 def key(secret: str, more: str = "") -> str:
@@ -128,11 +139,50 @@ def test_keys_limits_and_log_hold_from_the_next_request_on(
     assert log.read_bytes().count(b"\n") == 2
 
 
+def test_what_a_key_has_used_stays_counted(
+    engine: Engines, gateway: Gateways, rewrite: Callable[[str], None], tmp_path: Path
+) -> None:
+    talks: list[Talk] = []
+
+    def hold(talk: Talk, seen: Seen) -> None:
+        talk.say(STREAM_HEAD, chunk(EVENT))
+        talks.append(talk)
+        talk.wait_for_leave(seen)
+
+    one, state = engine(spends(10, 5)), f"state = '{tmp_path / 'usage'}'\n"
+    alice, root = bearer("sk-alice"), {"Authorization": "Bearer sk-root"}
+    gw = gateway(state + toml(one.url, alice="limits.rpm = 9"))
+    assert [gw.ask(body(), more=alice).status for _ in range(2)] == [200] * 2
+    rewrite(state + toml(one.url, alice="limits.rpm = 2"))
+    assert reloaded(gw, **root) == 200
+    assert gw.ask(body(), more=alice).error["code"] == "rate_limit_exceeded"
+    rewrite(state + toml(one.url, alice="limits.rpm = 4\nlimits.concurrency = 1"))
+    assert reloaded(gw, **root) == 200
+    one.behave = hold
+    stream = gw.client().send(post(body(stream=True), more=alice))
+    assert b"x-ratelimit-remaining-requests: 1" in stream.read_until(EVENT)
+    rewrite(state + toml(one.url, alice="limits.rpm = 100\nlimits.concurrency = 1"))
+    assert reloaded(gw, **root) == 200
+    assert gw.ask(body(), more=alice).error["type"] == "concurrency", "the stream is under way still"
+    talks[0].say(chunk(b"data: " + usage(10, 5) + b"\n\n"), chunk(DONE), END)
+    assert stream.answer().complete
+    assert row_of(gw, "alice", 3)["cost_usd"] == pytest.approx(0.06)
+    one.behave = spends(10, 5)
+    rewrite(state + toml(one.url, alice="budget.usd = 0.05"))
+    assert reloaded(gw, **root) == 200
+    assert gw.ask(body(), more=alice).error["code"] == "insufficient_quota"
+    rewrite(toml(one.url))
+    status, answer = gw.control("POST", "/admin/reload", {}, **root)
+    assert status == 400
+    assert re.search(r"`\$\.state` is nothing now and was .*; that takes a restart", answer["error"]["message"])
+
+
 WRONG = {
     "[models.m": "is no TOML",
     "[models.m]\npolicy = 'best'\n": "policy",
     "[models.m]\n[[models.m.engines]]\nurl = 'ftp://x'\n": r"\$\.models\.m\.engines\[0\]\.url",
     "[[models.m.engines]]\nurl = 'http://127.0.0.1:1'\napi_key_env = 'WITHSTAND_NONE'\n": "WITHSTAND_NONE",
+    "[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n": "holds no SHA-256",
     "[log]\npath = '/no/such/folder/log'\n": "cannot be written",
 }
 
@@ -142,8 +192,8 @@ def test_a_wrong_file_changes_nothing_and_is_said(
 ) -> None:
     gw = Gateway(tmp_path, model(engine(answering()).url))
     assert gw.process.stderr is not None
-    for toml, said in WRONG.items():
-        rewrite(toml)
+    for wrong, said in WRONG.items():
+        rewrite(wrong)
         status, answer = gw.control("POST", "/admin/reload", {})
         assert status == 400
         assert re.search(said, answer["error"]["message"])
@@ -160,7 +210,7 @@ def test_to_listen_elsewhere_takes_a_restart(engine: Engines, gateway: Gateways,
     (tmp_path / "gateway.toml").write_text('listen = "127.0.0.1:1"\n[models.m]\n')
     status, answer = gw.control("POST", "/admin/reload", {})
     assert status == 400
-    assert "a restart is what changes that" in answer["error"]["message"]
+    assert "that takes a restart" in answer["error"]["message"]
     assert gw.ask(body()).status == 200
 
 
@@ -228,11 +278,12 @@ def test_a_hosted_engine_keeps_its_process_unless_its_command_is_another(
         ("[[models.m.engines]]\nurl = 'https://h:1'\ncommand = ['x']\n", 2, r"engines\[0\]\.url"),
         ("[models.m]\nqueue = {requests = 0}\n[[models.m.engines]]\nurl = 'http://h:1'\ncommand = ['x']\n", 2, "queue"),
         (TWO_COMMANDS, 2, "another one"),
+        (PAIR, 2, r"together and take 12 GB, of which \[host\] has 10.*`\$\.models\.m\.engines`"),
+        ("[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n", 2, "holds no SHA-256"),
     ],
 )
-def test_check_only_looks(tmp_path: Path, toml: str, code: int, said: str) -> None:
+def test_check_only_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str], toml: str, code: int, said: str) -> None:
     path = tmp_path / "gateway.toml"
     path.write_text(toml)
-    done = CliRunner().invoke(main, ["check", str(path)])
-    assert done.exit_code == code
-    assert re.search(said, done.output)
+    assert runs_to("check", str(path)) == code
+    assert re.search(said, "".join(capsys.readouterr()))

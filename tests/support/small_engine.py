@@ -1,7 +1,7 @@
-"""An engine as a program of its own: ``python -S small_engine.py PORT FOLDER [refuse|never|forks]``.
+"""An engine as a program of its own: ``python -S small_engine.py PORT FOLDER [refuse|never|forks|prefill]``.
 
 In the folder it notes each start with its pid, and is told by files: while ``cold`` is there it is not ready, while
-``hold`` is there its answers do not end; ``crash`` ends it with the next request.
+``hold`` is there its answers do not end; ``crash`` ends it with the next request. One that prefills gives handles.
 """
 
 import http.server
@@ -12,6 +12,7 @@ import sys
 import time
 
 EVENT = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+HANDLE = b'{"kv_transfer_params":{"remote_port":1}}'
 LOOK_S = 0.01
 
 port, folder, *how = sys.argv[1:]
@@ -36,6 +37,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             sys.stderr.write("fatal: this was too much\n")
             os._exit(3)
         self.send_response(200)
+        if how == ["prefill"]:
+            self.send_header("content-length", str(len(HANDLE)))
+            self.end_headers()
+            self.wfile.write(HANDLE)
+            return
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()

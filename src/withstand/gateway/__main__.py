@@ -3,7 +3,7 @@
 import os
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,13 @@ import click
 
 from withstand.errors import UsageError, WithstandError
 from withstand.gateway.config import Config, config_from_file, config_of
+from withstand.gateway.key_verbs import keys
+from withstand.gateway.keys import Keyring
 from withstand.gateway.roster import Roster
 from withstand.gateway.waiting import Lobby
 
 
-class _Gateway(click.Command):
-    """One command, but for its first word."""
-
-    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
-        """``check FILE`` is another one."""
-        words = list(sys.argv[1:] if args is None else args)
-        if words[:1] == ["check"]:
-            return check.main(words[1:], *more, **extra)
-        return super().main(words, *more, **extra)
-
-
-@click.command("gateway", cls=_Gateway, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--listen", metavar="HOST:PORT", help="Instead of the file's; port 0 = a free one.")
 @click.option("--model", help="Without a file: the model's name.")
@@ -35,7 +26,7 @@ class _Gateway(click.Command):
 def main(context: click.Context, /, **options: Any) -> None:
     """Serve models of one or many engines behind one address.
 
-    `withstand gateway check FILE` only says whether a configuration is good.
+    Only to see whether a file is good: withstand gateway check FILE. Keys for clients: withstand gateway keys --help.
     """
     try:
         _serve(lambda: _config(**options), rereads=options["config"] is not None)
@@ -46,14 +37,11 @@ def main(context: click.Context, /, **options: Any) -> None:
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
-@click.pass_context
-def check(context: click.Context, /, file: Path) -> None:
+def check(file: Path) -> None:
     """Say whether the gateway would go by a configuration; nothing is started or changed."""
-    try:
-        Roster(config_from_file(file), random.Random(), Lobby(lambda _: None))
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    config = config_from_file(file)
+    Keyring(config.keys, local=True)
+    Roster(config, random.Random(), Lobby(lambda _: None))
     click.echo(f"{file} is good.")
 
 
@@ -83,5 +71,21 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> None:
     serve_forever(config, said, read if rereads else None)
 
 
+def run(arguments: list[str]) -> None:
+    """What is not a verb is for the gateway itself."""
+    verb = _VERBS.get(arguments[0]) if arguments else None
+    if verb is None:
+        main(arguments, prog_name="withstand gateway")
+        return
+    try:
+        verb(arguments[1:], prog_name=f"withstand gateway {arguments[0]}")
+    except WithstandError as e:
+        click.echo(f"withstand: {e}", err=True)
+        sys.exit(e.exit_code)
+
+
+_VERBS: dict[str, click.Command] = {"check": check, "keys": keys}
+
+
 if __name__ == "__main__":
-    main(prog_name="withstand gateway")
+    run(sys.argv[1:])

@@ -1,21 +1,22 @@
 """All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
 
-import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
-from withstand.gateway.address import Origin, is_local, origin_of, split_listen
-from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds, wrong_with
-from withstand.gateway.routes import ROUTES
+from withstand.gateway.address import Origin, origin_of
+from withstand.gateway.config_checks import check
+from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
+from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
-SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
+Style = Literal["vllm_nixl", "sglang"]
+Role = Literal["prefill", "decode"]
 SESSION_BY = (
     "header.x-session-id",
     "body.prompt_cache_key",
@@ -54,11 +55,27 @@ class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True
     api_key_file: str | None = None
     poll: bool | Poll | None = None
     """None = as the model has it."""
+    role: Role | None = None
+    """Of a disaggregated model's engines alone."""
+    bootstrap_port: Annotated[int, Meta(ge=1, lt=1 << 16)] | None = None
+    """Of SGLang's prefill, where it is not SGLang's own default."""
 
     @property
     def origin(self) -> Origin:
         """The address, taken apart."""
         return origin_of(self.url)
+
+
+class Disaggregation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a model's prefill and decode engines come together."""
+
+    style: Style
+    fallback: bool = False
+    """Decode does all of it where prefill cannot."""
+    prefill_s: Seconds | None = None
+    """How long prefill may take before another, or decode, is asked; None = as long as the first byte."""
+    min_prompt_bytes: Annotated[int, Meta(ge=0)] = 0
+    """Of a request's body: shorter ones are not split."""
 
 
 class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,6 +98,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     engines: tuple[EngineConfig, ...] = ()
     aliases: tuple[str, ...] = ()
     policy: PolicyName = "least_inflight"
+    disaggregation: Disaggregation | None = None
     max_in_flight: AtOnce | None = None
     """Of each engine that says nothing else; None = it is given all that come."""
     queue: QueueConfig = QueueConfig()
@@ -149,12 +167,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A client's key, as its SHA-256 alone."""
+    """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+    sha256_env: str | None = None
     models: tuple[str, ...] | None = None
     """None = all."""
     admin: bool = False
+    limits: KeyLimits = KeyLimits()
+    budget: Budget | None = None
 
 
 class LogConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -175,11 +196,26 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     keys: dict[str, KeyConfig] = {}
     host: HostConfig = HostConfig()
+    keys_file: str | None = None
+    """More ``[keys.NAME]``, so that this file may be shown around."""
+    key_limits: KeyLimits = KeyLimits()
+    """Of each key that has none of its own; without keys, of all clients together."""
+    prices: dict[str, Price] = {}
+    usage: UsageConfig = UsageConfig()
+    state: str | None = None
+    """Where usage is kept: SQLite's file, or the URL of a server. None = in memory."""
+    state_env: str | None = None
+    """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
+
+    @property
+    def has_state(self) -> bool:
+        """Usage outlives the process."""
+        return self.state is not None or self.state_env is not None
 
     def timeouts_of(self, path: str) -> Timeouts:
         """Those that hold for a route."""
@@ -193,15 +229,42 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
+    tree = with_keys(_tree(path))
+    return config_of(tree if listen is None else {**tree, "listen": listen})
+
+
+def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree with the keys of its ``keys_file`` in it.
+
+    Raises:
+        UsageError: that file cannot be read, or is no TOML.
+        SpecError: it holds something else, or a key that is there already.
+    """
+    name = tree.get("keys_file")
+    keys = tree.get("keys", {})
+    if not isinstance(name, str) or not isinstance(keys, dict):
+        return tree  # what is wrong with it is found out with the rest
+    told = _tree(Path(name))
+    more = told.get("keys", {})
+    if set(told) - {"keys"} or not isinstance(more, dict):
+        raise SpecError(f"The file {name} may hold nothing but [keys.NAME]; move the rest.")
+    if twice := sorted(set(more) & set(keys)):
+        raise SpecError(f"The key {twice[0]!r} stands in {name} and in the configuration; keep one.")
+    return {**tree, "keys": {**keys, **more}}
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    is_json = path.suffix == ".json"
     try:
         text = path.read_text("utf-8")
-        tree = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
+        tree = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise UsageError(f"The configuration {path} is no {kind}: {e}.") from None
-    return config_of(tree if listen is None else {**tree, "listen": listen})
+        raise UsageError(f"The configuration {path} is no {'JSON' if is_json else 'TOML'}: {e}.") from None
+    if not isinstance(tree, dict):
+        raise UsageError(f"The configuration {path} is no table of settings; write it as docs/gateway.md has it.")
+    return tree
 
 
 def config_of(tree: object) -> Config:
@@ -214,91 +277,5 @@ def config_of(tree: object) -> Config:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
         raise SpecError(f"The configuration is wrong: {e}.") from None
-    _check_listen(config)
-    _check_names(config)
-    _check_routes(config)
-    _check_engines(config)
-    _check_hosting(config)
-    _check_sessions(config)
-    _check_keys(config)
+    check(config)
     return config
-
-
-def _wrong(path: str, what: str) -> SpecError:
-    return SpecError(f"The configuration is wrong: {what} - at `$.{path}`.")
-
-
-def _check_listen(config: Config) -> None:
-    host, _ = split_listen(config.listen)
-    if not (is_local(host) or config.keys or config.open):
-        raise _wrong(
-            "listen", f"{host} may be reached by others, and no key is asked for; add [keys.NAME], or open = true"
-        )
-
-
-def _check_names(config: Config) -> None:
-    seen: dict[str, str] = {}
-    for name, model in config.models.items():
-        for i, alias in enumerate([name, *model.aliases]):
-            where = f"models.{name}" + (f".aliases[{i - 1}]" if i else "")
-            if alias in seen:
-                raise _wrong(where, f"the name {alias!r} is taken by `$.{seen[alias]}`; give each model its own")
-            seen[alias] = where
-
-
-def _check_routes(config: Config) -> None:
-    for path in config.routes:
-        if path not in ROUTES:
-            raise _wrong(f"routes.{path}", f"no route goes to an engine by this path; there are {', '.join(ROUTES)}")
-
-
-def _check_engines(config: Config) -> None:
-    for name, model in config.models.items():
-        urls = set()
-        for i, engine in enumerate(model.engines):
-            where = f"models.{name}.engines[{i}]"
-            try:
-                origin = engine.origin
-            except UsageError as e:
-                raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
-            if origin in urls:
-                raise _wrong(f"{where}.url", f"{engine.url} stands there twice; give it a weight instead")
-            if engine.api_key_env and engine.api_key_file:
-                raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
-            urls.add(origin)
-
-
-def _check_hosting(config: Config) -> None:
-    commands: dict[Origin, tuple[str, Hosted]] = {}
-    for name, model in config.models.items():
-        for i, engine in enumerate(model.engines):
-            where = f"models.{name}.engines[{i}]"
-            wrong = wrong_with(engine, config.host)
-            if wrong is not None:
-                raise _wrong(f"{where}.{wrong[0]}", wrong[1])
-            if engine.command is None:
-                continue
-            if engine.origin.tls:
-                raise _wrong(f"{where}.url", "an engine with a command is asked by http; put TLS elsewhere")
-            first, other = commands.setdefault(engine.origin, (where, engine))
-            if engine.command != other.command:
-                raise _wrong(f"{where}.command", f"`$.{first}` has another one for {engine.url}; give it there alone")
-            if model.queue.requests == 0:
-                raise _wrong(f"models.{name}.queue.requests", "nobody could wait for the engine's start; allow some")
-
-
-def _check_sessions(config: Config) -> None:
-    fields = [f"body.{field}" for field in SESSION_FIELDS]
-    for name, model in config.models.items():
-        for i, place in enumerate(model.session_by):
-            if place not in fields and not re.fullmatch(r"header\.[A-Za-z0-9_-]+", place):
-                what = f"no session is named by {place!r}; say header.NAME, or one of {', '.join(fields)}"
-                raise _wrong(f"models.{name}.session_by[{i}]", what)
-
-
-def _check_keys(config: Config) -> None:
-    names = set(config.models)
-    for owner, key in config.keys.items():
-        for i, name in enumerate(key.models or ()):
-            if name not in names:
-                raise _wrong(f"keys.{owner}.models[{i}]", f"there is no model {name!r}; name one of $.models")

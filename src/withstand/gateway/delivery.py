@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OPENING = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
-    b"transfer-encoding: chunked\r\nx-request-id: %b\r\n\r\n"
+    b"transfer-encoding: chunked\r\nx-request-id: %b%b\r\n\r\n"
 )
 _COMMENT = chunk(b": the engine has not begun yet\n\n")
 _GATHERED_BYTES_MAX = 64 << 10
@@ -50,10 +50,10 @@ class Delivery:
 
     # Before there is an answer.
 
-    def comment(self, request_id: bytes) -> None:
+    def comment(self, request_id: bytes, lines: bytes) -> None:
         """Something that proxies and clients in between can hear, and that is no part of an answer."""
         if self.framing is None and not self.head_is_out:
-            self._write(_OPENING % request_id)
+            self._write(_OPENING % (request_id, lines))
             self.head_is_out, self.status = True, 200
         elif self.framing is not None and not self._is_stream:
             return
@@ -63,6 +63,11 @@ class Delivery:
     def may_start_over(self) -> bool:
         """An engine's answer has begun, but the client has seen nothing of it that another could not go on with."""
         return self._is_stream and not self.begun
+
+    @property
+    def has_begun(self) -> bool:
+        """The client has seen what no other answer could go on with."""
+        return self.framing is not None and not self.may_start_over
 
     def start_over(self) -> None:
         """Another engine is asked."""
@@ -127,12 +132,20 @@ class Delivery:
             self._write(END)
         return not (framing.open_ended or link.has_surplus)
 
+    def show(self, status: int, head: bytes, lines: bytes, body: bytes) -> None:
+        """An answer that is here as a whole, its body without framing."""
+        if self.head_is_out:
+            self._write(chunk(refusals.relayed(status, body, self._dialect)) + END)
+            return
+        self.head_is_out, self.status = True, status
+        self._write(heads.whole(head, lines, len(body)) + body)
+
     # No answer, or no more of it.
 
-    def refuse(self, refusal: Refusal, request_id: bytes) -> None:
-        """Nothing of an answer has been sent: the refusal is the answer."""
+    def refuse(self, refusal: Refusal, request_id: bytes, lines: bytes) -> None:
+        """Nothing of an answer has been sent: the refusal is the answer, with our ``lines`` in its head."""
         self.head_is_out, self.status = True, refusal.status
-        self._write(refusals.answer(refusal, self._dialect, request_id))
+        self._write(refusals.answer(refusal, self._dialect, request_id, lines))
 
     def break_off(self, refusal: Refusal) -> bool:
         """In the answer's last event, where that can be read; whether only a reset tells that something is missing."""

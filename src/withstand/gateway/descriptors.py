@@ -1,5 +1,6 @@
 """Open files, of which every connection is one: whether the process may have more of them."""
 
+import errno
 import resource
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from withstand.gateway.counts import Counts
 
 _SAY_EVERY_S = 10.0
 _RESERVE_MAX = 256
+_NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
 
 
 class Descriptors:
@@ -25,6 +27,13 @@ class Descriptors:
         """
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return descriptor >= most - min(_RESERVE_MAX, most // 4)
+
+    def lack(self, error: Exception) -> bool:
+        """Whether a connection was not to be had for want of them; if so it is counted."""
+        lacking = isinstance(error, OSError) and error.errno in _NONE_LEFT
+        if lacking:
+            self.missed()
+        return lacking
 
     def missed(self) -> None:
         """A connection was not to be had."""

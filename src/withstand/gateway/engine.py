@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
-from withstand.gateway.config import Poll
+from withstand.gateway.config import Poll, Role
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
@@ -16,6 +16,8 @@ from withstand.gateway.load import Unseen
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
+BOOTSTRAP_PORT = 8998
+"""SGLang's default."""
 _COLD = 0.1
 """The part of its weight that an engine begins with, as Envoy's slow start has it."""
 
@@ -124,9 +126,9 @@ class Engine:
                 return link
         return None
 
-    def keep(self, link: Link, now_s: float) -> None:
-        """Have a connection wait for more work."""
-        if not self.is_there or len(self._idle) >= _IDLE_MAX:
+    def take_back(self, link: Link, now_s: float) -> None:
+        """Have a connection wait for more work, if its last answer left it fit for that."""
+        if not link.release() or not self.is_there or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s
@@ -155,6 +157,9 @@ class Seat:
         """Of the engine's requests, of whichever model; None = it is given all that come."""
         self.served = served
         """The model's name there."""
+        self.role: Role | None = None
+        self.bootstrap_port = BOOTSTRAP_PORT
+        """Where decode engines meet it, if it prefills in SGLang's style."""
         self.credit = 0.0
         """Of its turn (round robin)."""
 

@@ -15,7 +15,8 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 def exposition(counts: Counts, roster: Roster, now_s: float, gauges: Mapping[str, tuple[int, str]]) -> str:
     """Everything, for one scrape; ``gauges`` have a name, a value now and a text."""
     routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
-    return "\n".join([*_totals(counts), *_gauges(roster, gauges), *routing, *_histograms(counts), ""])
+    now = _gauges(roster, gauges)
+    return "\n".join([*_totals(counts), *_of_keys(counts), *now, *routing, *_histograms(counts), ""])
 
 
 def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
@@ -58,7 +59,28 @@ def _totals(counts: Counts) -> Iterator[str]:
     yield from _one(
         "out_of_descriptors_total", "counter", "Connections lost because of too few open files.", counts.no_descriptors
     )
+    yield from _head("pd_fallbacks_total", "counter", "Requests that a decode engine did alone.")
+    for reason, count in counts.fallbacks.items():
+        yield f"{_PREFIX}pd_fallbacks_total{_labels({'reason': reason})} {count}"
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
+
+
+def _of_keys(counts: Counts) -> Iterator[str]:
+    yield from _head("key_limited_total", "counter", "Requests turned away by a limit or the budget of their key.")
+    for (owner, limit), count in counts.limited.items():
+        yield f"{_PREFIX}key_limited_total{_labels({'key': owner, 'limit': limit})} {count}"
+    yield from _head("key_tokens_total", "counter", "Tokens by key; cached ones are among the prompt's.")
+    for owner, sums in counts.used.items():
+        for kind, count in (
+            ("prompt", sums.prompt_tokens),
+            ("cached", sums.cached_tokens),
+            ("completion", sums.completion_tokens),
+        ):
+            yield f"{_PREFIX}key_tokens_total{_labels({'key': owner, 'kind': kind})} {count}"
+    yield from _head("key_cost_usd_total", "counter", "What a key's requests have cost.")
+    for owner, sums in counts.used.items():
+        yield f"{_PREFIX}key_cost_usd_total{_labels({'key': owner})} {sums.cost_nusd / 1e9:.9f}"
+    yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
 
 
 def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[str]:

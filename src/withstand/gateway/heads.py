@@ -30,6 +30,7 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset((b"authorization", b"x-api-key", b"api-key"))
 OURS = HOP_BY_HOP | CREDENTIALS
 """Dropped where the key that a client has shown is the gateway's, or where the engine's own goes in its place."""
+_FRAMING_LINES = re.compile(rb"\r\n(?:content-length|transfer-encoding):[^\r\n]*", re.IGNORECASE)
 _CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection):[^\r\n]*", re.IGNORECASE)
 
 
@@ -55,7 +56,9 @@ def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 
 
-def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, cold_ns: int = 0) -> bytes:
+def told(
+    engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"", cold_ns: int = 0
+) -> bytes:
     """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
     engine_ns = read_ns - (watch.sent_ns or read_ns)
     timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
@@ -63,8 +66,15 @@ def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int
         timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
         if cold_ns:
             timing += b", cold;dur=%.3f" % (cold_ns / 1e6)
+    timing += parts
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+
+
+def split(prefill: bytes, prefill_ns: int | None, decode_ns: int) -> bytes:
+    """What ``told`` says besides of a request with two legs: the parts of the engines' time, and who did prefill."""
+    first = b"" if prefill_ns is None else b", prefill;dur=%.3f" % (prefill_ns / 1e6)
+    return b"%b, decode;dur=%.3f\r\nx-withstand-prefill: %b" % (first, decode_ns / 1e6, prefill)
 
 
 def with_lines(head: bytes, lines: bytes) -> bytes:
@@ -82,6 +92,12 @@ def renewed(head: bytes, lines: bytes, link: "Link") -> bytes:
     if link.ends_with_connection:
         lines += b"\r\ntransfer-encoding: chunked"
     return with_lines(head, lines)
+
+
+def whole(head: bytes, lines: bytes, size: int) -> bytes:
+    """For an answer whose body is here without its framing."""
+    head = _FRAMING_LINES.sub(b"", _CONNECTION_LINES.sub(b"", b"HTTP/1.1" + head[8:]))
+    return with_lines(head, b"%b\r\ncontent-length: %d" % (lines, size))
 
 
 def final(head: bytes) -> bytes:

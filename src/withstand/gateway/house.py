@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 from typing import TYPE_CHECKING
 
 from withstand import clock
@@ -10,10 +11,13 @@ from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.descriptors import Descriptors
 from withstand.gateway.engine import IDLE_S
-from withstand.gateway.hosting.host import Host, waited_for
+from withstand.gateway.hosting.host import Host, needs_of
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.money.books import Books
+from withstand.gateway.money.stores.opening import open_store
+from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
@@ -43,6 +47,8 @@ class House:
         self.roster = Roster(config, random.Random(), self.lobby)
         self.host = Host(config.host, self.now_s, self._changed, self.counts.came_up)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
+        books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
+        self.till = Till(config, self.counts, books)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.held_back: set[Door] = set()
@@ -51,32 +57,35 @@ class House:
         self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
         self._looks_soon = False
+        self._trouble: str | None = None
+        """What is wrong with the state."""
         self.polling = Polling(self)
         self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
 
-    def note(self, ending: Ending) -> None:
+    def note(self, ending: Ending, permit: Permit | None) -> None:
         """A request is over."""
         self.counts.add(ending)
-        self.journal.add(ending)
+        self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
 
     def adopt(self, config: Config) -> None:
         """Another configuration, from the next request on.
 
         Raises:
-            UsageError: an engine's key or the log cannot be had; nothing has changed then.
+            UsageError: a key or the log cannot be had; nothing has changed then.
         """
         journal = Journal(config.log.path)  # anew, so that a log that was moved away is begun again
         try:
+            keyring = Keyring(config.keys, local=self._local)
             self.roster.adopt(config, self.now_s())
         except UsageError:
             journal.close()
             raise
         self.journal.close()
-        self.journal = journal
-        self.keyring = Keyring(config.keys, local=self._local)
+        self.journal, self.keyring = journal, keyring
+        self.till.apply(config)
         self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
         self.config, self.host.config = config, config.host
         self.polling.look()
@@ -105,6 +114,7 @@ class House:
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
         self._next_look.cancel()
+        self.till.close()
         self.polling.close()
         await self.host.close(self.roster.engines.values())
         self.journal.close()
@@ -122,7 +132,15 @@ class House:
 
     def _look_at_engines(self) -> None:
         self._looks_soon = False
-        self.host.look(self.roster.engines.values(), waited_for(self.roster.models.values(), self.now_s()))
+        self.host.look(self.roster.engines.values(), needs_of(self.roster.models.values(), self.now_s()))
+
+    def _hear_of_state(self, trouble: str | None) -> None:
+        """Said once, and once when it is over."""
+        if trouble is not None:
+            self.counts.state_failures += 1
+        if (trouble is None) != (self._trouble is None):
+            sys.stderr.write(f"withstand gateway: {trouble or 'The state can be used again; nothing was lost.'}\n")
+        self._trouble = trouble
 
     def _look_again(self) -> asyncio.TimerHandle:
         self._due_ns = clock.now_ns() + round(_LOOK_S * 1e9)
@@ -148,5 +166,6 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.roster.sweep()
+        self.till.look()
         self.polling.look()
         self.journal.flush()

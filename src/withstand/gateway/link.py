@@ -6,7 +6,7 @@ done when it has returned.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
 
@@ -15,10 +15,28 @@ from withstand.gateway import heads
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
-    from withstand.gateway.passage import Passage
 
 _HEAD_BYTES_MAX = 256 << 10
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
+
+
+class Carried(Protocol):
+    """Whose request a link carries: what it hears of it."""
+
+    def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
+        """The answer's head is here, and maybe more of it; ``flow`` says where the rest goes."""
+
+    def began(self, read_ns: int) -> None:
+        """The first byte of the answer's body."""
+
+    def finished(self, link: "Link") -> None:
+        """The answer is complete."""
+
+    def lost(self, link: "Link") -> None:
+        """The connection broke before the answer was complete."""
+
+    def broke(self, link: "Link", what: str) -> None:
+        """What came is no answer."""
 
 
 class Link(asyncio.Protocol):
@@ -26,7 +44,7 @@ class Link(asyncio.Protocol):
 
     def __init__(self, engine: "Engine") -> None:
         self.engine = engine
-        self.passage: Passage | None = None
+        self.passage: Carried | None = None
         self.used = False
         """It has carried a request before."""
         self._transport = cast("asyncio.Transport", None)
@@ -56,7 +74,7 @@ class Link(asyncio.Protocol):
 
     # For the passage.
 
-    def carry(self, passage: "Passage", head: bytes, body: bytes) -> None:
+    def carry(self, passage: Carried, head: bytes, body: bytes) -> None:
         """Send a request; the passage hears what becomes of it."""
         self.passage = passage
         self._transport.write(head + body if len(body) < _COPIED_BYTES else head)
@@ -131,7 +149,7 @@ class Link(asyncio.Protocol):
         else:
             self._begin(self.passage, data)
 
-    def _begin(self, passage: "Passage", data: bytes) -> None:
+    def _begin(self, passage: Carried, data: bytes) -> None:
         """The head, and the first piece of the body."""
         read_ns = clock.now_ns()
         if self._head_over:
@@ -147,7 +165,7 @@ class Link(asyncio.Protocol):
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
-    def _hand_over(self, passage: "Passage", read_ns: int) -> None:
+    def _hand_over(self, passage: Carried, read_ns: int) -> None:
         """The head is complete: the passage takes it, or leaves it and asks another engine."""
         head = heads.final(self.held)
         passage.answered(self, head, read_ns)

@@ -5,22 +5,27 @@ An engine's load counts from the choice of it until ``_leave``, which every endi
 """
 
 import asyncio
-import errno
 from typing import TYPE_CHECKING, cast
 
 from withstand import clock
-from withstand.gateway import asked, heads, refusals, tap
+from withstand.gateway import heads, refusals, tap
+from withstand.gateway.admission import TurnedAway, admission
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.delivery import Delivery
+from withstand.gateway.disaggregation.styles import split_of
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
+from withstand.gateway.money.till import Permit
+from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
 from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
+    from withstand.gateway.disaggregation.leg import Leg
+    from withstand.gateway.disaggregation.split import Split
     from withstand.gateway.door import Door
     from withstand.gateway.engine import Engine, Seat
     from withstand.gateway.house import House
@@ -30,8 +35,8 @@ if TYPE_CHECKING:
 
 _PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
-_NO_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 _RETRY_AFTER_S = 5
+_LATE = "The engine did not begin its answer in time."
 
 
 class Passage:
@@ -43,23 +48,23 @@ class Passage:
         self._incoming = incoming
         self._route = route
         self._id = request_id(incoming.header(b"x-request-id"))
-        self._timeouts = house.timeouts[route.path]
-        self._deadlines = Deadlines(self._timeouts, house.now_s())
+        self.timeouts = house.timeouts[route.path]
+        self._deadlines = Deadlines(self.timeouts, house.now_s())
         self._watch = Stopwatch(incoming.read_ns)
-        self._body = self._outgoing = incoming.body
-        self._named = ""
-        """The model, as the client calls it."""
+        self.outgoing = Outgoing(incoming, self._id, house.keyring)
+        self._body = b""
         self._key: Key | None = None
+        self._permit: Permit | None = None
         self._model = cast("Model", None)
+        self._split: Split | None = None
         self._choose: Choose | None = None
         """How the model's policy chooses for this request; None once nobody else will be asked."""
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
-        self._ticket: Ticket | None = None
-        """Its place in the waiting room."""
-        self._delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
+        self._ticket: Ticket | None = None  # its place in the waiting room
+        self.delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
         self._comment_s = NEVER
         """When the client is to hear that it has not been forgotten."""
         self._paused = False
@@ -68,38 +73,23 @@ class Passage:
 
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
-        refusal = self._not_admitted()
-        if refusal is None:
-            self._house.passages.add(self)
-            if self._model.room:
-                self._wait()  # behind those who wait already
-                self._house.lobby.stir()
-            else:
-                self._dispatch()
+        found = admission(self._house, self.outgoing, self._route)
+        self._key, self._model = found.key, cast("Model", found.model)
+        if isinstance(found, TurnedAway):
+            self.refuse(found.refusal, Outcome.REFUSED)
+            return
+        permit = self._permit = found.permit
+        if permit is not None:
+            self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
+        if found.told.stream:
+            self._comment_later(self._house.now_s())
+        self._choose = self._model.policy.chooser(found.told, self._incoming.header)
+        self._house.passages.add(self)
+        if self._model.room:
+            self._wait()  # behind those who wait already
+            self._house.lobby.stir()
         else:
-            self._refuse(refusal, Outcome.REFUSED)
-
-    def _not_admitted(self) -> Refusal | None:
-        """Why it may not go to an engine."""
-        house = self._house
-        self._key = house.keyring.key_of(self._incoming.header)
-        if self._key is None:
-            return refusals.unauthorized()
-        if len(house.passages) >= house.config.limits.requests:
-            return refusals.busy(_RETRY_AFTER_S)
-        try:
-            told = asked.read(self._body)
-        except ValueError as e:
-            return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
-        self._named = told.model
-        if told.stream:
-            self._comment_later(house.now_s())
-        model = house.roster.model(self._named)
-        if model is None or not self._key.may_use(model.name):
-            return refusals.unknown_model(self._named)
-        self._model = model
-        self._choose = model.policy.chooser(told, self._incoming.header)
-        return None
+            self._dispatch()
 
     def _dispatch(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         """To an engine that has not been tried yet; ``refusal`` is the answer where there is none."""
@@ -111,14 +101,14 @@ class Passage:
         elif self._model.hope(now_s, self._tried):
             self._wait(refusal, outcome)
         else:
-            self._refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
+            self.refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
 
     def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
         owner = self._key.owner if self._key is not None else None
         self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
-            self._refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
+            self.refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
         self._watch.waits(clock.now_ns())
         self._house.somebody_waits()
@@ -140,30 +130,38 @@ class Passage:
             self._watch.waited(clock.now_ns())
 
     def _go_to(self, seat: "Seat", now_s: float) -> None:
-        try:
-            self._outgoing = self._body_for(seat)
-        except ValueError as e:
-            self._refuse(refusals.bad_request(f"The body's model cannot be renamed: {e}."), Outcome.REFUSED)
-            return
+        """It holds the engine also while another prefills for it."""
         self._house.counts.failovers += bool(self._tried)
         self._tried.append(seat)
         engine = self._engine = seat.engine
         engine.sends(now_s)
-        link = engine.waiting_link()
-        if link is not None:
+        try:
+            if self._split is None or self._split.is_outdated:
+                self._split = split_of(self._house, self, self._model, self._route)
+            if self._split is None:
+                self.reach()
+            else:
+                self._expect(self._split.left_s(self.timeouts.first_byte_s), _LATE)
+                self._split.start()
+                self._watch.theirs(clock.now_ns())
+        except ValueError as e:
+            self.refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
+
+    def reach(self) -> None:
+        """The engine that was chosen is asked."""
+        seat = self._tried[-1]
+        self._body = self.outgoing.body_for(seat)
+        if self._split is not None:
+            self._watch.ours(clock.now_ns())
+            self._body = self._split.decode_body(self._body)
+        if (link := seat.engine.waiting_link()) is not None:
             self._carry(link)
         else:
-            self._dial(engine)
-
-    def _body_for(self, seat: "Seat") -> bytes:
-        """The client's bytes, unless the engine knows the model by another name."""
-        if seat.served == self._named:
-            return self._body
-        return asked.renamed(self._body, self._named, seat.served)
+            self._dial(seat.engine)
 
     def _dial(self, engine: "Engine") -> None:
         self._watch.theirs(clock.now_ns())
-        self._expect(self._timeouts.connect_s, "The engine did not accept the connection in time.")
+        self._expect(self.timeouts.connect_s, "The engine did not accept the connection in time.")
         self._dialing = self._house.loop.create_task(self._dialed(engine))
 
     async def _dialed(self, engine: "Engine") -> None:
@@ -171,9 +169,8 @@ class Passage:
             link = await engine.dial(self._house.loop)
         except (OSError, UnicodeError) as e:  # the second: a host that no name can be made of
             self._dialing = None
-            if isinstance(e, OSError) and e.errno in _NO_DESCRIPTORS:
-                self._house.descriptors.missed()  # which says nothing about the engine
-                self._refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
+            if self._house.descriptors.lack(e):  # which says nothing about the engine
+                self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
                 return
             if engine.seems_gone(self._house.now_s()):
                 self._tried.pop()  # it may be asked once more: it will be started again
@@ -185,66 +182,63 @@ class Passage:
 
     def _carry(self, link: "Link") -> None:
         self._link = link
-        seat = self._tried[-1]
-        link.carry(self, self._head_for(seat), self._outgoing)
+        link.carry(self, self.outgoing.head_for(self._tried[-1], len(self._body)), self._body)
         if self._paused:
             link.pause()
         self._watch.sent_ns = now_ns = clock.now_ns()
         self._watch.theirs(now_ns)
-        self._expect(self._timeouts.first_byte_s, "The engine did not begin its answer in time.")
-
-    def _head_for(self, seat: "Seat") -> bytes:
-        line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
-        key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
-        dropped = self._house.keyring.dropped(engine_has_key=seat.credentials is not None)
-        own = b"%bx-request-id: %b\r\n%b" % (line, self._id, key)
-        return heads.request_head(self._incoming, own, len(self._outgoing), dropped)
+        within_s = self.timeouts.first_byte_s
+        self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
 
     # The way back: what links say.
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
         now_s = self._house.now_s()
-        self._watch.ours(read_ns)
+        split, watch = self._split, self._watch
+        watch.ours(read_ns)
         link.engine.answered(link.status, now_s)
         if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
             self._leave_engine()
             self._dispatch()
             return
-        cold_ns = link.engine.cold_ns(self._watch.start_ns)
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, cold_ns)
-        self._delivery.begin(link, head, lines)
-        self._watch.theirs(clock.now_ns())
-        self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
+        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
+        lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
+        self.delivery.begin(link, head, lines + self._limits())
+        watch.theirs(clock.now_ns())
+        self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body: nobody else will be asked."""
         self._watch.began_ns = read_ns
         self._comment_s = NEVER
-        self._delivery.begun = True
+        self.delivery.begun = True
         self._choose = None
-        self._body = self._outgoing = b""  # the stream may last, and need not hold it
+        self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        told_apart = self._delivery.finish(link)
-        if link.release():
-            link.engine.keep(link, self._house.now_s())
-        else:
-            link.close()
+        if self._split is not None and link.status < 300:
+            self._split.finished()
+        told_apart = self.delivery.finish(link)
+        link.engine.take_back(link, self._house.now_s())
         self._end(Outcome.OK, keep=told_apart and self._incoming.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
         self._link = None
-        if link.used and not link.touched:
+        if link.used and not link.touched:  # it had closed a quiet connection, and seen nothing of the request
             self._house.counts.retries += 1
-            self._dial(link.engine)  # it had closed a quiet connection just then, and seen nothing of the request
+            if self._split is None or self._split.repeatable:
+                self._dial(link.engine)
+            else:
+                self.start_over()
         elif link.touched:
             refusal = refusals.bad_gateway("The engine broke off in the midst of its answer.")
-            self._failed(refusal, elsewhere=self._delivery.may_start_over)
+            self._failed(refusal, elsewhere=self.delivery.may_start_over)
         else:
             self._failed(refusals.bad_gateway("The engine closed the connection without an answer."), elsewhere=True)
 
@@ -265,14 +259,30 @@ class Passage:
         self._blame()
         self._leave_engine()
         if elsewhere and self._model.healthy(self._house.now_s(), self._tried):
-            self._delivery.start_over()
+            self.delivery.start_over()
             self._dispatch(refusal, Outcome.ENGINE_FAILED)
         else:
-            self._refuse(refusal, Outcome.ENGINE_FAILED)
+            self.refuse(refusal, Outcome.ENGINE_FAILED)
 
     def _blame(self) -> None:
         if self._engine is not None:
             self._engine.failed(self._house.now_s())
+
+    # What a split says, where another engine prefills.
+
+    def start_over(self) -> None:
+        """The engine is well, but what it was sent is of no use any more."""
+        self._leave_engine()
+        self._tried.pop()
+        self.delivery.start_over()
+        self._dispatch()
+
+    def show(self, leg: "Leg") -> None:
+        """Prefill's answer is the answer: decode could not give a better one."""
+        self._watch.sent_ns = leg.sent_ns
+        lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
+        self.delivery.show(leg.status, leg.head, lines, leg.body)
+        self._end(Outcome.OK, keep=self._incoming.keeps_alive)
 
     # Time.
 
@@ -281,27 +291,26 @@ class Passage:
 
     def look(self, now_s: float) -> None:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
-        pieces = self._delivery.pieces
+        pieces = self.delivery.pieces
         late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
         if late is None:
             if now_s >= self._comment_s and not self._paused:
-                self._delivery.comment(self._id)
+                self.delivery.comment(self._id, self._limits())
                 self._comment_later(now_s)
             return
         if self._ticket is not None:
             self._wait_no_longer()
-            self._refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self.refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
             return
         if self._dialing is not None:
-            self._stop_dialing()
             self._unreached(refusals.timed_out(late), Outcome.TIMEOUT)
             return
         if self._paused:
             self._door.abort()  # it is the client that does not go on, and it cannot be told
             return
-        self._blame()
-        self._leave_engine()
-        self._refuse(refusals.timed_out(late), Outcome.TIMEOUT)
+        if self._split is None or not self._split.late():
+            self._blame()
+        self.refuse(refusals.timed_out(late), Outcome.TIMEOUT)
 
     def _comment_later(self, now_s: float) -> None:
         every_s = self._house.config.keep_alive_comment_s
@@ -321,7 +330,7 @@ class Passage:
         self._paused = False
         if self._link is not None:
             self._link.resume()
-            self._expect(self._timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+            self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def abandon(self) -> None:
         """The client has left: so that the engine stops, its connection ends now."""
@@ -330,35 +339,36 @@ class Passage:
 
     def stop(self) -> None:
         """The gateway ends before the answer does."""
-        self._leave_engine()
-        self._refuse(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
+        self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
 
     # Endings.
-
-    def _stop_dialing(self) -> None:
-        if self._dialing is not None:
-            self._dialing.cancel()
-            self._dialing = None
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
         self._wait_no_longer()
-        self._stop_dialing()
+        if self._dialing is not None:
+            self._dialing.cancel()
+            self._dialing = None
         link, self._link = self._link, None
         if link is not None:
             link.abort()
+        if self._split is not None:
+            self._split.cancel()
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.in_flight -= 1
             self._house.lobby.stir()
 
-    def _refuse(self, refusal: Refusal, outcome: Outcome) -> None:
+    def refuse(self, refusal: Refusal, outcome: Outcome) -> None:
         """In the answer's place where none has begun, else in its last event; never a made-up finish."""
-        if self._delivery.head_is_out:
-            self._end(outcome, keep=False, cut=self._delivery.break_off(refusal))
+        if self.delivery.head_is_out:
+            self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
         else:
-            self._delivery.refuse(refusal, self._id)
+            self.delivery.refuse(refusal, self._id, self._limits())
             self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+
+    def _limits(self) -> bytes:
+        return self._house.till.lines(self._key, self._route, self._house.now_s())
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -367,6 +377,7 @@ class Passage:
 
     def _note(self, outcome: Outcome) -> None:
         watch = self._watch
+        said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
             Ending(
@@ -375,12 +386,15 @@ class Passage:
                 key=self._key.owner if self._key is not None else None,
                 model=self._model.name if self._model is not None else None,
                 engine=self._tried[-1].engine.name if self._tried else None,
-                status=self._delivery.status,
+                status=self.delivery.status,
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
                 queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
-                output_tokens=tap.output_tokens(self._delivery.pieces) if outcome is Outcome.OK else None,
-            )
+                prompt_tokens=said.prompt,
+                cached_tokens=said.cached,
+                output_tokens=said.completion,
+            ),
+            self._permit,
         )

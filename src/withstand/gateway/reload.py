@@ -9,6 +9,8 @@ from withstand.gateway.house import House
 
 Reread = Callable[[], Config]
 """Reads the file once more."""
+_FOR_LIFE = ("listen", "state", "state_env")
+"""What is opened once."""
 
 
 class Reloader:
@@ -29,7 +31,12 @@ class Reloader:
             raise UsageError("This gateway was started without a file, so there is none to read again.")
         async with self._one_at_a_time:  # else an older reading might come last
             config = await asyncio.to_thread(self._reread)
-            now = self._house.config.listen
-            if config.listen != now:
-                raise SpecError(f"`$.listen` is {config.listen} now and was {now}; a restart is what changes that.")
+            for name in _FOR_LIFE:
+                is_now, was = getattr(config, name), getattr(self._house.config, name)
+                if is_now != was:
+                    raise SpecError(f"`$.{name}` is {_said(is_now)} now and was {_said(was)}; that takes a restart.")
             self._house.adopt(config)
+
+
+def _said(value: str | None) -> str:
+    return "nothing" if value is None else value

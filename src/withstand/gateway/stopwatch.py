@@ -26,7 +26,8 @@ class Stopwatch:
 
     def ours(self, now_ns: int) -> None:
         """From now on the gateway works."""
-        self._ours_since_ns = now_ns
+        if self._ours_since_ns is None:
+            self._ours_since_ns = now_ns
 
     def waits(self, now_ns: int) -> None:
         """There is no engine for it just now."""

@@ -103,6 +103,12 @@ def test_busy_ones_take_nothing_new_where_idle_ones_are_not_enough() -> None:
     assert decided(busy, idle, want=16) == Plan(frozenset({"idle"}), (), frozenset({"busy"}))
 
 
+def test_nobody_has_to_go_whom_the_newcomer_needs() -> None:
+    both = [up("needed", used_s=1), up("other", used_s=2, in_flight=1)]
+    done = plan(both, [Wanted("w", 8, beside="needed")], Room(MEMORY, 30), NOW_S)
+    assert done == Plan(frozenset(), (), frozenset({"other"}))
+
+
 def test_what_is_on_its_way_out_already_is_waited_for() -> None:
     leaving = Resident(name="leaving", memory=8, up=False, stopping=True)
     assert decided(up("a"), leaving) == Plan(frozenset(), (), frozenset())

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
-from withstand.gateway.config import EngineConfig
+from withstand.gateway.config import EngineConfig, Role
 from withstand.gateway.control.asking import Refused, administers, house_of, reloader_of
 from withstand.gateway.engine import Seat
 from withstand.gateway.house import House
@@ -33,6 +33,8 @@ class NewEngine(Place):
     weight: _Weight = 1.0
     max_in_flight: _AtOnce | None = None
     served: str | None = None
+    role: Role | None = None
+    bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
 
 
 class Change(Place):
@@ -47,13 +49,20 @@ class Change(Place):
 async def engines(house: _House) -> dict[str, Any]:
     """All seats, with what they have to do."""
     now_s = house.now_s()
-    return {name: [_told(seat, now_s) for seat in model.seats] for name, model in house.roster.models.items()}
+    return {name: [_told(seat, now_s) for seat in model.places()] for name, model in house.roster.models.items()}
 
 
 @router.post("/engines", status_code=201)
 async def add(new: NewEngine, house: _House) -> dict[str, Any]:
     """One more engine."""
-    told = EngineConfig(url=new.url, weight=new.weight, max_in_flight=new.max_in_flight, model=new.served)
+    told = EngineConfig(
+        url=new.url,
+        weight=new.weight,
+        max_in_flight=new.max_in_flight,
+        model=new.served,
+        role=new.role,
+        bootstrap_port=new.bootstrap_port,
+    )
     now_s = house.now_s()
     return _told(house.roster.seat(_model(house, new), told, now_s), now_s)
 
@@ -98,7 +107,7 @@ def _model(house: House, place: Place) -> Model:
 
 def _seat(house: House, place: Place) -> Seat:
     origin = origin_of(place.url)
-    for seat in _model(house, place).seats:
+    for seat in _model(house, place).places():
         if seat.engine.origin == origin:
             return seat
     raise Refused(refusals.bad_request(f"{place.url} does not serve {place.model!r}.", status=404))
@@ -109,6 +118,7 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
     return {
         "engine": engine.name,
         "served": seat.served,
+        "role": seat.role,
         "weight": seat.weight,
         "in_flight": engine.in_flight,
         "max_in_flight": seat.max_in_flight,

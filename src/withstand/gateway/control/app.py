@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from withstand import __version__
 from withstand.errors import UsageError
 from withstand.gateway import refusals
-from withstand.gateway.control import admin
+from withstand.gateway.control import admin, usage
 from withstand.gateway.control.asking import Refused, asks
 from withstand.gateway.exposition import exposition
 from withstand.gateway.house import House
@@ -31,6 +31,7 @@ def control_app(house: House, reloader: Reloader) -> FastAPI:
     _add_models(app, house)
     _add_health(app, house)
     app.include_router(admin.router)
+    app.include_router(usage.router)
     return app
 
 
@@ -63,7 +64,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     async def ready(response: Response) -> dict[str, Any]:
         """Whether it is worth sending requests here: not while it drains, nor without any engine."""
         now_s = house.now_s()
-        models = {name: model.serves(now_s) for name, model in house.roster.models.items()}
+        models = {name: model.ready(now_s) for name, model in house.roster.models.items()}
         good = any(models.values()) and not house.draining
         response.status_code = 200 if good else 503
         return {"ready": good, "draining": house.draining, "models": models}
@@ -81,7 +82,7 @@ def _add_errors(app: FastAPI) -> None:
         return _answer(e.refusal)
 
     @app.exception_handler(UsageError)
-    async def usage(_: Request, e: UsageError) -> Response:
+    async def misused(_: Request, e: UsageError) -> Response:
         return _answer(refusals.bad_request(str(e)))
 
     @app.exception_handler(RequestValidationError)

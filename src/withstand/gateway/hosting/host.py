@@ -8,14 +8,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from withstand import clock
 from withstand.gateway.address import Origin
-from withstand.gateway.engine import Engine
+from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.hosting.config import HostConfig
 from withstand.gateway.hosting.orphans import end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
 from withstand.gateway.hosting.residence import Resident, Room, Wanted, plan
 from withstand.gateway.roster import Model
+
+
+class Need(Struct, frozen=True):
+    """An engine that is to be started for those who wait, and one that is up and of no use without it, if any."""
+
+    cold: Process | None
+    beside: Process | None = None
 
 
 class Host:
@@ -37,14 +46,14 @@ class Host:
         """Who is waited for and has no memory yet, in the order in which they came to be."""
         self._ending = False
 
-    def look(self, engines: Iterable[Engine], wanted: Iterable[Engine]) -> None:
-        """Start and stop what is to be: ``wanted`` are the cold ones that somebody waits for."""
+    def look(self, engines: Iterable[Engine], needs: Iterable[Need]) -> None:
+        """Start and stop what is to be."""
         hosted = {e.name: (e, e.process) for e in engines if e.process is not None}
         if self._ending or not hosted:
             return
         now_s = self._now_s()
-        self._note(wanted)
-        waiting = [Wanted(origin.name, hosted[origin.name][1].memory_gb) for origin in self._asked_ns]
+        beside = self._note(needs, now_s)
+        waiting = [Wanted(origin.name, hosted[origin.name][1].memory_gb, beside[origin]) for origin in self._asked_ns]
         there = [_resident(engine, process, now_s) for engine, process in hosted.values() if process.has_memory]
         room = Room(self.config.memory_gb or float("inf"), self.config.residence_s)
         decided = plan(there, waiting, room, now_s)
@@ -60,12 +69,18 @@ class Host:
             engine.since_s = now_s
             process.start(self._shared(), self._asked_ns.pop(process.origin))
 
-    def _note(self, wanted: Iterable[Engine]) -> None:
-        """Since when; one that nobody waits for any more starts anew."""
+    def _note(self, needs: Iterable[Need], now_s: float) -> dict[Origin, str | None]:
+        """Since when each is waited for, one that nobody waits for any more anew; and what each goes with."""
         now_ns = clock.now_ns()
-        origins = dict.fromkeys(engine.origin for engine in wanted)
-        kept = {origin: since_ns for origin, since_ns in self._asked_ns.items() if origin in origins}
-        self._asked_ns = kept | {origin: now_ns for origin in origins if origin not in kept}
+        beside: dict[Origin, str | None] = {}
+        for need in needs:
+            if need.beside is not None:
+                need.beside.used_s = now_s  # it is about to be
+            if need.cold is not None:
+                beside.setdefault(need.cold.origin, need.beside.origin.name if need.beside is not None else None)
+        kept = {origin: since_ns for origin, since_ns in self._asked_ns.items() if origin in beside}
+        self._asked_ns = kept | {origin: now_ns for origin in beside if origin not in kept}
+        return beside
 
     def _shared(self) -> Place:
         """Made with the first start: a gateway that starts nothing leaves no folder."""
@@ -84,14 +99,26 @@ class Host:
         await asyncio.gather(*(process.gone() for process in hosted))
 
 
-def waited_for(models: Iterable[Model], now_s: float) -> Iterator[Engine]:
-    """Of each model that somebody waits for, the first cold engine; none while another is being started."""
+def needs_of(models: Iterable[Model], now_s: float) -> Iterator[Need]:
+    """Of each model that somebody waits for, in each part of it that they wait for."""
     for model in models:
         if model.room:
-            cold = [seat.engine for seat in model.coming(now_s)]
-            states = {engine: engine.process.state for engine in cold if engine.process is not None}
-            if State.STARTING not in states.values():
-                yield from [engine for engine, state in states.items() if state is State.COLD][:1]
+            for part in model.lacking(now_s):
+                other = model if part is model.prefill else model.prefill
+                yield Need(_first_cold(part.coming(now_s)), None if other is None else _first_up(other.seats))
+
+
+def _first_cold(seats: Iterable[Seat]) -> Process | None:
+    """None while another is being started."""
+    processes = [seat.engine.process for seat in seats if seat.engine.process is not None]
+    if any(process.state is State.STARTING for process in processes):
+        return None
+    return next((process for process in processes if process.state is State.COLD), None)
+
+
+def _first_up(seats: Iterable[Seat]) -> Process | None:
+    up = [seat.engine.process for seat in seats if seat.engine.is_there and seat.engine.process is not None]
+    return next((process for process in up if process.state is State.UP), None)
 
 
 def state_folder(config: HostConfig) -> Path:

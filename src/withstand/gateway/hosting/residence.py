@@ -32,6 +32,8 @@ class Wanted(Struct, frozen=True):
 
     name: str
     memory: float
+    beside: str | None = None
+    """A resident that it would be of no use without."""
 
 
 class Room(Struct, frozen=True):
@@ -57,7 +59,8 @@ def plan(residents: Sequence[Resident], wanted: Iterable[Wanted], room: Room, no
     for one in wanted:
         if one.memory > free:
             lacking = one.memory - free - sum(r.memory for r in leaving)
-            leaving += _victims([r for r in residents if r not in leaving], lacking, room.residence_s, now_s)
+            others = [r for r in residents if r not in leaving and r.name != one.beside]
+            leaving += _victims(others, lacking, room.residence_s, now_s)
             break
         free -= one.memory
         start.append(one.name)

@@ -1,0 +1,1 @@
+"""Prefill and decode on different engines: what each is sent, in which order, and what follows when one fails."""
