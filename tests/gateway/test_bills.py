@@ -26,7 +26,7 @@ def ending(outcome: Outcome = Outcome.OK, status: int = 200, **more: Any) -> End
         "first_byte_ns": None,
     } | more
     fixed = {"request_id": "r", "route": CHAT, "key": "a", "model": "m", "hop_ns": 0}
-    return Ending(status=status, outcome=outcome, total_ns=0, **fixed, **told)
+    return Ending(status=status, outcome=outcome, queue_ns=None, total_ns=0, **fixed, **told)
 
 
 @pytest.mark.parametrize(
