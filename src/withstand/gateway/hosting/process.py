@@ -83,10 +83,10 @@ class Process:
         return not self.is_open
 
     def doubt(self, now_s: float) -> bool:
-        """It takes no connections. If it has ended, that will be known at once; whether it was thought to be there."""
+        """It takes no connections. If it has ended, that is or will be known; whether it is ours to start again."""
         if self.state is State.UP:
             self._doubted_s = now_s
-        return self.state is not State.COLD
+        return self.state is not State.COLD or self.told.command is not None
 
     def trust(self, now_s: float) -> None:
         """It was doubted, and yet is still there."""
