@@ -105,22 +105,22 @@ def test_concurrency_and_changed_limits_hold_at_once() -> None:
 def test_limits_are_told_in_both_forms() -> None:
     rooms = {"requests": Room(60, 59, 60.2), "tokens": Room(1000, 0, 0.1)}
     assert lines_of(rooms, Dialect.OPENAI, 0).decode().split("\r\n") == [
+        "",
         "x-ratelimit-limit-requests: 60",
         "x-ratelimit-remaining-requests: 59",
         "x-ratelimit-reset-requests: 1m1s",
         "x-ratelimit-limit-tokens: 1000",
         "x-ratelimit-remaining-tokens: 0",
         "x-ratelimit-reset-tokens: 100ms",
-        "",
     ]
     told = lines_of(rooms, Dialect.ANTHROPIC, 1_700_000_000.0).decode()
-    assert "anthropic-ratelimit-requests-remaining: 59\r\n" in told
-    assert "anthropic-ratelimit-tokens-reset: 2023-11-14T22:13:21Z\r\n" in told
+    assert "\r\nanthropic-ratelimit-requests-remaining: 59" in told
+    assert "\r\nanthropic-ratelimit-tokens-reset: 2023-11-14T22:13:21Z" in told
 
 
 @given(seconds=st.floats(0, 120))
 def test_a_reset_is_never_told_too_early(seconds: float) -> None:
-    line = lines_of({"tokens": Room(1, 1, seconds)}, Dialect.OPENAI, 0).decode().split("\r\n")[2]
+    line = lines_of({"tokens": Room(1, 1, seconds)}, Dialect.OPENAI, 0).decode().split("\r\n")[3]
     text = line.partition(": ")[2]
     if text.endswith("ms"):
         told = int(text[:-2]) / 1000

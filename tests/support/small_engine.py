@@ -36,12 +36,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if told("crash"):
             sys.stderr.write("fatal: this was too much\n")
             os._exit(3)
-        self.send_response(200)
         if how == ["prefill"]:
-            self.send_header("content-length", str(len(HANDLE)))
-            self.end_headers()
-            self.wfile.write(HANDLE)
+            self.prefill()
             return
+        self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
@@ -51,6 +49,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.say(EVENT)
         self.say(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
+
+    def prefill(self) -> None:
+        while told("hold"):
+            time.sleep(LOOK_S)
+        self.send_response(200)
+        self.send_header("content-length", str(len(HANDLE)))
+        self.end_headers()
+        self.wfile.write(HANDLE)
 
     def say(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))

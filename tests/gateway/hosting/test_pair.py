@@ -111,6 +111,20 @@ def test_one_that_ended_is_started_again(gateway: Gateways, pair: Pair, role: st
     assert len(killed.pids) == 2
 
 
+def test_decode_that_ends_while_prefill_goes_on_is_waited_for(gateway: Gateways, pair: Pair) -> None:
+    gw = gateway(pair.toml())
+    assert asked(gw).answer().status == 200
+    pair.prefill.tell("hold")
+    client = asked(gw)
+    gw.until(f'engine_in_flight{{engine="{pair.prefill.name}"}}', 1)
+    os.kill(pair.decode.pids[0], signal.SIGKILL)
+    gw.until(f'engine_up{{engine="{pair.decode.name}"}}', 0)
+    pair.prefill.untell("hold")
+    answer = client.answer()
+    assert (answer.status, answer.header("x-withstand-prefill")) == (200, pair.prefill.name)
+    assert len(pair.decode.pids) == 2
+
+
 def test_both_make_room_for_another_model_and_come_back(gateway: Gateways, pair: Pair, tmp_path: Path) -> None:
     other = Hosted(tmp_path / "other")
     toml = pair.toml("memory_gb = 5").replace("[host]\n", "[host]\nmemory_gb = 10\nresidence_s = 0\n")
