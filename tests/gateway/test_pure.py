@@ -109,7 +109,7 @@ def test_a_name_that_is_spelled_with_escapes_is_renamed_too() -> None:
     ],
 )
 def test_tokens_are_those_that_the_engine_tells(pieces: list[bytes], tokens: int | None) -> None:
-    assert tap.output_tokens(pieces) == tokens
+    assert tap.said(pieces).completion == tokens
 
 
 CHUNKED, OPEN = Framing(events=True, chunked=True, open_ended=False), Framing(True, False, True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError, UsageError
+from withstand.processes.identity import Identity, children_of, identity_of
 from withstand.spec.stack import Stack, stack_of
-from withstand.stack.identity import Identity, children_of, identity_of
 from withstand.stack.local import Standing, bring_up, standing_of, standings, take_down
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase

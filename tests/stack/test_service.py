@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError
-from withstand.stack.service import Service, is_healthy, running, said_reason, tail
+from withstand.processes.words import said_reason, tail
+from withstand.stack.service import Service, is_healthy, running
 
 ANOTHER_PROCESS = """
 import sys, time
@@ -20,8 +21,8 @@ code, log, port = sys.argv[1:]
 argv = (sys.executable, "-c", code, port)
 service = Service(name="It", argv=argv, log_file=Path(log), health_url=f"http://127.0.0.1:{port}/health")
 with running(service) as up:
-    print(up.pid, flush=True)
     try:
+        print(up.pid, flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print("interrupted", flush=True)

@@ -1,6 +1,9 @@
 """The gateway for people: ``python -m withstand.gateway``, or ``withstand gateway``."""
 
 import os
+import random
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,10 @@ import click
 
 from withstand.errors import UsageError, WithstandError
 from withstand.gateway.config import Config, config_from_file, config_of
+from withstand.gateway.key_verbs import keys
+from withstand.gateway.keys import Keyring
+from withstand.gateway.roster import Roster
+from withstand.gateway.waiting import Lobby
 
 
 @click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,13 +24,25 @@ from withstand.gateway.config import Config, config_from_file, config_of
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Serve models of one or many engines behind one address."""
+    """Serve models of one or many engines behind one address.
+
+    Only to see whether a file is good: withstand gateway check FILE. Keys for clients: withstand gateway keys --help.
+    """
     try:
-        config = _config(**options)
-        _serve(config)
+        _serve(lambda: _config(**options), rereads=options["config"] is not None)
     except WithstandError as e:
         click.echo(f"withstand: {e}", err=True)
         context.exit(e.exit_code)
+
+
+@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say whether the gateway would go by a configuration; nothing is started or changed."""
+    config = config_from_file(file)
+    Keyring(config.keys, local=True)
+    Roster(config, random.Random(), Lobby(lambda _: None))
+    click.echo(f"{file} is good.")
 
 
 def _config(config: Path | None, listen: str | None, model: str | None, engines: tuple[str, ...]) -> Config:
@@ -39,13 +58,34 @@ def _config(config: Path | None, listen: str | None, model: str | None, engines:
     return config_from_file(config, listen)
 
 
-def _serve(config: Config) -> None:
+def _serve(read: Callable[[], Config], *, rereads: bool) -> None:
+    config = read()
     try:
-        from withstand.gateway.server import serve_forever  # noqa: PLC0415  --help does without the extra
+        from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:
         raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
-    serve_forever(config, lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"))
+    said = Said(
+        ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
+        wrong=lambda what: click.echo(f"withstand: {what}", err=True),
+    )
+    serve_forever(config, said, read if rereads else None)
+
+
+def run(arguments: list[str]) -> None:
+    """What is not a verb is for the gateway itself."""
+    verb = _VERBS.get(arguments[0]) if arguments else None
+    if verb is None:
+        main(arguments, prog_name="withstand gateway")
+        return
+    try:
+        verb(arguments[1:], prog_name=f"withstand gateway {arguments[0]}")
+    except WithstandError as e:
+        click.echo(f"withstand: {e}", err=True)
+        sys.exit(e.exit_code)
+
+
+_VERBS: dict[str, click.Command] = {"check": check, "keys": keys}
 
 
 if __name__ == "__main__":
-    main(prog_name="withstand gateway")
+    run(sys.argv[1:])

@@ -1,22 +1,22 @@
 """All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
 
-import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
-from withstand.gateway.address import Origin, is_local, origin_of, split_listen
-from withstand.gateway.routes import ROUTES
+from withstand.gateway.address import Origin, origin_of
+from withstand.gateway.config_checks import check
+from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
+from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
 Style = Literal["vllm_nixl", "sglang"]
 Role = Literal["prefill", "decode"]
-SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
 SESSION_BY = (
     "header.x-session-id",
     "body.prompt_cache_key",
@@ -26,7 +26,6 @@ SESSION_BY = (
     "body.metadata.user_id",
 )
 
-Seconds = Annotated[float, Meta(gt=0)]
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 """0 = no traffic."""
 WEIGHT_MIN = 1e-6
@@ -41,8 +40,11 @@ class Poll(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(pattern="^/[!-~]*$")] = "/metrics"
 
 
-class EngineConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One engine's address; ``model`` is the name that it serves, where that is not the model's name here."""
+class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One engine's address; ``model`` is the name that it serves, where that is not the model's name here.
+
+    With a ``command`` the gateway starts it itself.
+    """
 
     url: str
     weight: Weight = 1.0
@@ -79,8 +81,15 @@ class Disaggregation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class QueueConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many requests may wait for an engine that has room, and for how long each."""
 
-    requests: Annotated[int, Meta(ge=0)] = 0
-    wait_s: Seconds = 30.0
+    requests: Annotated[int, Meta(ge=0)] | None = None
+    wait_s: Seconds | None = None
+
+
+class Line(Struct, frozen=True):
+    """A queue with nothing left open."""
+
+    requests: int
+    wait_s: float
 
 
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,6 +112,13 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """How one of its engines is asked; None = it is not."""
         poll = self.poll if engine.poll is None else engine.poll
         return Poll() if poll is True else poll or None
+
+    @property
+    def line(self) -> Line:
+        """The queue. Where nothing is said nobody waits, but for an engine's start: then as long as that takes."""
+        start_s = max((engine.start_timeout_s for engine in self.engines if engine.command), default=None)
+        requests, wait_s = (0, 30.0) if start_s is None else (1000, start_s)
+        return Line(requests if self.queue.requests is None else self.queue.requests, self.queue.wait_s or wait_s)
 
 
 class Timeouts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -151,12 +167,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A client's key, as its SHA-256 alone."""
+    """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+    sha256_env: str | None = None
     models: tuple[str, ...] | None = None
     """None = all."""
     admin: bool = False
+    limits: KeyLimits = KeyLimits()
+    budget: Budget | None = None
 
 
 class LogConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -176,11 +195,27 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     routes: dict[str, RouteConfig] = {}
     limits: Limits = Limits()
     keys: dict[str, KeyConfig] = {}
+    host: HostConfig = HostConfig()
+    keys_file: str | None = None
+    """More ``[keys.NAME]``, so that this file may be shown around."""
+    key_limits: KeyLimits = KeyLimits()
+    """Of each key that has none of its own; without keys, of all clients together."""
+    prices: dict[str, Price] = {}
+    usage: UsageConfig = UsageConfig()
+    state: str | None = None
+    """Where usage is kept: SQLite's file, or the URL of a server. None = in memory."""
+    state_env: str | None = None
+    """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
+
+    @property
+    def has_state(self) -> bool:
+        """Usage outlives the process."""
+        return self.state is not None or self.state_env is not None
 
     def timeouts_of(self, path: str) -> Timeouts:
         """Those that hold for a route."""
@@ -194,15 +229,42 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
+    tree = with_keys(_tree(path))
+    return config_of(tree if listen is None else {**tree, "listen": listen})
+
+
+def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
+    """The tree with the keys of its ``keys_file`` in it.
+
+    Raises:
+        UsageError: that file cannot be read, or is no TOML.
+        SpecError: it holds something else, or a key that is there already.
+    """
+    name = tree.get("keys_file")
+    keys = tree.get("keys", {})
+    if not isinstance(name, str) or not isinstance(keys, dict):
+        return tree  # what is wrong with it is found out with the rest
+    told = _tree(Path(name))
+    more = told.get("keys", {})
+    if set(told) - {"keys"} or not isinstance(more, dict):
+        raise SpecError(f"The file {name} may hold nothing but [keys.NAME]; move the rest.")
+    if twice := sorted(set(more) & set(keys)):
+        raise SpecError(f"The key {twice[0]!r} stands in {name} and in the configuration; keep one.")
+    return {**tree, "keys": {**keys, **more}}
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    is_json = path.suffix == ".json"
     try:
         text = path.read_text("utf-8")
-        tree = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
+        tree = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
-        kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise UsageError(f"The configuration {path} is no {kind}: {e}.") from None
-    return config_of(tree if listen is None else {**tree, "listen": listen})
+        raise UsageError(f"The configuration {path} is no {'JSON' if is_json else 'TOML'}: {e}.") from None
+    if not isinstance(tree, dict):
+        raise UsageError(f"The configuration {path} is no table of settings; write it as docs/gateway.md has it.")
+    return tree
 
 
 def config_of(tree: object) -> Config:
@@ -215,101 +277,5 @@ def config_of(tree: object) -> Config:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
         raise SpecError(f"The configuration is wrong: {e}.") from None
-    _check_listen(config)
-    _check_names(config)
-    _check_routes(config)
-    _check_engines(config)
-    _check_sessions(config)
-    _check_keys(config)
+    check(config)
     return config
-
-
-def _wrong(path: str, what: str) -> SpecError:
-    return SpecError(f"The configuration is wrong: {what} - at `$.{path}`.")
-
-
-def _check_listen(config: Config) -> None:
-    host, _ = split_listen(config.listen)
-    if not (is_local(host) or config.keys or config.open):
-        raise _wrong(
-            "listen", f"{host} may be reached by others, and no key is asked for; add [keys.NAME], or open = true"
-        )
-
-
-def _check_names(config: Config) -> None:
-    seen: dict[str, str] = {}
-    for name, model in config.models.items():
-        for i, alias in enumerate([name, *model.aliases]):
-            where = f"models.{name}" + (f".aliases[{i - 1}]" if i else "")
-            if alias in seen:
-                raise _wrong(where, f"the name {alias!r} is taken by `$.{seen[alias]}`; give each model its own")
-            seen[alias] = where
-
-
-def _check_routes(config: Config) -> None:
-    for path in config.routes:
-        if path not in ROUTES:
-            raise _wrong(f"routes.{path}", f"no route goes to an engine by this path; there are {', '.join(ROUTES)}")
-
-
-def _check_engines(config: Config) -> None:
-    for name, model in config.models.items():
-        urls = set()
-        for i, engine in enumerate(model.engines):
-            where = f"models.{name}.engines[{i}]"
-            try:
-                origin = engine.origin
-            except UsageError as e:
-                raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
-            if origin in urls:
-                raise _wrong(f"{where}.url", f"{engine.url} stands there twice; give it a weight instead")
-            check_role(model, engine, where)
-            if engine.api_key_env and engine.api_key_file:
-                raise _wrong(where, "api_key_env and api_key_file are both given; keep one")
-            urls.add(origin)
-        _check_disaggregation(name, model)
-
-
-def check_role(model: ModelConfig, engine: EngineConfig, where: str) -> None:
-    """Whether the engine is one for this model.
-
-    Raises:
-        SpecError: it is not; the text names ``where``.
-    """
-    if model.disaggregation is None:
-        if engine.role is not None or engine.bootstrap_port is not None:
-            raise _wrong(where, "role and bootstrap_port are for a model with disaggregation; add it, or take them out")
-    elif engine.role is None:
-        raise _wrong(where, 'the model is disaggregated; give the engine a role, "prefill" or "decode"')
-    elif engine.bootstrap_port is not None and (engine.role, model.disaggregation.style) != ("prefill", "sglang"):
-        raise _wrong(where, "only a prefill engine of style sglang has a bootstrap_port; take it out")
-
-
-def _check_disaggregation(name: str, model: ModelConfig) -> None:
-    told = model.disaggregation
-    if told is None:
-        return
-    if model.engines and len({engine.role for engine in model.engines}) < len(get_args(Role)):
-        raise _wrong(f"models.{name}.engines", "a disaggregated model needs engines of both roles; add the other one")
-    if told.style == "sglang" and (told.fallback or told.min_prompt_bytes):
-        raise _wrong(
-            f"models.{name}.disaggregation",
-            "SGLang's decode engines cannot prefill; take fallback and min_prompt_bytes out",
-        )
-
-
-def _check_sessions(config: Config) -> None:
-    fields = [f"body.{field}" for field in SESSION_FIELDS]
-    for name, model in config.models.items():
-        for i, place in enumerate(model.session_by):
-            if place not in fields and not re.fullmatch(r"header\.[A-Za-z0-9_-]+", place):
-                what = f"no session is named by {place!r}; say header.NAME, or one of {', '.join(fields)}"
-                raise _wrong(f"models.{name}.session_by[{i}]", what)
-
-
-def _check_keys(config: Config) -> None:
-    names = set(config.models)
-    for owner, key in config.keys.items():
-        for i, name in enumerate(key.models or ()):
-            if name not in names:
-                raise _wrong(f"keys.{owner}.models[{i}]", f"there is no model {name!r}; name one of $.models")

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from withstand.gateway.money.rows import Sums
+
 _MS = 1_000_000
 HOP_BOUNDS_NS = tuple(round(ms * _MS) for ms in (0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 25, 100, 1000))
 LATENCY_BOUNDS_NS = tuple(
@@ -41,6 +43,9 @@ class Ending(Struct, frozen=True):
     queue_ns: int | None
     first_byte_ns: int | None
     total_ns: int
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    """Of the prompt."""
     output_tokens: int | None
 
 
@@ -75,6 +80,12 @@ class Counts:
         """Connections that could not be had because the process may have no more open files."""
         self.failovers = 0
         """To another engine."""
+        self.limited: Counter[tuple[str, str]] = Counter()
+        """(key's owner, limit): turned away."""
+        self.used: dict[str, Sums] = {}
+        """By key's owner."""
+        self.state_failures = 0
+        """The store did not take, or tell, what it was to."""
         self.fallbacks: Counter[str] = Counter()
         """Requests of disaggregated models that decode did alone, by the reason."""
         self.hop = Histogram(HOP_BOUNDS_NS)
@@ -82,6 +93,12 @@ class Counts:
         """How late the loop comes to what is due."""
         self.first_byte: dict[str, Histogram] = {}
         self.total: dict[str, Histogram] = {}
+        self.cold_start: dict[str, Histogram] = {}
+        """Of engines that the gateway starts: from when somebody waited for one until it was ready."""
+
+    def came_up(self, engine: str, cold_ns: int) -> None:
+        """One more cold start."""
+        _of(self.cold_start, engine).add(cold_ns)
 
     def add(self, ending: Ending) -> None:
         """One more request that is over."""
@@ -95,6 +112,13 @@ class Counts:
             _of(self.first_byte, model).add(ending.first_byte_ns)
         if ending.output_tokens is not None:
             self.tokens[model] += ending.output_tokens
+
+    def add_usage(self, owner: str, sums: Sums) -> None:
+        """One more request that is settled."""
+        total = self.used.get(owner)
+        if total is None:
+            total = self.used[owner] = Sums()
+        total.add(sums)
 
 
 def _of(histograms: dict[str, Histogram], model: str) -> Histogram:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OPENING = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
-    b"transfer-encoding: chunked\r\nx-request-id: %b\r\n\r\n"
+    b"transfer-encoding: chunked\r\nx-request-id: %b%b\r\n\r\n"
 )
 _COMMENT = chunk(b": the engine has not begun yet\n\n")
 _GATHERED_BYTES_MAX = 64 << 10
@@ -50,10 +50,10 @@ class Delivery:
 
     # Before there is an answer.
 
-    def comment(self, request_id: bytes) -> None:
+    def comment(self, request_id: bytes, lines: bytes) -> None:
         """Something that proxies and clients in between can hear, and that is no part of an answer."""
         if self.framing is None and not self.head_is_out:
-            self._write(_OPENING % request_id)
+            self._write(_OPENING % (request_id, lines))
             self.head_is_out, self.status = True, 200
         elif self.framing is not None and not self._is_stream:
             return
@@ -142,10 +142,10 @@ class Delivery:
 
     # No answer, or no more of it.
 
-    def refuse(self, refusal: Refusal, request_id: bytes) -> None:
-        """Nothing of an answer has been sent: the refusal is the answer."""
+    def refuse(self, refusal: Refusal, request_id: bytes, lines: bytes) -> None:
+        """Nothing of an answer has been sent: the refusal is the answer, with our ``lines`` in its head."""
         self.head_is_out, self.status = True, refusal.status
-        self._write(refusals.answer(refusal, self._dialect, request_id))
+        self._write(refusals.answer(refusal, self._dialect, request_id, lines))
 
     def break_off(self, refusal: Refusal) -> bool:
         """In the answer's last event, where that can be read; whether only a reset tells that something is missing."""

@@ -14,6 +14,7 @@ import httptools
 
 from withstand import clock
 from withstand.gateway import refusals
+from withstand.gateway.config import Limits
 from withstand.gateway.heads import end_to_end
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.passage import Passage
@@ -61,7 +62,6 @@ class Door(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", None)
         self._house = house
         self._control = control
-        self._limits = house.config.limits
         self._parser = httptools.HttpRequestParser(self)
         self._current: Incoming | None = None
         self._waiting: deque[Incoming] = deque()
@@ -78,6 +78,11 @@ class Door(asyncio.Protocol):
         """The client does not read, and what was written for it is too much already."""
         self._left_bytes = 0
         self._deaf = False
+
+    @property
+    def _limits(self) -> Limits:
+        """As they are now."""
+        return self._house.config.limits
 
     # asyncio.Protocol.
 

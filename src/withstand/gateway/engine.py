@@ -8,6 +8,8 @@ from collections.abc import Callable
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
 from withstand.gateway.config import Poll, Role
+from withstand.gateway.hosting.config import Hosted
+from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
 from withstand.gateway.load import Unseen
 
@@ -42,14 +44,41 @@ class Engine:
         self.credentials: bytes | None = None
         """The gateway's key there, for what is not on a client's behalf."""
         self.draining = False
-        self.coming = False
-        """It cannot be asked yet, but is worth waiting for: it is being started."""
+        """Its owner wants it left alone."""
+        self.removed = False
+        """It has no seat any more, and ends what it has begun."""
+        self.process: Process | None = None
+        """Its command, where the gateway starts it."""
         self._idle: dict[Link, float] = {}
         self.context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
-        """Neither on its way in or out, nor failing."""
-        return not (self.draining or self.coming or self.breaker.is_open(now_s))
+        """It is up, not on its way out, and not failing."""
+        return self.is_there and not self.breaker.is_open(now_s)
+
+    @property
+    def is_there(self) -> bool:
+        """It may be asked, well or not."""
+        return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
+
+    def is_coming(self, now_s: float) -> bool:
+        """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
+        return not (self.draining or self.removed) and self.process is not None and self.process.may_come(now_s)
+
+    def seems_gone(self, now_s: float) -> bool:
+        """Nobody listens there; whether that is for the gateway to mend."""
+        return self.process is not None and self.process.doubt(now_s)
+
+    def cold_ns(self, since_ns: int) -> int:
+        """How much of the time since then it took to start."""
+        return 0 if self.process is None else self.process.cold_ns(since_ns)
+
+    def be_hosted(self, told: Hosted) -> None:
+        """It is, or is not any more, started by the gateway; what runs goes on until it is free."""
+        if self.process is not None:
+            self.process.told = told
+        elif told.command is not None:
+            self.process = Process(self.origin, told)
 
     def load(self, now_s: float) -> float:
         """What it has to do, and what else speaks against it, in requests."""
@@ -99,7 +128,7 @@ class Engine:
 
     def take_back(self, link: Link, now_s: float) -> None:
         """Have a connection wait for more work, if its last answer left it fit for that."""
-        if not link.release() or self.draining or len(self._idle) >= _IDLE_MAX:
+        if not link.release() or not self.is_there or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
             self._idle[link] = now_s

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from withstand.gateway.counts import Counts, Histogram
 from withstand.gateway.engine import Engine
+from withstand.gateway.hosting.process import State
 from withstand.gateway.policies import Prefix
 from withstand.gateway.roster import Model, Roster
 
@@ -14,7 +15,8 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 def exposition(counts: Counts, roster: Roster, now_s: float, gauges: Mapping[str, tuple[int, str]]) -> str:
     """Everything, for one scrape; ``gauges`` have a name, a value now and a text."""
     routing = [*_engines(roster.engines.values(), now_s), *_prompts(roster.models.values())]
-    return "\n".join([*_totals(counts), *_gauges(roster, gauges), *routing, *_histograms(counts), ""])
+    now = _gauges(roster, gauges)
+    return "\n".join([*_totals(counts), *_of_keys(counts), *now, *routing, *_histograms(counts), ""])
 
 
 def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
@@ -63,9 +65,32 @@ def _totals(counts: Counts) -> Iterator[str]:
     yield from _one("unreadable_total", "counter", "Connections that sent no acceptable request.", counts.unreadable)
 
 
+def _of_keys(counts: Counts) -> Iterator[str]:
+    yield from _head("key_limited_total", "counter", "Requests turned away by a limit or the budget of their key.")
+    for (owner, limit), count in counts.limited.items():
+        yield f"{_PREFIX}key_limited_total{_labels({'key': owner, 'limit': limit})} {count}"
+    yield from _head("key_tokens_total", "counter", "Tokens by key; cached ones are among the prompt's.")
+    for owner, sums in counts.used.items():
+        for kind, count in (
+            ("prompt", sums.prompt_tokens),
+            ("cached", sums.cached_tokens),
+            ("completion", sums.completion_tokens),
+        ):
+            yield f"{_PREFIX}key_tokens_total{_labels({'key': owner, 'kind': kind})} {count}"
+    yield from _head("key_cost_usd_total", "counter", "What a key's requests have cost.")
+    for owner, sums in counts.used.items():
+        yield f"{_PREFIX}key_cost_usd_total{_labels({'key': owner})} {sums.cost_nusd / 1e9:.9f}"
+    yield from _one("state_failures_total", "counter", "Times that the state could not be used.", counts.state_failures)
+
+
 def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[str]:
     for name, (value, text) in gauges.items():
         yield from _one(name, "gauge", text, value)
+    yield from _head("engine_up", "gauge", "Whether an engine that the gateway starts is up.")
+    for engine in roster.engines.values():
+        if engine.process is not None:
+            up = int(engine.process.state is State.UP)
+            yield f"{_PREFIX}engine_up{_labels({'engine': engine.name})} {up}"
     yield from _head("queued", "gauge", "Requests that wait for an engine that has room.")
     for name, model in roster.models.items():
         yield f"{_PREFIX}queued{_labels({'model': name})} {len(model.room)}"
@@ -83,6 +108,9 @@ def _histograms(counts: Counts) -> Iterator[str]:
         yield from _head(name, "histogram", text)
         for model, histogram in histograms.items():
             yield from _buckets(name, {"model": model}, histogram)
+    yield from _head("cold_start_seconds", "histogram", "From the first who waits for an engine until it is ready.")
+    for engine, histogram in counts.cold_start.items():
+        yield from _buckets("cold_start_seconds", {"engine": engine}, histogram)
 
 
 def _buckets(name: str, labels: Mapping[str, str], histogram: Histogram) -> Iterator[str]:

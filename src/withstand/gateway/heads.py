@@ -56,12 +56,16 @@ def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
     return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
 
 
-def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"") -> bytes:
+def told(
+    engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"", cold_ns: int = 0
+) -> bytes:
     """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
     engine_ns = read_ns - (watch.sent_ns or read_ns)
     timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
     if watch.queue_ns is not None:
         timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
+        if cold_ns:
+            timing += b", cold;dur=%.3f" % (cold_ns / 1e6)
     timing += parts
     named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
     return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)

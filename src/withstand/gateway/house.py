@@ -2,16 +2,22 @@
 
 import asyncio
 import random
+import sys
 from typing import TYPE_CHECKING
 
 from withstand import clock
+from withstand.errors import UsageError
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.descriptors import Descriptors
 from withstand.gateway.engine import IDLE_S
+from withstand.gateway.hosting.host import Host, needs_of
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.money.books import Books
+from withstand.gateway.money.stores.opening import open_store
+from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
@@ -31,6 +37,7 @@ class House:
 
     def __init__(self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool) -> None:
         self.config = config
+        self._local = local
         self.loop = loop
         self.now_s = loop.time
         self.counts = Counts()
@@ -38,7 +45,10 @@ class House:
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
         self.roster = Roster(config, random.Random(), self.lobby)
+        self.host = Host(config.host, self.now_s, self._changed, self.counts.came_up)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
+        books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
+        self.till = Till(config, self.counts, books)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.held_back: set[Door] = set()
@@ -46,16 +56,40 @@ class House:
         self.held_bytes = 0
         self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
+        self._looks_soon = False
+        self._trouble: str | None = None
+        """What is wrong with the state."""
         self.polling = Polling(self)
         self.polling.look()
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
 
-    def note(self, ending: Ending) -> None:
+    def note(self, ending: Ending, permit: Permit | None) -> None:
         """A request is over."""
         self.counts.add(ending)
-        self.journal.add(ending)
+        self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
+
+    def adopt(self, config: Config) -> None:
+        """Another configuration, from the next request on.
+
+        Raises:
+            UsageError: a key or the log cannot be had; nothing has changed then.
+        """
+        journal = Journal(config.log.path)  # anew, so that a log that was moved away is begun again
+        try:
+            keyring = Keyring(config.keys, local=self._local)
+            self.roster.adopt(config, self.now_s())
+        except UsageError:
+            journal.close()
+            raise
+        self.journal.close()
+        self.journal, self.keyring = journal, keyring
+        self.till.apply(config)
+        self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
+        self.config, self.host.config = config, config.host
+        self.polling.look()
+        self._look_at_engines()
 
     def hold(self, incoming: Incoming, size: int) -> bool:
         """More of a request has come; whether all of them together are still within bounds."""
@@ -77,11 +111,36 @@ class House:
             "held_bytes": (self.held_bytes, "Requests' bytes in memory."),
         }
 
-    def close(self) -> None:
-        """No more looks; the log is complete."""
+    async def close(self) -> None:
+        """No more looks; engines of ours have ended, and the log is complete."""
         self._next_look.cancel()
+        self.till.close()
         self.polling.close()
-        self.journal.flush()
+        await self.host.close(self.roster.engines.values())
+        self.journal.close()
+
+    def somebody_waits(self) -> None:
+        """Perhaps for an engine that is to be started."""
+        if not self._looks_soon:
+            self._looks_soon = True
+            self.loop.call_soon(self._look_at_engines)
+
+    def _changed(self) -> None:
+        """An engine of ours came up or went; those who wait are called before it is looked at who still does."""
+        self.lobby.stir()
+        self.somebody_waits()
+
+    def _look_at_engines(self) -> None:
+        self._looks_soon = False
+        self.host.look(self.roster.engines.values(), needs_of(self.roster.models.values(), self.now_s()))
+
+    def _hear_of_state(self, trouble: str | None) -> None:
+        """Said once, and once when it is over."""
+        if trouble is not None:
+            self.counts.state_failures += 1
+        if (trouble is None) != (self._trouble is None):
+            sys.stderr.write(f"withstand gateway: {trouble or 'The state can be used again; nothing was lost.'}\n")
+        self._trouble = trouble
 
     def _look_again(self) -> asyncio.TimerHandle:
         self._due_ns = clock.now_ns() + round(_LOOK_S * 1e9)
@@ -93,6 +152,7 @@ class House:
         now_s = self.now_s()
         for passage in tuple(self.passages):
             passage.look(now_s)
+        self._look_at_engines()
         for door in tuple(self.held_back):
             door.listen()
         self.lobby.stir()  # an engine's time to be left alone may be over
@@ -105,5 +165,7 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
+        self.roster.sweep()
+        self.till.look()
         self.polling.look()
         self.journal.flush()

@@ -25,10 +25,10 @@ class Journal:
         self._at = ""
         """That second, as it is written."""
 
-    def add(self, ending: Ending) -> None:
+    def add(self, ending: Ending, cost_nusd: int | None) -> None:
         """One more line."""
         if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, self._now()))
+            self._lines.append(line_of(ending, cost_nusd, self._now()))
 
     def _now(self) -> str:
         """Put into words once a second."""
@@ -36,6 +36,13 @@ class Journal:
         if second != self._second:
             self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
         return self._at
+
+    def close(self) -> None:
+        """All is written; the file may be moved away."""
+        self.flush()
+        if self._descriptor is not None and self._descriptor != sys.stdout.fileno():
+            os.close(self._descriptor)
+        self._descriptor = None
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
@@ -48,8 +55,8 @@ class Journal:
                     self._lines.append(lines[written:])
 
 
-def line_of(ending: Ending, at: str) -> bytes:
-    """Times in ms."""
+def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
+    """Times in ms, costs in USD."""
     told = {
         "at": at,
         "request_id": ending.request_id,
@@ -63,7 +70,10 @@ def line_of(ending: Ending, at: str) -> bytes:
         "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
         "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
         "total_ms": ending.total_ns // 1000 / 1000,
+        "prompt_tokens": ending.prompt_tokens,
+        "cached_tokens": ending.cached_tokens,
         "output_tokens": ending.output_tokens,
+        "cost_usd": None if cost_nusd is None else cost_nusd / 1e9,
     }
     return msgspec.json.encode(told) + b"\n"
 

@@ -1,10 +1,13 @@
 """Who may ask for what. Of a key only its hash is known, so that neither the file nor a dump gives one away."""
 
 import hashlib
+import os
+import re
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from withstand.errors import UsageError
 from withstand.gateway.config import KeyConfig
 from withstand.gateway.heads import HOP_BY_HOP, OURS
 
@@ -22,18 +25,33 @@ class Key(Struct, frozen=True):
 
 
 class Keyring:
-    """All keys; without any, everybody is served."""
+    """All keys; without any, everybody is served.
+
+    Raises:
+        UsageError: the environment holds no hash where it should.
+    """
 
     def __init__(self, keys: Mapping[str, KeyConfig], *, local: bool) -> None:
-        self._keys = {bytes.fromhex(told.sha256): _key(owner, told) for owner, told in keys.items()}
+        self._keys: dict[bytes, Key] = {}
+        for owner, told in keys.items():
+            first = self._keys.setdefault(_digest(owner, told), key := _key(owner, told))
+            if first is not key:
+                raise UsageError(f"{first.owner!r} and {owner!r} have the same key; make one for each.")
         self._anybody = Key(None, admin=local)
 
     def key_of(self, header: Callable[[bytes], bytes | None]) -> Key | None:
-        """By its hash: a lookup takes as long for a near miss as for any other."""
+        """By its hash.
+
+        How long the lookup takes says nothing of a key: what is compared are hashes, and whoever tries keys cannot
+        steer theirs to come near another's.
+        """
         if not self._keys:
             return self._anybody
         said = header(b"authorization")
-        secret = said[7:] if said is not None and said[:7].lower() == b"bearer " else header(b"x-api-key")
+        if said is not None and said[:7].lower() == b"bearer ":
+            secret: bytes | None = said[7:]
+        else:
+            secret = header(b"x-api-key") or header(b"api-key")
         return self._keys.get(hashlib.sha256(secret.strip()).digest()) if secret is not None else None
 
     def dropped(self, *, engine_has_key: bool) -> frozenset[bytes]:
@@ -43,3 +61,16 @@ class Keyring:
 
 def _key(owner: str, told: KeyConfig) -> Key:
     return Key(owner, None if told.models is None else frozenset(told.models), told.admin)
+
+
+def _digest(owner: str, told: KeyConfig) -> bytes:
+    text = told.sha256
+    if told.sha256_env is not None:
+        text = os.environ.get(told.sha256_env, "").strip()
+        if not re.fullmatch("[0-9a-fA-F]{64}", text):
+            raise UsageError(
+                f"The environment variable {told.sha256_env} holds no SHA-256 of the key of {owner!r}; "
+                "`withstand gateway keys hash` makes one."
+            )
+    assert text is not None, "one of the two is given"
+    return bytes.fromhex(text)

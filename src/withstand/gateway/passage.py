@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 from withstand import clock
 from withstand.gateway import heads, refusals, tap
+from withstand.gateway.admission import TurnedAway, admission
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.delivery import Delivery
 from withstand.gateway.disaggregation.styles import split_of
 from withstand.gateway.incoming import Incoming, request_id
 from withstand.gateway.keys import Key
+from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
@@ -52,6 +54,7 @@ class Passage:
         self.outgoing = Outgoing(incoming, self._id, house.keyring)
         self._body = b""
         self._key: Key | None = None
+        self._permit: Permit | None = None
         self._model = cast("Model", None)
         self._split: Split | None = None
         self._choose: Choose | None = None
@@ -70,37 +73,23 @@ class Passage:
 
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
-        refusal = self._not_admitted()
-        if refusal is None:
-            self._house.passages.add(self)
-            if self._model.room:
-                self._wait()  # behind those who wait already
-                self._house.lobby.stir()
-            else:
-                self._dispatch()
+        found = admission(self._house, self.outgoing, self._route)
+        self._key, self._model = found.key, cast("Model", found.model)
+        if isinstance(found, TurnedAway):
+            self.refuse(found.refusal, Outcome.REFUSED)
+            return
+        permit = self._permit = found.permit
+        if permit is not None:
+            self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
+        if found.told.stream:
+            self._comment_later(self._house.now_s())
+        self._choose = self._model.policy.chooser(found.told, self._incoming.header)
+        self._house.passages.add(self)
+        if self._model.room:
+            self._wait()  # behind those who wait already
+            self._house.lobby.stir()
         else:
-            self.refuse(refusal, Outcome.REFUSED)
-
-    def _not_admitted(self) -> Refusal | None:
-        """Why it may not go to an engine."""
-        house = self._house
-        self._key = house.keyring.key_of(self._incoming.header)
-        if self._key is None:
-            return refusals.unauthorized()
-        if len(house.passages) >= house.config.limits.requests:
-            return refusals.busy(_RETRY_AFTER_S)
-        try:
-            told = self.outgoing.read()
-        except ValueError as e:
-            return refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
-        if told.stream:
-            self._comment_later(house.now_s())
-        model = house.roster.model(told.model)
-        if model is None or not self._key.may_use(model.name):
-            return refusals.unknown_model(told.model)
-        self._model = model
-        self._choose = model.policy.chooser(told, self._incoming.header)
-        return None
+            self._dispatch()
 
     def _dispatch(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         """To an engine that has not been tried yet; ``refusal`` is the answer where there is none."""
@@ -112,7 +101,7 @@ class Passage:
         elif self._model.hope(now_s, self._tried):
             self._wait(refusal, outcome)
         else:
-            self.refuse(refusal or refusals.no_engine(self._model.name, _RETRY_AFTER_S), outcome)
+            self.refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
 
     def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
@@ -122,6 +111,7 @@ class Passage:
             self.refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
             return
         self._watch.waits(clock.now_ns())
+        self._house.somebody_waits()
         self._expect(room.wait_s - (self._watch.queue_ns or 0) / 1e9, "No engine had room for the request in time.")
 
     def _called(self) -> bool:
@@ -146,7 +136,8 @@ class Passage:
         engine = self._engine = seat.engine
         engine.sends(now_s)
         try:
-            self._split = self._split or split_of(self._house, self, self._model, self._route)
+            if self._split is None or self._split.is_outdated:
+                self._split = split_of(self._house, self, self._model, self._route)
             if self._split is None:
                 self.reach()
             else:
@@ -163,8 +154,7 @@ class Passage:
         if self._split is not None:
             self._watch.ours(clock.now_ns())
             self._body = self._split.decode_body(self._body)
-        link = seat.engine.waiting_link()
-        if link is not None:
+        if (link := seat.engine.waiting_link()) is not None:
             self._carry(link)
         else:
             self._dial(seat.engine)
@@ -182,6 +172,8 @@ class Passage:
             if self._house.descriptors.lack(e):  # which says nothing about the engine
                 self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
                 return
+            if engine.seems_gone(self._house.now_s()):
+                self._tried.pop()  # it may be asked once more: it will be started again
             self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
             self._dialing = None
@@ -203,16 +195,18 @@ class Passage:
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
         now_s = self._house.now_s()
-        self._watch.ours(read_ns)
+        split, watch = self._split, self._watch
+        watch.ours(read_ns)
         link.engine.answered(link.status, now_s)
         if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
             self._leave_engine()
             self._dispatch()
             return
-        parts = b"" if self._split is None else self._split.told(read_ns - (self._watch.sent_ns or read_ns))
-        lines = heads.told(link.engine.label, None if link.named else self._id, self._watch, read_ns, parts)
-        self.delivery.begin(link, head, lines)
-        self._watch.theirs(clock.now_ns())
+        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
+        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
+        lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
+        self.delivery.begin(link, head, lines + self._limits())
+        watch.theirs(clock.now_ns())
         self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def began(self, read_ns: int) -> None:
@@ -301,7 +295,7 @@ class Passage:
         late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
         if late is None:
             if now_s >= self._comment_s and not self._paused:
-                self.delivery.comment(self._id)
+                self.delivery.comment(self._id, self._limits())
                 self._comment_later(now_s)
             return
         if self._ticket is not None:
@@ -370,8 +364,11 @@ class Passage:
         if self.delivery.head_is_out:
             self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
         else:
-            self.delivery.refuse(refusal, self._id)
+            self.delivery.refuse(refusal, self._id, self._limits())
             self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+
+    def _limits(self) -> bytes:
+        return self._house.till.lines(self._key, self._route, self._house.now_s())
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -380,6 +377,7 @@ class Passage:
 
     def _note(self, outcome: Outcome) -> None:
         watch = self._watch
+        said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
             Ending(
@@ -394,6 +392,9 @@ class Passage:
                 queue_ns=watch.queue_ns,
                 first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
-                output_tokens=tap.output_tokens(self.delivery.pieces) if outcome is Outcome.OK else None,
-            )
+                prompt_tokens=said.prompt,
+                cached_tokens=said.cached,
+                output_tokens=said.completion,
+            ),
+            self._permit,
         )

@@ -27,16 +27,15 @@ class Polling:
 
     def __init__(self, house: "House") -> None:
         self._house = house
-        self._tasks: dict[Engine, asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[Engine, Poll], asyncio.Task[None]] = {}
 
     def look(self) -> None:
         """See to it that each engine that is to be asked is asked, and no other."""
-        wanted = {engine: engine.poll for engine in self._house.roster.engines.values() if engine.poll is not None}
-        for engine in [engine for engine in self._tasks if engine not in wanted]:
-            self._tasks.pop(engine).cancel()
-        for engine, poll in wanted.items():
-            if engine not in self._tasks:
-                self._tasks[engine] = self._house.loop.create_task(self._go_on(engine, poll))
+        wanted = {(engine, engine.poll) for engine in self._house.roster.engines.values() if engine.poll is not None}
+        for gone in self._tasks.keys() - wanted:
+            self._tasks.pop(gone).cancel()
+        for engine, poll in wanted - self._tasks.keys():
+            self._tasks[engine, poll] = self._house.loop.create_task(self._go_on(engine, poll))
 
     def close(self) -> None:
         """Ask nobody any more."""

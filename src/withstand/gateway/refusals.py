@@ -7,7 +7,13 @@ from msgspec import Struct
 
 from withstand.gateway.routes import Dialect
 
-_ANTHROPIC_KINDS = {404: "not_found_error", 413: "request_too_large", 502: "api_error", 503: "overloaded_error"}
+_ANTHROPIC_KINDS = {
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    502: "api_error",
+    503: "overloaded_error",
+}
 """Where Anthropic has a word of its own for a status."""
 
 
@@ -21,6 +27,8 @@ class Refusal(Struct, frozen=True):
     retry_after_s: int | None = None
     closes: bool = False
     """The connection cannot be used any more."""
+    hopeless: bool = False
+    """Asking again soon is of no use."""
 
 
 def bad_request(message: str, *, status: int = 400, closes: bool = False) -> Refusal:
@@ -48,6 +56,12 @@ def no_engine(model: str, retry_after_s: int) -> Refusal:
     """None that may be asked now."""
     message = f"No engine of `{model}` can be asked at present."
     return Refusal(503, "service_unavailable", message, "no_engine", retry_after_s)
+
+
+def not_started(model: str, why: str, retry_after_s: int) -> Refusal:
+    """The command that was to be one has failed."""
+    message = f"No engine of `{model}` can be asked at present. {why}"
+    return Refusal(503, "service_unavailable", message, "engine_not_started", retry_after_s)
 
 
 def busy(retry_after_s: int) -> Refusal:
@@ -99,8 +113,8 @@ def _typed(refusal: Refusal, dialect: Dialect) -> bytes:
     )
 
 
-def answer(refusal: Refusal, dialect: Dialect, request_id: bytes) -> bytes:
-    """The whole HTTP answer."""
+def answer(refusal: Refusal, dialect: Dialect, request_id: bytes, own: bytes = b"") -> bytes:
+    """The whole HTTP answer; ``own`` are more header lines, each behind its line break."""
     body = body_of(refusal, dialect)
     lines = [
         f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}",
@@ -110,9 +124,11 @@ def answer(refusal: Refusal, dialect: Dialect, request_id: bytes) -> bytes:
     ]
     if refusal.retry_after_s is not None:
         lines.append(f"retry-after: {refusal.retry_after_s}")
+    if refusal.hopeless:
+        lines.append("x-should-retry: false")  # OpenAI's and Anthropic's clients heed it
     if refusal.closes:
         lines.append("connection: close")
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+    return "\r\n".join(lines).encode("ascii") + own + b"\r\n\r\n" + body
 
 
 def relayed(status: int, body: bytes, dialect: Dialect) -> bytes:

@@ -9,29 +9,56 @@ from pathlib import Path
 import msgspec
 
 from withstand.errors import UsageError
+from withstand.gateway import refusals
 from withstand.gateway.address import Origin
-from withstand.gateway.config import WEIGHT_MIN, Config, EngineConfig, ModelConfig, check_role
+from withstand.gateway.config import WEIGHT_MIN, Config, Disaggregation, EngineConfig, ModelConfig
+from withstand.gateway.config_checks import check_role
 from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
+from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.policies import Choose, policy_of
+from withstand.gateway.refusals import Refusal
 from withstand.gateway.waiting import Lobby, WaitingRoom
 
 
 class Model:
     """A model's seats, and the policy that chooses among them."""
 
-    def __init__(self, name: str, config: ModelConfig, dice: random.Random, room: WaitingRoom) -> None:
+    def __init__(self, name: str, room: WaitingRoom, dice: random.Random) -> None:
         self.name = name
         self.room = room
         """Where requests wait while nobody can be asked."""
-        self.max_in_flight = config.max_in_flight
-        self.aliases = config.aliases
-        self.config = config
-        self.policy = policy_of(config, dice)
-        self.disaggregation = config.disaggregation
+        self.config = ModelConfig()
+        self.policy = policy_of(self.config, dice)
         self.seats: list[Seat] = []
         """Of a disaggregated model those that decode: they answer the client."""
-        self.prefill = None if config.disaggregation is None else Model(name, _without(config), dice, room)
+        self.prefill: Model | None = None
         """The others."""
+        self._dice = dice
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return self.config.aliases
+
+    @property
+    def disaggregation(self) -> Disaggregation | None:
+        """How its two parts come together; None = it has no parts."""
+        return self.config.disaggregation
+
+    def adopt(self, config: ModelConfig) -> None:
+        """Be as it says, with no seats as yet; a policy that stays keeps what it knows."""
+        then, self.config = self.config, config
+        self.room.size, self.room.wait_s = config.line.requests, config.line.wait_s
+        if _choosing(then) != _choosing(config):
+            self.policy = policy_of(config, self._dice)
+        self.seats = []
+        if self.prefill is not None:
+            self.prefill.seats = []  # also for requests that know it still, where it is no more
+        if config.disaggregation is None:
+            self.prefill = None
+        else:
+            self.prefill = self.prefill or Model(self.name, self.room, self._dice)
+            self.prefill.adopt(msgspec.structs.replace(config, disaggregation=None))
 
     def pool(self, told: EngineConfig) -> "Model":
         """Among whose seats an engine's is.
@@ -46,11 +73,18 @@ class Model:
         """All seats."""
         return self.seats if self.prefill is None else [*self.prefill.seats, *self.seats]
 
+    def seat_at(self, origin: Origin) -> Seat | None:
+        """The engine's there, if it has one."""
+        return next((seat for seat in self.places() if seat.engine.origin == origin), None)
+
     def ready(self, now_s: float) -> bool:
-        """Whether a request may be sent."""
-        told = self.disaggregation
-        prefills = self.prefill is None or told is None or told.fallback or self.prefill.ready(now_s)
-        return prefills and bool(self.healthy(now_s))
+        """Whether a request is worth sending: for each part of it somebody is well, or would be started."""
+        prefills = self.prefill is None or self._falls_back or self.prefill.ready(now_s)
+        return prefills and bool(self.healthy(now_s) or self.coming(now_s))
+
+    @property
+    def _falls_back(self) -> bool:
+        return self.disaggregation is not None and self.disaggregation.fallback
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
@@ -63,35 +97,59 @@ class Model:
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [
-            s
-            for s in self.seats
-            if s.weight >= WEIGHT_MIN and not (s.engine.draining or s.engine.coming) and s not in tried
+            s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_there and s not in tried
         ]
 
     def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether ``choose`` would find somebody; it is nobody's turn by that."""
-        full = self.prefill is not None and self.prefill.full(now_s)
-        return not full and any(seat.has_room for seat in self.untried(now_s, tried))
+        return not self._awaits_prefill(now_s) and bool(self._with_room(now_s, tried))
 
     def choose(self, now_s: float, tried: Sequence[Seat], choose: Choose) -> Seat | None:
         """Who is asked next; ``choose`` is what the policy has made of the request.
 
-        Nobody who has enough to do, and nobody whom no engine could prefill for just now.
+        Nobody who has enough to do, and nobody while those that prefill have, or are being started.
         """
-        if self.prefill is not None and self.prefill.full(now_s):
+        if self._awaits_prefill(now_s):
             return None
-        seats = [seat for seat in self.untried(now_s, tried) if seat.has_room]
+        seats = self._with_room(now_s, tried)
         return choose(seats, now_s) if seats else None
 
-    def full(self, now_s: float) -> bool:
-        """There are engines, and all have enough to do."""
-        return bool(self.untried(now_s, ())) and not self.has_room(now_s, ())
+    def _with_room(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
+        return [seat for seat in self.untried(now_s, tried) if seat.has_room]
+
+    def _awaits_prefill(self, now_s: float) -> bool:
+        pool = self.prefill
+        return pool is not None and not pool.has_room(now_s, ()) and pool.hope(now_s, ())
 
     def hope(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether somebody may be asked later, where nobody can be now: who is full, or is being started."""
-        return bool(self.untried(now_s, tried)) or any(
-            s.engine.coming and s.weight >= WEIGHT_MIN and s not in tried for s in self.seats
-        )
+        return bool(self.untried(now_s, tried)) or bool(self.coming(now_s, tried))
+
+    def coming(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
+        """Those that are being started, or would be; none is where there is nobody to prefill for it."""
+        if self.prefill is not None and not self._falls_back and not self.prefill.hope(now_s, ()):
+            return []
+        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_coming(now_s) and s not in tried]
+
+    def lacking(self, now_s: float) -> "list[Model]":
+        """The parts, or the whole, for which those wait who wait."""
+        if self.prefill is None or self.prefill.has_room(now_s, ()):
+            return [self]
+        return [self.prefill] if self._with_room(now_s, ()) else [self.prefill, self]
+
+    def nobody(self, now_s: float, retry_after_s: int) -> Refusal:
+        """Why there is not even hope."""
+        failed = [s.engine.process for s in self.places() if s.engine.process and s.engine.process.failure]
+        if not failed:
+            return refusals.no_engine(self.name, retry_after_s)
+        soonest = min(failed, key=lambda process: process.backoff.left_s(now_s))
+        left_s = max(1, math.ceil(soonest.backoff.left_s(now_s)))
+        return refusals.not_started(self.name, soonest.failure or "", left_s)
+
+
+def _choosing(config: ModelConfig) -> tuple[object, ...]:
+    """What a policy is made of."""
+    return config.policy, config.load_bound, config.session_by
 
 
 class Roster:
@@ -101,12 +159,38 @@ class Roster:
         self.lobby = lobby
         self.models: dict[str, Model] = {}
         self.engines: dict[Origin, Engine] = {}
+        """Those too that have no seat any more, until they have ended what they have begun."""
+        self._dice = dice
         self._by_name: dict[str, Model] = {}
+        self.adopt(config)
+
+    def adopt(self, config: Config, since_s: float = -math.inf) -> None:
+        """Be as the configuration says. What stays, stays with all that it has under way; what goes, ends it first.
+
+        ``since_s`` is when those join that are new, where that is not from the beginning.
+
+        Raises:
+            UsageError: an engine's key cannot be read; nothing has changed then.
+        """
+        keys = {(name, told.url): _credentials(told) for name, m in config.models.items() for told in m.engines}
+        then, self.models, self._by_name = self.models, {}, {}
+        for there in self.engines.values():
+            there.poll = there.credentials = None
         for name, told in config.models.items():
-            model = self.models[name] = Model(name, told, dice, lobby.room(told.queue.requests, told.queue.wait_s))
+            model = then[name] if name in then else Model(name, self.lobby.room(0, 0.0), self._dice)
+            self.models[name] = model
             self._by_name.update(dict.fromkeys((name, *told.aliases), model))
+            seats = {seat.engine.origin: seat for seat in model.places()}
+            model.adopt(told)
             for engine in told.engines:
-                self.seat(model, engine)
+                self._seat(model, engine, seats.get(engine.origin), keys[name, engine.url], since_s)
+        for gone in then.keys() - self.models.keys():
+            then[gone].adopt(ModelConfig())
+        hosted = {e.origin: e for m in config.models.values() for e in m.engines if e.command is not None}
+        for origin, there in self.engines.items():
+            there.be_hosted(hosted.get(origin, Hosted()))
+        self._see_off()
+        self.lobby.stir()
 
     def model(self, name: str) -> Model | None:
         """By its name or by an alias."""
@@ -122,37 +206,54 @@ class Roster:
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
         """
-        origin, credentials = told.origin, _credentials(told)
-        pool = model.pool(told)
-        if any(seat.engine.origin == origin for seat in model.places()):
+        credentials = _credentials(told)
+        if model.seat_at(told.origin) is not None:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
-        engine = self.engines.get(origin)
-        if engine is None:
-            engine = self.engines[origin] = Engine(origin, since_s)
+        seat = self._seat(model, told, None, credentials, since_s)
+        self.lobby.stir()
+        return seat
+
+    def _seat(
+        self, model: Model, told: EngineConfig, seat: Seat | None, credentials: bytes | None, since_s: float
+    ) -> Seat:
+        """As told: the seat that the engine had in the model, if it had one, or a new one."""
+        pool = model.pool(told)
+        if seat is None:
+            engine = self.engines.setdefault(told.origin, Engine(told.origin, since_s))
+            if engine.removed:
+                engine.removed, engine.draining, engine.since_s = False, False, since_s
+            seat = Seat(engine, told.weight, model.name)
+        engine = seat.engine
         engine.poll = engine.poll or model.config.poll_of(told)
         engine.credentials = engine.credentials or credentials
-        seat = Seat(engine, told.weight, told.model or model.name, warm_up_s=model.config.warm_up_s)
-        seat.credentials = credentials
-        seat.max_in_flight = told.max_in_flight or model.max_in_flight
-        seat.role = told.role
-        seat.bootstrap_port = told.bootstrap_port or BOOTSTRAP_PORT
+        seat.weight, seat.served, seat.credentials = told.weight, told.model or model.name, credentials
+        seat.warm_up_s = model.config.warm_up_s
+        seat.max_in_flight = told.max_in_flight or model.config.max_in_flight
+        seat.role, seat.bootstrap_port = told.role, told.bootstrap_port or BOOTSTRAP_PORT
         pool.seats.append(seat)
-        self.lobby.stir()
         return seat
 
     def unseat(self, model: Model, seat: Seat) -> None:
         """One engine less for a model; what it has under way goes on."""
         pool = model if seat in model.seats or model.prefill is None else model.prefill
         pool.seats.remove(seat)
-        engine = seat.engine
-        if not any(other.engine is engine for m in self.models.values() for other in m.places()):
-            del self.engines[engine.origin]
-            engine.draining = True
-            engine.close_idle(float("inf"))
+        self._see_off()
+        self.lobby.stir()
 
+    def _see_off(self) -> None:
+        """Who has no seat any more ends what it has begun."""
+        seated = {seat.engine for model in self.models.values() for seat in model.places()}
+        for engine in self.engines.values():
+            if engine not in seated and not engine.removed:
+                engine.removed = True
+                engine.close_idle(float("inf"))
+        self.sweep()
 
-def _without(config: ModelConfig) -> ModelConfig:
-    return msgspec.structs.replace(config, disaggregation=None)
+    def sweep(self) -> None:
+        """Forget engines that were removed and have ended what they had begun."""
+        for origin, engine in tuple(self.engines.items()):
+            if engine.removed and not engine.in_flight and not (engine.process and engine.process.has_memory):
+                del self.engines[origin]
 
 
 def _credentials(told: EngineConfig) -> bytes | None:

@@ -14,6 +14,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
+from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import (
@@ -24,7 +25,6 @@ from withstand.stack.composed import (
     wants_small_model,
     welcome_programs_of,
 )
-from withstand.stack.identity import Identity, end, in_session, marked
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on

@@ -1,21 +1,19 @@
 """A server of the user's own, for the length of a ``with`` block: ``[target.serve]``."""
 
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from withstand.errors import EngineError, SpecError
+from withstand.processes import KEEPER_S, under_keeper
 from withstand.spec import Serve
 from withstand.stack.progress import Progress
 from withstand.stack.service import Running, Service, running
 
 _STARTING = "Starting the server"
 _LOOK_S = 2.0
-_KEEPER_S = 3.0
-"""What the keeper takes besides."""
 
 
 def check_served(base_url: str | None) -> tuple[str, int]:
@@ -49,12 +47,12 @@ def served(serve: Serve, base_url: str | None, progress: Progress, log_file: Pat
 def _service(serve: Serve, root: str, log_file: Path) -> Service:
     return Service(
         name=f"The server {serve.argv[0]}",
-        argv=(sys.executable, "-P", "-m", "withstand.stack.keeper", f"{serve.stop_s:g}", *serve.argv),
+        argv=under_keeper(serve.argv, serve.stop_s),
         env=serve.env,
         log_file=log_file,
         health_url=f"{root}{serve.ready}",
         ready_within_s=serve.ready_s,
-        stop_s=serve.stop_s + _KEEPER_S,
+        stop_s=serve.stop_s + KEEPER_S,
     )
 
 

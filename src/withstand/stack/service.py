@@ -6,7 +6,6 @@ It knows nothing of what the process serves.
 """
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -19,11 +18,10 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import EngineError
+from withstand.processes.words import ending, said_reason, tail
 
 _LOOK_S = 0.02
 _ANSWER_S = 2.0
-_LOG_TAIL_BYTES = 16_384
-_LOG_LINE_CHARS = 300
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,33 +133,6 @@ def _words(service: Service, process: subprocess.Popen[bytes], log_start: int) -
 
 def last_words(log_file: Path, log_start: int, code: int | None, reason: str | None) -> str:
     """How it ended, if it did, and why, in its own words."""
-    how = _ending(code)
+    how = ending(code)
     why = said_reason(tail(log_file, log_start), reason)
     return f"{how}: {why}" if why else f"{how} and said nothing."
-
-
-def _ending(code: int | None) -> str:
-    match code:
-        case None:
-            return ""
-        case -9:
-            return " (killed by SIGKILL, perhaps for want of memory)"
-        case code if code < 0:
-            return f" (killed by {signal.Signals(-code).name})"
-        case _:
-            return f" (exit code {code})"
-
-
-def tail(log_file: Path, start: int = 0) -> str:
-    """The end of what was written from ``start`` on."""
-    with log_file.open("rb") as log:
-        size = log.seek(0, os.SEEK_END)
-        log.seek(max(start, size - _LOG_TAIL_BYTES))
-        return log.read().decode("utf-8", "replace")
-
-
-def said_reason(log: str, pattern: str | None) -> str:
-    """The last that fits the pattern, else the last line that is not empty."""
-    said = re.findall(pattern, log) if pattern else []
-    said = said or [line for line in log.split("\n") if line.strip()]
-    return said[-1].strip()[:_LOG_LINE_CHARS] if said else ""

@@ -9,8 +9,8 @@ import msgspec
 
 from withstand.errors import EngineError
 from withstand.files import write_atomically
+from withstand.processes.identity import Identity
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.identity import Identity
 from withstand.stack.supervision import Phase
 
 MARK = "WITHSTAND_STACK"

@@ -16,8 +16,9 @@ from secrets import token_hex
 
 from withstand import clock
 from withstand.errors import WithstandError
+from withstand.processes import under_keeper
+from withstand.processes.identity import Identity, children_of, end, identity_of, in_session
 from withstand.stack.blueprint import Blueprint, Process
-from withstand.stack.identity import Identity, children_of, end, identity_of, in_session
 from withstand.stack.secrets import environment
 from withstand.stack.service import is_healthy, last_words
 from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
@@ -186,15 +187,11 @@ class Supervisor:
         )
 
 
-def _keeper(process: Process) -> list[str]:
+def _keeper(process: Process) -> tuple[str, ...]:
     room = process.upkeep.room
     limits = [f"--cpus={','.join(map(str, room.cpus))}"] if room.cpus else []
     limits += [f"--memory-bytes={room.memory_gb * 1e9:.0f}"] if room.memory_gb else []
-    return [
-        *(sys.executable, "-P", "-m", "withstand.stack.keeper", *limits),
-        f"{process.upkeep.stop_s:g}",
-        *process.argv,
-    ]
+    return under_keeper(process.argv, process.upkeep.stop_s, limits)
 
 
 def main() -> None:

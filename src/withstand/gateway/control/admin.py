@@ -8,9 +8,10 @@ from pydantic import BaseModel, Field
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
 from withstand.gateway.config import EngineConfig, Role
-from withstand.gateway.control.asking import Refused, administers, house_of
+from withstand.gateway.control.asking import Refused, administers, house_of, reloader_of
 from withstand.gateway.engine import Seat
 from withstand.gateway.house import House
+from withstand.gateway.reload import Reloader
 from withstand.gateway.roster import Model
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
@@ -90,6 +91,13 @@ async def remove(place: Annotated[Place, Depends()], house: _House) -> dict[str,
     return _told(seat, house.now_s())
 
 
+@router.post("/reload")
+async def reload(house: _House, reloader: Annotated[Reloader, Depends(reloader_of)]) -> dict[str, Any]:
+    """Go by the file as it is now; where it is wrong, nothing changes."""
+    await reloader.reload()
+    return await engines(house)
+
+
 def _model(house: House, place: Place) -> Model:
     model = house.roster.models.get(place.model)
     if model is None:
@@ -116,5 +124,6 @@ def _told(seat: Seat, now_s: float) -> dict[str, Any]:
         "max_in_flight": seat.max_in_flight,
         "load": round(engine.load(now_s), 3),
         "draining": engine.draining,
+        "process": None if engine.process is None else engine.process.state.value,
         "failing": engine.breaker.is_open(now_s),
     }

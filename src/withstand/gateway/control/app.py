@@ -10,25 +10,28 @@ from starlette.exceptions import HTTPException
 from withstand import __version__
 from withstand.errors import UsageError
 from withstand.gateway import refusals
-from withstand.gateway.control import admin
+from withstand.gateway.control import admin, usage
 from withstand.gateway.control.asking import Refused, asks
 from withstand.gateway.exposition import exposition
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
+from withstand.gateway.reload import Reloader
 from withstand.gateway.routes import Dialect
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def control_app(house: House) -> FastAPI:
+def control_app(house: House, reloader: Reloader) -> FastAPI:
     """All routes that are not for an engine."""
     app = FastAPI(title="withstand gateway", version=__version__, redoc_url=None)
     app.state.house = house
+    app.state.reloader = reloader
     _add_errors(app)
     _add_models(app, house)
     _add_health(app, house)
     app.include_router(admin.router)
+    app.include_router(usage.router)
     return app
 
 
@@ -79,7 +82,7 @@ def _add_errors(app: FastAPI) -> None:
         return _answer(e.refusal)
 
     @app.exception_handler(UsageError)
-    async def usage(_: Request, e: UsageError) -> Response:
+    async def misused(_: Request, e: UsageError) -> Response:
         return _answer(refusals.bad_request(str(e)))
 
     @app.exception_handler(RequestValidationError)

@@ -8,6 +8,7 @@ from withstand.gateway import refusals
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
+from withstand.gateway.reload import Reloader
 
 
 class Refused(Exception):  # noqa: N818  it is not an error of anybody's
@@ -22,6 +23,12 @@ def house_of(request: Request) -> House:
     """The gateway that the application belongs to."""
     house: House = request.app.state.house
     return house
+
+
+def reloader_of(request: Request) -> Reloader:
+    """What reads the gateway's file again."""
+    reloader: Reloader = request.app.state.reloader
+    return reloader
 
 
 def asks(request: Request) -> Key:

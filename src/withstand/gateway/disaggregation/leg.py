@@ -41,6 +41,8 @@ class Leg:
         """The whole answer, without its framing."""
         self.stale = False
         """It went over a quiet connection that was closed just then: the engine is well, and has seen nothing of it."""
+        self.gone = False
+        """Nobody listens there, and the gateway starts it again."""
         self.sent_ns = self.ended_ns = 0
         self._house = house
         self._done: Callable[[Leg], None] = done
@@ -93,6 +95,7 @@ class Leg:
             if self._house.descriptors.lack(e):  # which says nothing about the engine
                 self._close(Whole.NO_PREFILL)
             else:
+                self.gone = self.seat.engine.seems_gone(self._house.now_s())
                 self._fail(Whole.NO_PREFILL)
         else:
             self._dialing = None

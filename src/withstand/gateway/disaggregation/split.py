@@ -29,12 +29,15 @@ _AFTER_ALL_S = 1.0
 class Split(ABC):
     """``whole`` says why decode does all of it; None = a prefill engine is asked."""
 
-    def __init__(self, house: "House", passage: "Passage", told: "Disaggregation", pool: "Model") -> None:
+    def __init__(self, house: "House", passage: "Passage", model: "Model") -> None:
         self.whole: Whole | None = None
         self._house = house
         self._passage = passage
-        self._told = told
-        self._pool = pool
+        self._model = model
+        assert model.disaggregation is not None
+        assert model.prefill is not None
+        self._told: Disaggregation = model.disaggregation
+        self._pool: Model = model.prefill
         self._failed: list[Seat] = []
         self._leg: Leg | None = None
         self._last: Leg | None = None
@@ -64,6 +67,11 @@ class Split(ABC):
         """Decode has it; what is left of a time that holds for both legs."""
         self._sent = True
         return self.left_s(within_s)
+
+    @property
+    def is_outdated(self) -> bool:
+        """The model's two parts come together in another way now, so that whatever begins anew needs another split."""
+        return self._model.disaggregation != self._told
 
     @property
     def repeatable(self) -> bool:
@@ -101,6 +109,11 @@ class Split(ABC):
         assert leg is not None, "decode answers what prefill was asked for"
         return heads.split(leg.seat.engine.label, leg.ended_ns - leg.sent_ns if leg.ended_ns else None, decode_ns)
 
+    def cold_ns(self, since_ns: int) -> int:
+        """How much of the time since then it took to start prefill."""
+        leg = self._last or self._leg
+        return 0 if leg is None else leg.seat.engine.cold_ns(since_ns)
+
     # For the styles.
 
     def _begin(self, seat: "Seat", body: bytes) -> None:
@@ -133,6 +146,8 @@ class Split(ABC):
             self._passage.refuse(refusals.bad_gateway("The prefill engine failed."), Outcome.ENGINE_FAILED)
         elif leg.failure is None:
             self._passage.show(leg)  # it is the request that is wrong, and decode would say the same
+        elif leg.gone or self.is_outdated:
+            self._passage.start_over()
         elif leg.stale:
             self._house.counts.retries += 1
             self._again()
@@ -160,8 +175,10 @@ class Split(ABC):
             self._passage.reach()
         elif leg is not None and reason is Whole.STATUS:
             self._passage.show(leg)
+        elif reason is Whole.NO_PREFILL:
+            self._passage.refuse(self._pool.nobody(self._house.now_s(), _RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
-            self._passage.refuse(*_refusal(reason, self._pool.name))
+            self._passage.refuse(*_refusal(reason))
 
     def be_whole(self, reason: Whole) -> None:
         """Decode does all of it."""
@@ -169,9 +186,7 @@ class Split(ABC):
         self._house.counts.fallbacks[reason.value] += 1
 
 
-def _refusal(reason: Whole, model: str) -> tuple[refusals.Refusal, Outcome]:
-    if reason is Whole.NO_PREFILL:
-        return refusals.no_engine(model, _RETRY_AFTER_S), Outcome.NO_ENGINE
+def _refusal(reason: Whole) -> tuple[refusals.Refusal, Outcome]:
     if reason is Whole.TIMEOUT:
         return refusals.timed_out("The prefill engine did not answer in time."), Outcome.TIMEOUT
     what = "gave no handle of the KV cache" if reason is Whole.NO_HANDLE else "broke off before its answer was complete"

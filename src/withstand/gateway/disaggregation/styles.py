@@ -31,7 +31,7 @@ def split_of(house: "House", passage: "Passage", model: "Model", route: Route) -
     if told is None or model.prefill is None or route.path not in _GENERATING:
         return None
     body = passage.outgoing.body
-    split = _STYLES[told.style](house, passage, told, model.prefill)
+    split = _STYLES[told.style](house, passage, model)
     if route.path not in _SPLIT:
         split.be_whole(Whole.ROUTE)
     elif len(body) < told.min_prompt_bytes:

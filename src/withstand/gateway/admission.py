@@ -1,0 +1,57 @@
+"""Whether a request may go to an engine, to which model's, and on whose account."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from withstand.gateway import refusals
+from withstand.gateway.asked import Asked
+from withstand.gateway.keys import Key
+from withstand.gateway.money.till import Permit
+from withstand.gateway.outgoing import Outgoing
+from withstand.gateway.refusals import Refusal
+from withstand.gateway.routes import Route
+
+if TYPE_CHECKING:
+    from withstand.gateway.house import House
+    from withstand.gateway.roster import Model
+
+_RETRY_AFTER_S = 5
+
+
+class Admitted(Struct, frozen=True):
+    """It may go. A permit holds what it may use until it is settled; None = nothing is counted."""
+
+    key: Key
+    model: "Model"
+    told: Asked
+    permit: Permit | None
+
+
+class TurnedAway(Struct, frozen=True):
+    """It may not; what else is known of it."""
+
+    refusal: Refusal
+    key: Key | None = None
+    model: "Model | None" = None
+
+
+def admission(house: "House", outgoing: Outgoing, route: Route) -> Admitted | TurnedAway:
+    """By its key, its body's model, and what both may still have."""
+    key = house.keyring.key_of(outgoing.header)
+    if key is None:
+        return TurnedAway(refusals.unauthorized())
+    if len(house.passages) >= house.config.limits.requests:
+        return TurnedAway(refusals.busy(_RETRY_AFTER_S), key)
+    try:
+        told = outgoing.read()
+    except ValueError as e:
+        refusal = refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
+        return TurnedAway(refusal, key)
+    model = house.roster.model(told.model)
+    if model is None or not key.may_use(model.name):
+        return TurnedAway(refusals.unknown_model(told.model), key)
+    permit = house.till.admit(key, model.name, outgoing.body, route, house.now_s())
+    if isinstance(permit, Refusal):
+        return TurnedAway(permit, key, model)
+    return Admitted(key, model, told, permit)

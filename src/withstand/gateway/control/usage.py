@@ -1,0 +1,50 @@
+"""What keys have used and spent, for who administers."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+
+from withstand.errors import StorageError
+from withstand.gateway import refusals
+from withstand.gateway.control.asking import Refused, administers, house_of
+from withstand.gateway.house import House
+from withstand.gateway.money.bill import NANO
+from withstand.gateway.money.rows import Slot, Sums
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
+_Day = Annotated[str, Query(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+@router.get("/usage")
+async def usage(
+    house: Annotated[House, Depends(house_of)],
+    since: _Day = "0000-00-00",
+    until: _Day = "9999-99-99",
+    key: str | None = None,
+    model: str | None = None,
+) -> dict[str, Any]:
+    """Sums by key, model and day (UTC), of all processes that share the state; both days are included."""
+    try:
+        found = await house.till.books.usage(since, until)
+    except StorageError as e:
+        raise Refused(refusals.bad_request(str(e), status=503)) from None
+    rows = [_told(slot, sums) for slot, sums in sorted(found.items()) if _fits(slot, key, model)]
+    return {"usage": rows, "under_way": house.till.under_way()}
+
+
+def _fits(slot: Slot, key: str | None, model: str | None) -> bool:
+    return key in {None, slot.owner} and model in {None, slot.model}
+
+
+def _told(slot: Slot, sums: Sums) -> dict[str, Any]:
+    return {
+        "key": slot.owner,
+        "model": slot.model,
+        "day": slot.day,
+        "requests": sums.requests,
+        "estimated": sums.estimated,
+        "prompt_tokens": sums.prompt_tokens,
+        "cached_tokens": sums.cached_tokens,
+        "completion_tokens": sums.completion_tokens,
+        "cost_usd": sums.cost_nusd / NANO,
+    }

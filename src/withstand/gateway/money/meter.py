@@ -1,0 +1,99 @@
+"""One key's use of its limits: pure, with the time passed in. The limits are passed in too, for they may change."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from withstand.gateway.money.window import Window
+from withstand.gateway.terms import KeyLimits
+
+
+class Limit(Enum):
+    """What may keep a key's request out."""
+
+    REQUESTS = "requests"
+    TOKENS = "tokens"
+    CONCURRENCY = "concurrency"
+    BUDGET = "budget"
+
+
+class Held(Struct, frozen=True):
+    """What one request takes up until it is settled."""
+
+    tokens: int
+    nusd: int
+    at_s: float
+
+
+_NOTHING = Held(0, 0, 0.0)
+
+
+class Room(Struct, frozen=True):
+    """Of one limit of a window: what a client is told in headers."""
+
+    limit: int
+    remaining: int
+    reset_s: float
+
+
+class Meter:
+    """Of one key; lives as long as the process, whatever becomes of the configuration."""
+
+    __slots__ = ("held_nusd", "requests", "tokens", "under_way")
+
+    def __init__(self) -> None:
+        self.requests = Window()
+        self.tokens = Window()
+        self.under_way = 0
+        self.held_nusd = 0
+
+    def hindrance(self, limits: KeyLimits, tokens: int, now_s: float) -> tuple[Limit, float] | None:
+        """The limit that another request would exceed, and for how long it would; None = it may come in."""
+        if limits.concurrency is not None and self.under_way >= limits.concurrency:
+            return Limit.CONCURRENCY, 1.0
+        requests_s = 0.0 if limits.rpm is None else self.requests.wait_s(1, limits.rpm, now_s)
+        tokens_s = 0.0 if limits.tpm is None else self.tokens.wait_s(_held(tokens, limits), limits.tpm, now_s)
+        if requests_s == tokens_s == 0:
+            return None
+        return (Limit.REQUESTS, requests_s) if requests_s >= tokens_s else (Limit.TOKENS, tokens_s)
+
+    def hold(self, limits: KeyLimits, tokens: int, nusd: int, now_s: float) -> Held:
+        """A request comes in."""
+        held = Held(0 if limits.tpm is None else _held(tokens, limits), nusd, now_s)
+        if limits.rpm is not None:
+            self.requests.add(1, now_s)
+        self.tokens.add(held.tokens, now_s)
+        self.under_way += 1
+        self.held_nusd += nusd
+        return held
+
+    def pass_by(self) -> Held:
+        """One comes in that nothing limits."""
+        self.under_way += 1
+        return _NOTHING
+
+    def settle(self, held: Held, tokens: int, now_s: float) -> None:
+        """It is over, and has used so many."""
+        self.under_way -= 1
+        self.held_nusd -= held.nusd
+        if not held.tokens:
+            return  # nobody counted them when it came in
+        if tokens < held.tokens:
+            self.tokens.take_back(held.tokens - tokens, held.at_s)
+        else:
+            self.tokens.add(tokens - held.tokens, now_s)
+
+    def rooms(self, limits: KeyLimits, now_s: float) -> dict[str, Room]:
+        """By ``requests`` and ``tokens``, as far as they are limited."""
+        told = {"requests": (self.requests, limits.rpm), "tokens": (self.tokens, limits.tpm)}
+        return {name: _room(window, limit, now_s) for name, (window, limit) in told.items() if limit is not None}
+
+
+def _held(tokens: int, limits: KeyLimits) -> int:
+    """An estimate above the limit takes all of it: the request waits for an empty window, not for ever."""
+    return tokens if limits.tpm is None else min(tokens, limits.tpm)
+
+
+def _room(window: Window, limit: int, now_s: float) -> Room:
+    reset_s = window.empty_in_s(now_s)
+    return Room(limit, max(0, limit - window.total), reset_s)

@@ -1,0 +1,1 @@
+"""Where usage outlives the process: memory (it does not), SQLite, PostgreSQL, Redis, behind one small protocol."""

@@ -1,0 +1,42 @@
+"""Another configuration while requests are under way: all of it, or, where one thing in it is wrong, nothing."""
+
+import asyncio
+from collections.abc import Callable
+
+from withstand.errors import SpecError, UsageError
+from withstand.gateway.config import Config
+from withstand.gateway.house import House
+
+Reread = Callable[[], Config]
+"""Reads the file once more."""
+_FOR_LIFE = ("listen", "state", "state_env")
+"""What is opened once."""
+
+
+class Reloader:
+    """``reread`` is None where the gateway was started without a file."""
+
+    def __init__(self, house: House, reread: Reread | None) -> None:
+        self._house = house
+        self._reread = reread
+        self._one_at_a_time = asyncio.Lock()
+
+    async def reload(self) -> None:
+        """Read the file, check it, and go by it from the next request on.
+
+        Raises:
+            UsageError: it is wrong, or asks for what takes a restart; nothing has changed then.
+        """
+        if self._reread is None:
+            raise UsageError("This gateway was started without a file, so there is none to read again.")
+        async with self._one_at_a_time:  # else an older reading might come last
+            config = await asyncio.to_thread(self._reread)
+            for name in _FOR_LIFE:
+                is_now, was = getattr(config, name), getattr(self._house.config, name)
+                if is_now != was:
+                    raise SpecError(f"`$.{name}` is {_said(is_now)} now and was {_said(was)}; that takes a restart.")
+            self._house.adopt(config)
+
+
+def _said(value: str | None) -> str:
+    return "nothing" if value is None else value
