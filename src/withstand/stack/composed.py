@@ -5,10 +5,11 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
+from withstand.errors import SpecError
 from withstand.spec.stack import Engine, Gateway, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
-from withstand.stack.engines.kind import Kind
+from withstand.stack.engines.kind import Kind, Small
 from withstand.stack.ports import HOST
 
 GATEWAY = "gateway"
@@ -26,10 +27,11 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
     processes = [process for process in started.values() if process]
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
+    _check_roles(stack)
     first = next(iter(urls))
     door = urls[first]
     if stack.gateway:
-        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
+        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models, started))
         processes.append(gateway)
         door = gateway.base_url
     return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
@@ -46,9 +48,19 @@ def service_names(stack: Stack) -> list[str]:
     return [*started, *([GATEWAY] if stack.gateway else [])]
 
 
-def wants_small_model(stack: Stack) -> bool:
-    """Whether the model that comes along is served by somebody."""
-    return any(engine.model is None and engine.kind == "llamacpp" for engine in stack.engines.values())
+def wanted_small(stack: Stack) -> set[Small]:
+    """The forms in which the model that comes along is served by somebody."""
+    wanted = {_kind(name, told).small for name, told in stack.engines.items() if told.model is None}
+    return {form for form in wanted if form}
+
+
+def _check_roles(stack: Stack) -> None:
+    for name, told in stack.engines.items():
+        if told.role and stack.gateway is None:
+            raise SpecError(
+                f"The stack is wrong: prefill and decode come together in a gateway - at `$.engines.{name}.role`; "
+                "add [gateway]."
+            )
 
 
 def _kind(name: str, told: Engine) -> Kind:
@@ -56,14 +68,24 @@ def _kind(name: str, told: Engine) -> Kind:
     return kind
 
 
-def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[str, Any]:
+def _seats(
+    stack: Stack, urls: dict[str, str], models: dict[str, str], started: dict[str, Process | None]
+) -> dict[str, Any]:
     """Engines by the model that they serve, as the gateway wants them told."""
     seats: dict[str, Any] = {}
     for name, told in stack.engines.items():
-        key = told.api_key
-        seat = {"url": urls[name], "api_key_env": key and key.from_env, "api_key_file": key and key.from_file}
+        key, process = told.api_key, started[name]
+        seat = {
+            "url": urls[name],
+            "api_key_env": key and key.from_env,
+            "api_key_file": key and key.from_file,
+            "role": told.role,
+            "bootstrap_port": process and process.bootstrap_port,
+        }
         model = seats.setdefault(models[name], {"engines": []})
         model["engines"].append({field: value for field, value in seat.items() if value is not None})
+        if told.role and process and process.disaggregation:
+            model["disaggregation"] = {"style": process.disaggregation}
     return seats
 
 

@@ -154,6 +154,6 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _last(said: str) -> str:
+def last_line(said: str) -> str:
     lines = [line for line in said.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing."
