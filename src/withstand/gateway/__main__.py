@@ -15,6 +15,7 @@ from withstand.gateway.key_verbs import keys
 @click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--listen", metavar="HOST:PORT", help="Instead of the file's; port 0 = a free one.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Instead of the file's: processes that serve.")
 @click.option("--model", help="Without a file: the model's name.")
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
 @click.pass_context
@@ -24,14 +25,15 @@ def main(context: click.Context, /, **options: Any) -> None:
     Keys for clients: withstand gateway keys --help.
     """
     try:
-        config = _config(**options)
-        _serve(config)
+        instead = {name: options.pop(name) for name in ("listen", "workers")}
+        config = _config(**options, instead={name: told for name, told in instead.items() if told is not None})
+        context.exit(_serve(config))
     except WithstandError as e:
         click.echo(f"withstand: {e}", err=True)
         context.exit(e.exit_code)
 
 
-def _config(config: Path | None, listen: str | None, model: str | None, engines: tuple[str, ...]) -> Config:
+def _config(config: Path | None, model: str | None, engines: tuple[str, ...], instead: dict[str, object]) -> Config:
     if config is not None and (model or engines):
         raise UsageError(
             "--model and --engine describe a gateway without a file; put them into the file, or leave it out."
@@ -39,17 +41,16 @@ def _config(config: Path | None, listen: str | None, model: str | None, engines:
     if config is None and not (model and engines):
         raise UsageError("Name a configuration file, or a model and its engines: --model NAME --engine URL.")
     if config is None:
-        told = {"models": {model: {"engines": [{"url": url} for url in engines]}}}
-        return config_of(told if listen is None else {**told, "listen": listen})
-    return config_from_file(config, listen)
+        return config_of({"models": {model: {"engines": [{"url": url} for url in engines]}}, **instead})
+    return config_from_file(config, **instead)
 
 
-def _serve(config: Config) -> None:
+def _serve(config: Config) -> int:
     try:
         from withstand.gateway.server import serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:
         raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
-    serve_forever(config, lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"))
+    return serve_forever(config, lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"))
 
 
 def run(arguments: list[str]) -> None:

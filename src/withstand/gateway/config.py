@@ -176,6 +176,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     listen: str = "127.0.0.1:8080"
     open: bool = False
     """Serve without keys on an address that others reach."""
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """Processes."""
     models: dict[str, ModelConfig] = {}
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}
@@ -202,20 +204,26 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Usage outlives the process."""
         return self.state is not None or self.state_env is not None
 
+    @property
+    def counts_usage(self) -> bool:
+        """Somebody wants to know what keys use."""
+        limits = (self.key_limits, *(key.limits for key in self.keys.values()))
+        return bool(self.prices) or self.usage.ask or self.has_state or any(each != KeyLimits() for each in limits)
+
     def timeouts_of(self, path: str) -> Timeouts:
         """Those that hold for a route."""
         return self.routes[path].timeouts.over(self.timeouts) if path in self.routes else self.timeouts
 
 
-def config_from_file(path: Path, listen: str | None = None) -> Config:
-    """The typed configuration; ``listen`` stands in for the file's.
+def config_from_file(path: Path, **instead: object) -> Config:
+    """The typed configuration; what is given in ``instead`` stands in for the file's.
 
     Raises:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
     tree = with_keys(_tree(path))
-    return config_of(tree if listen is None else {**tree, "listen": listen})
+    return config_of({**tree, **instead})
 
 
 def with_keys(tree: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 from withstand.gateway.waiting import Lobby
+from withstand.gateway.workers.board import Board
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -31,9 +32,15 @@ _LOOKS_A_ROUND = 10
 
 
 class House:
-    """Made before the first connection is accepted; lives as long as the process."""
+    """Made before the first connection is accepted; lives as long as the process.
 
-    def __init__(self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool) -> None:
+    ``board`` is shared with other workers.
+    """
+
+    def __init__(
+        self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool, board: Board | None = None
+    ) -> None:
+        board = board or Board()
         self.config = config
         self.loop = loop
         self.now_s = loop.time
@@ -41,10 +48,10 @@ class House:
         self.journal = Journal(config.log.path)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
-        self.roster = Roster(config, random.Random(), self.lobby)
+        self.roster = Roster(config, random.Random(), self.lobby, board)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
-        self.till = Till(config, self.counts, books)
+        self.till = Till(config, self.counts, books, board)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.held_back: set[Door] = set()
@@ -122,6 +129,6 @@ class House:
             door.look(now_s)
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
-        self.till.look()
+        self.till.look(now_s)
         self.polling.look()
         self.journal.flush()

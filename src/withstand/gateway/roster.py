@@ -14,6 +14,7 @@ from withstand.gateway.config import WEIGHT_MIN, Config, EngineConfig, ModelConf
 from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
 from withstand.gateway.policies import Choose, policy_of
 from withstand.gateway.waiting import Lobby, WaitingRoom
+from withstand.gateway.workers.board import Board
 
 
 class Model:
@@ -97,8 +98,9 @@ class Model:
 class Roster:
     """All models and engines."""
 
-    def __init__(self, config: Config, dice: random.Random, lobby: Lobby) -> None:
+    def __init__(self, config: Config, dice: random.Random, lobby: Lobby, board: Board | None = None) -> None:
         self.lobby = lobby
+        self._board = board or Board()
         self.models: dict[str, Model] = {}
         self.engines: dict[Origin, Engine] = {}
         self._by_name: dict[str, Model] = {}
@@ -128,7 +130,7 @@ class Roster:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         engine = self.engines.get(origin)
         if engine is None:
-            engine = self.engines[origin] = Engine(origin, since_s)
+            engine = self.engines[origin] = Engine(origin, self._board.row(f"engine {origin.name}"), since_s)
         engine.poll = engine.poll or model.config.poll_of(told)
         engine.credentials = engine.credentials or credentials
         seat = Seat(engine, told.weight, told.model or model.name, warm_up_s=model.config.warm_up_s)

@@ -1,6 +1,6 @@
 """Who asks, for routes of the control plane."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -8,6 +8,9 @@ from withstand.gateway import refusals
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
+
+if TYPE_CHECKING:
+    from withstand.gateway.control.crew import Crew
 
 
 class Refused(Exception):  # noqa: N818  it is not an error of anybody's
@@ -22,6 +25,12 @@ def house_of(request: Request) -> House:
     """The gateway that the application belongs to."""
     house: House = request.app.state.house
     return house
+
+
+def crew_of(request: Request) -> "Crew":
+    """All workers of the gateway."""
+    crew: Crew = request.app.state.crew
+    return crew
 
 
 def asks(request: Request) -> Key:
