@@ -25,7 +25,7 @@ def ending(outcome: Outcome = Outcome.OK, status: int = 200, **more: Any) -> End
         "engine": "e",
         "first_byte_ns": None,
     } | more
-    fixed = {"request_id": "r", "route": CHAT, "key": "a", "model": "m", "hop_ns": 0}
+    fixed = {"request_id": "r", "route": CHAT, "key": "a", "model": "m", "hop_ns": 0, "queue_ns": None}
     return Ending(status=status, outcome=outcome, total_ns=0, **fixed, **told)
 
 

@@ -51,7 +51,7 @@ def admit(till: Till) -> Permit | Refusal | None:
 
 
 def ended(**more: Any) -> Ending:
-    told = Ending("r", ROUTE.path, "alice", "m", "e", 200, Outcome.OK, 0, None, 0, 3, 0, 2)
+    told = Ending("r", ROUTE.path, "alice", "m", "e", 200, Outcome.OK, 0, None, None, 0, 3, 0, 2)
     return msgspec.structs.replace(told, **more)
 
 

@@ -33,8 +33,8 @@ class Incoming:
 
     @property
     def head_bytes(self) -> int:
-        """Of the target and the headers."""
-        return len(self.target) + sum(len(name) + len(value) for _, name, value in self.headers)
+        """Of the target and the headers, with what stands between and behind them."""
+        return len(self.target) + sum(len(name) + len(value) + 4 for _, name, value in self.headers)
 
     @property
     def body(self) -> bytes:

@@ -11,6 +11,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from enum import IntEnum
+from pathlib import Path
 
 _ROWS = 4096
 _COMMON = 4
@@ -61,7 +62,7 @@ class Board:
     def __init__(self, workers: int = 1) -> None:
         self._stride = (_COMMON + workers * len(Cell)) * _WORD
         self._memory = memoryview(mmap.mmap(-1, _ROWS * self._stride))
-        self._lock = tempfile.TemporaryFile() if workers > 1 else None  # noqa: SIM115  as long as the process
+        self._lock = _nameless_file() if workers > 1 else None
         self._worker = 0
 
     def as_worker(self, number: int) -> None:
@@ -103,6 +104,13 @@ class Board:
             yield
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+
+def _nameless_file() -> int:
+    """As long as somebody has it."""
+    descriptor, name = tempfile.mkstemp(prefix="withstand-")
+    Path(name).unlink()
+    return descriptor
 
 
 def private_row() -> Row:
