@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RAY_VENV := .venv-ray
+CLIENTS_VENV := .venv-clients
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-ray lint clean
+.PHONY: demo test test-ray test-clients lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
@@ -19,6 +20,10 @@ test: $(VENV)/dev.stamp
 # The fleet on a real Ray cluster of several nodes on this machine. Ray has an environment of its own: it is large.
 test-ray: $(RAY_VENV)/ray.stamp
 	timeout 900 $(RAY_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/load/test_ray_fleet.py
+
+# Clients of the gateway that are too heavy for the other tests.
+test-clients: $(CLIENTS_VENV)/clients.stamp
+	$(CLIENTS_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/gateway/test_libraries.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -42,4 +47,9 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
+	@touch $@
+
+$(CLIENTS_VENV)/clients.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python $(PIP) --editable '.[dev,gateway]' langchain-openai
 	@touch $@

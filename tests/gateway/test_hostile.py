@@ -145,7 +145,21 @@ WHOLE = (
     b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n",
     post(body(), more="expect: 100-continue\r\nx-request-id: a\r\nconnection: close\r\n"),
 )
-MADE_UP = (b"\r\n", b"\n", b"\r", b" ", b":", b"0", b"\x00", b"\xff", b"chunked", CHUNKED, b"content-length: 3\r\n", b"{", b"\\")
+MADE_UP = (
+    b"\r\n",
+    b"\n",
+    b"\r",
+    b" ",
+    b":",
+    b"0",
+    b"\x00",
+    b"\xff",
+    b"chunked",
+    CHUNKED,
+    b"content-length: 3\r\n",
+    b"{",
+    b"\\",
+)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, is_local, origin_of, split_listen
 from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
-from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
+from withstand.gateway.terms import Budget, KeyLimits, Price, TelemetryConfig, UsageConfig
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
@@ -194,6 +194,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_env: str | None = None
     """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
+    telemetry: TelemetryConfig | None = None
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0

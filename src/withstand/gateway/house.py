@@ -19,6 +19,7 @@ from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.traces import Traces
 from withstand.gateway.waiting import Lobby
 from withstand.gateway.workers.board import Board
 
@@ -46,6 +47,7 @@ class House:
         self.now_s = loop.time
         self.counts = Counts()
         self.journal = Journal(config.log.path)
+        self.traces = None if config.telemetry is None else Traces(config.telemetry)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
         self.roster = Roster(config, random.Random(), self.lobby, board)
@@ -67,8 +69,10 @@ class House:
         self._due_ns = 0
         self._next_look = self._look_again()
 
-    def note(self, ending: Ending, permit: Permit | None) -> None:
-        """A request is over."""
+    def note(self, ending: Ending, permit: Permit | None, parent: bytes | None) -> None:
+        """A request is over. ``parent``: its client's span."""
+        if self.traces is not None:
+            self.traces.add(ending, parent)
         self.counts.add(ending)
         self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
 
@@ -98,6 +102,8 @@ class House:
         self.till.close()
         self.polling.close()
         self.journal.flush()
+        if self.traces is not None:
+            self.traces.close()
 
     def _hear_of_state(self, trouble: str | None) -> None:
         """Said once, and once when it is over."""

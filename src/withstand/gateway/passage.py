@@ -392,4 +392,5 @@ class Passage:
                 output_tokens=said.completion,
             ),
             self._permit,
+            self._incoming.header(b"traceparent"),
         )
