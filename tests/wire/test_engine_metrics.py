@@ -58,6 +58,22 @@ def test_tgi_and_llama_cpp() -> None:
     assert read_engine(llama) == ("llama.cpp", {Seen.RUNNING: 4, Seen.WAITING: 1, Seen.KV_SHARE: 0.5})
 
 
+def test_our_gateway_is_told_apart_from_engines() -> None:
+    page = """
+withstand_gateway_requests_in_flight 7
+withstand_gateway_queued{model="a"} 2
+withstand_gateway_queued{model="b"} 1
+withstand_gateway_hop_seconds_bucket{le="0.001"} 9
+withstand_gateway_hop_seconds_sum 0.004
+withstand_gateway_hop_seconds_count 10
+"""
+    assert read_engine(page) == (
+        "withstand gateway",
+        {Seen.PASSING: 7, Seen.HELD: 3, Seen.HOP_S: 0.004, Seen.HOPPED: 10},
+    )
+    assert read_load(page.encode()) is None
+
+
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=8))
 def test_engines_behind_one_address_have_the_sum_of_their_requests(running: list[int]) -> None:
     text = "\n".join(f'vllm:num_requests_running{{engine="{i}"}} {n}' for i, n in enumerate(running))

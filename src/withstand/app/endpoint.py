@@ -40,13 +40,18 @@ class Endpoint:
         self.dialect: Dialect = plugins.load("wire", target.backend, "target.backend / --backend")
         self.address: Address = parse_address(target.base_url)
         self.headers = _headers(target)
-        self._secrets = tuple(secret_values(target, self.headers))
+        self.secrets = tuple(secret_values(target, self.headers))
         context = _context(target, self.address)
         self.located: Located = locate(self.address, target.timeouts.connect_s)
-        route = Route(address=self.address, located=self.located, context=context, timeouts=target.timeouts)
-        self.asker = Asker(route, self.headers, Mask(self._secrets))
+        self.route = Route(address=self.address, located=self.located, context=context, timeouts=target.timeouts)
+        self.asker = Asker(self.route, self.headers, Mask(self.secrets))
         self.models = served_models(self.asker, self.address)
         self.model = _model(target, self.models)
+
+    @property
+    def completions(self) -> str:
+        """The path of a request, as it stands in the request line."""
+        return self.address.url(self.target.endpoint or self.dialect.path)
 
     def context(self) -> int | None:
         """The most tokens that prompt and answer may have together; None = it does not say.
@@ -79,9 +84,9 @@ class Endpoint:
             timeouts=target.timeouts,
             cacert=target.cacert,
             insecure=target.insecure,
-            endpoint=self.address.url(target.endpoint or self.dialect.path),
+            endpoint=self.completions,
             headers=self.headers,
-            secrets=self._secrets,
+            secrets=self.secrets,
             drain_ns=int(plan.drain_s * 1e9),
         )
 

@@ -8,11 +8,14 @@ import msgspec
 
 from withstand.app.context import context_of
 from withstand.app.costing import Costing
+from withstand.app.doctor.kept import kept
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
 from withstand.control.course import promised_times
 from withstand.control.limit import Limit
 from withstand.control.probe import Told
+from withstand.doctor.doubts import doubts_of
+from withstand.doctor.finding import Diagnosis
 from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
@@ -101,19 +104,21 @@ class Loader:
         shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
         stages = [s for s in self.stages(folder, shown) if s.summary.attempted]
         partial = why_partial(manifest) or _why_missing(manifest, stages)
+        diagnosis = kept(folder.path)
         summary = summarize(
             [s.summary for s in stages],
             backend=manifest.plan.target.backend,
             model_id=manifest.model,
             target=manifest.target,
             complete=partial is None,
+            doubts=doubts_of(diagnosis) if diagnosis else (),
         )
         limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
         economy = self._costing.run(summary.stages, manifest, limit)
         return Loaded(
             msgspec.structs.replace(summary, partial=partial, economy=economy),
             [s.series for s in stages if s.series],
-            _about(manifest),
+            _about(manifest, diagnosis),
             damaged_lines=folder.damaged_lines,
             limit=limit,
         )
@@ -227,7 +232,7 @@ def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None
     return f"Partial: the records of {', '.join(gone)} are gone from the folder." if gone else None
 
 
-def _about(manifest: Manifest) -> About:
+def _about(manifest: Manifest, diagnosis: Diagnosis | None) -> About:
     return About(
         title=manifest.model or manifest.target or "withstand",
         created_utc=manifest.created_utc,
@@ -235,4 +240,5 @@ def _about(manifest: Manifest) -> About:
         plan=msgspec.to_builtins(manifest.plan),
         machine=manifest.machine | {f"engine: {k}": v for k, v in (manifest.engine or {}).items()},
         engine=manifest.engine["name"] if manifest.engine else None,
+        diagnosis=diagnosis,
     )

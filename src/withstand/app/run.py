@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
 from withstand.app.counting import counted_texts, share_wanted
+from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
@@ -28,6 +28,7 @@ from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
+from withstand.app.work_folder import work_folder
 from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
@@ -100,6 +101,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
+                stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     crew = _Crew(hosts=hosts, foresight=foresight, look=look)
                     _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
@@ -272,7 +274,7 @@ class _Measuring:
 
     def _drive(self, index: int, stage: Stage) -> StageResult:
         attended = self._attended(index, stage)
-        with _work_folder(self._journal.folder.path / _WORK) as work:
+        with work_folder(self._journal.folder.path / _WORK) as work:
             self._crew.look()
             result = self._load(index, stage, work, attended)
             self._crew.look()
@@ -386,14 +388,3 @@ class _Measuring:
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
-
-
-@contextlib.contextmanager
-def _work_folder(path: Path) -> Iterator[Path]:
-    """For what passes between us and the workers: empty at first, though a run crashed here, and gone at last."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(exist_ok=True)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

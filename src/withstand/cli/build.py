@@ -21,7 +21,7 @@ from withstand.spec import Plan, parse_plan, precision_of, set_path
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
 
-_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "budget_s", "output_dir")}
+_TOP = {name: name for name in ("seed", "num_warmups", "workers", "fleet", "budget_s", "output_dir", "doctor")}
 _TARGET = {
     name: name
     for name in (

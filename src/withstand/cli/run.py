@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     metavar="NAME:pNN:PERCENT",
     help="A stage ends once this is known so exactly: ttft:p95:5%, e2el:mean:2%; at its limit at the latest.",
 )
+@click.option("--doctor", is_flag=True, default=None, help="Examine the path first; see `withstand doctor`.")
 @click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The run's folder; runs/<date-time> by default.")
 @click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a run that was cut.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")

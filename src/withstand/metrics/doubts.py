@@ -106,11 +106,11 @@ RULES: Mapping[DoubtKind, str] = {
     ),
     DoubtKind.NOT_STREAMED: (
         "90 % of the answers of 8 tokens and more came in one piece; or their time after the first token is the same "
-        "(within 10 %) although their lengths differ (by half)."
+        "(within 10 %) although their lengths differ (by half). Or `run --doctor` saw it."
     ),
     DoubtKind.HOP_BUFFERS: (
         "The median TPOT is below 1 ms, and the answer after its first token takes under 5 % of the whole; "
-        "or the median ITL is under a tenth of the median TPOT."
+        "or the median ITL is under a tenth of the median TPOT. Or `run --doctor` saw it."
     ),
     DoubtKind.SHARED_READS: (
         "Over 1 % of the gaps between events are not known, because events came while we looked away and share a stamp."
@@ -121,13 +121,16 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.CLAIMED_NOT_COUNTED: (
         "The server's output tokens differ by over 5 % and one an answer (its end token) from those of the text by the "
         "model's own tokenizer; where that has not counted, from the events with output. Blocking where it is over 1.5 "
-        "times those of the text, or under 1 / 1.5, and the server does not call the rest reasoning."
+        "times those of the text, or under 1 / 1.5, and the server does not call the rest reasoning. "
+        "Or `run --doctor` saw it."
     ),
-    DoubtKind.TOKENS_ESTIMATED: "Output tokens were not counted by the server or by the model's own tokenizer.",
+    DoubtKind.TOKENS_ESTIMATED: (
+        "Output tokens were not counted by the server or by the model's own tokenizer. Or `run --doctor` saw it."
+    ),
     DoubtKind.LENGTHS_DIFFER: (
         "Over 1 % of the answers are longer than asked, or shorter although they claim to have reached the length; "
         "where the length was prescribed (ignore_eos), any difference. By the server's count; where it has none, by "
-        "that of the model's own tokenizer, to 5 % and one token."
+        "that of the model's own tokenizer, to 5 % and one token. Or `run --doctor` saw it."
     ),
     DoubtKind.FINISH_REASONS_MIXED: "Besides the commonest finish reason, 5 % of the answers or more have others.",
     DoubtKind.PREEMPTED: (

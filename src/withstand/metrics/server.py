@@ -45,7 +45,7 @@ class ServerSide(msgspec.Struct, frozen=True, kw_only=True):
 
     engines: tuple[str, ...] = ()
     addresses: int = 0
-    """Of engines that told something."""
+    """Of engines that told something; a gateway is none."""
     looks: int = 0
     """At the engine, within the stage."""
     running: Level | None = None
@@ -66,6 +66,11 @@ class ServerSide(msgspec.Struct, frozen=True, kw_only=True):
     """By the server's clock; the next two are parts of it."""
     queue_mean_ms: float | None = None
     prefill_mean_ms: float | None = None
+    passing: Level | None = None
+    """Requests under way through a gateway, and those of them that wait there."""
+    held: Level | None = None
+    hop_mean_ms: float | None = None
+    """In a gateway alone, of a request."""
     cpu_share: Level | None = None
     """Of the machine that sent."""
     memory_available_bytes_min: int | None = None
@@ -89,6 +94,8 @@ _GAUGES: Mapping[str, tuple[Seen, _Together]] = {
     "running": (Seen.RUNNING, fsum),
     "waiting": (Seen.WAITING, fsum),
     "kv_share": (Seen.KV_SHARE, fmean),
+    "passing": (Seen.PASSING, fsum),
+    "held": (Seen.HELD, fsum),
     "cpu_share": (Seen.CPU_SHARE, fmean),
     "gpu_share": (Seen.GPU_SHARE, fmean),
     "gpu_memory_share": (Seen.GPU_MEMORY_SHARE, fmean),
@@ -108,7 +115,7 @@ def server_side(watched: Watched) -> ServerSide | None:
     ]
     return ServerSide(
         engines=tuple(sorted({s.engine for s in watched.samples if s.engine})),
-        addresses=len({s.source for s in watched.samples if s.engine}),
+        addresses=len({s.source for s in watched.samples if s.engine and Seen.PASSING not in s.values}),
         looks=len({s.at_ns for s in engine_looks}),
         in_engine=_level(_in_engine(watched)),
         **levels,
@@ -119,6 +126,7 @@ def server_side(watched: Watched) -> ServerSide | None:
         ttft_mean_ms=_mean_ms(counters[Seen.TTFT_S], counters[Seen.ANSWERED]),
         queue_mean_ms=_mean_ms(counters[Seen.QUEUE_S], counters[Seen.QUEUED]),
         prefill_mean_ms=_mean_ms(counters[Seen.PREFILL_S], counters[Seen.PREFILLED]),
+        hop_mean_ms=_mean_ms(counters[Seen.HOP_S], counters[Seen.HOPPED]),
         memory_available_bytes_min=int(min(memory)) if memory else None,
         gpus=_gpus(watched),
     )
@@ -198,6 +206,8 @@ _COUNTERS = (
     Seen.PREFILLED,
     Seen.TTFT_S,
     Seen.ANSWERED,
+    Seen.HOP_S,
+    Seen.HOPPED,
 )
 
 

@@ -44,6 +44,13 @@ class Seen(StrEnum):
     TTFT_S = "ttft_s"
     ANSWERED = "answered"
     """Counters: seconds to the first token by the server's clock, and of how many requests."""
+    PASSING = "passing"
+    """Requests under way through a gateway: waiting there, or at an engine."""
+    HELD = "held"
+    """Those of them that wait there for an engine that has room."""
+    HOP_S = "hop_s"
+    HOPPED = "hopped"
+    """Counters: seconds in a gateway alone, and of how many requests."""
     CPU_SHARE = "cpu_share"
     """Of all cores of the machine, 0 to 1, since the sample before."""
     MEMORY_AVAILABLE_BYTES = "memory_available_bytes"
@@ -65,7 +72,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Since the run's epoch: the middle between question and answer."""
     source: str
     engine: str | None = None
-    """Whose names they were: ``vLLM``, ``SGLang``, ``TGI``, ``llama.cpp``."""
+    """Whose names they were: ``vLLM``, ``SGLang``, ``TGI``, ``llama.cpp``, ``withstand gateway``."""
     values: dict[Seen, float]
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from withstand.doctor.finding import Diagnosis
+
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """The circumstances of a run. Everything but the version came from outside and is escaped where it is shown."""
@@ -17,3 +19,5 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """As the user could have written it; secrets are already taken out."""
     machine: dict[str, str]
     engine: str | None
+    diagnosis: Diagnosis | None = None
+    """Of the path, where it was examined."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from withstand.control.limit import Limit
 from withstand.metrics.series import StageSeries
 from withstand.metrics.summary import Summary
-from withstand.report import html_client, html_limit, html_parts, html_tables
+from withstand.report import html_client, html_doctor, html_limit, html_parts, html_tables
 from withstand.report.about import About
 from withstand.report.charts import charts_json
 from withstand.report.html_page import assembled
@@ -34,6 +34,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "tokens": html_tables.tokens(summary),
         "costs": html_tables.costs(summary),
         "energy": html_tables.energy(summary),
+        "doctor": html_doctor.doctor_section(about.diagnosis),
         "circumstances": html_parts.circumstances(about),
         "definitions": html_parts.definitions(),
     }

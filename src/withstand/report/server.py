@@ -29,12 +29,22 @@ def _facts(stage: StageSummary, server: ServerSide) -> Iterator[str]:
         yield f"prefix hits {percent(server.prefix_share)}"
     if server.preemptions:
         yield f"preempted {count(server.preemptions)}"
+    yield from _gateway(server)
     if split := ttft_split(stage):
         yield split
     if server.gpu_share:
         yield f"GPU {_share(server.gpu_share)}"
     if server.cpu_share and server.cpu_share.p50 >= _BUSY_SHARE:
         yield f"this machine's CPU {_share(server.cpu_share)}"
+
+
+def _gateway(server: ServerSide) -> Iterator[str]:
+    if server.passing:
+        yield f"gateway: under way p50 {plain(server.passing.p50)}, max {plain(server.passing.max)}"
+    if server.held and server.held.max:
+        yield f"waiting there p50 {plain(server.held.p50)}, max {plain(server.held.max)}"
+    if server.hop_mean_ms is not None:
+        yield f"its own time {number(server.hop_mean_ms)} ms a request"
 
 
 def _share(level: Level) -> str:
@@ -52,15 +62,19 @@ def ttft_split(stage: StageSummary) -> str | None:
     inside = [("queue", server.queue_mean_ms), ("prefill", server.prefill_mean_ms)]
     known = [(name, ms) for name, ms in inside if ms is not None]
     rest_ms = None if server.ttft_mean_ms is None else server.ttft_mean_ms - sum(ms for _, ms in known)
-    outside_ms = _outside_ms(stage, server)
+    outside_ms, outside = _outside_ms(stage, server), "outside of it"
     if len(known) == len(inside) and rest_ms is not None and rest_ms >= 0:
         known.append(("else in the server", rest_ms))
+        hop_ms = server.hop_mean_ms
+        if outside_ms is not None and hop_ms is not None and hop_ms <= outside_ms:
+            known.append(("gateway", hop_ms))
+            outside_ms, outside = outside_ms - hop_ms, "outside of both"
         if outside_ms is not None:
-            known.append(("outside of it", outside_ms))
+            known.append((outside, outside_ms))
     parts = " + ".join(f"{name} {number(ms)}" for name, ms in known)
     whole_ms = stage.ttft.mean if outside_ms is not None else server.ttft_mean_ms
     whose = "" if outside_ms is not None else " by the server"
-    is_whole = known[-1][0] in {"else in the server", "outside of it"}
+    is_whole = known[-1][0] in {"else in the server", outside}
     return f"mean TTFT{whose} {number(whole_ms)} ms = {parts}" if is_whole else f"in the server, means in ms: {parts}"
 
 

@@ -116,6 +116,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     price_per_hour: Money | None = None
     """The short form of ``price.per_hour``, and always None in code: it is found there."""
     watch: Watch = Watch()
+    doctor: bool = False
+    """The path is examined before it is loaded, and the diagnosis stands in the report."""
     output_dir: str | None = None
     find_limit: LimitSearch | None = None
     """Further stages are tried until the largest load is known that keeps these promises."""

@@ -109,12 +109,19 @@ _TRTLLM: _Table = {
     ),
 }
 """trtllm-serve, and behind Triton."""
+_GATEWAY: _Table = {
+    Seen.PASSING: _any("withstand_gateway_requests_in_flight"),
+    Seen.HELD: _any("withstand_gateway_queued"),
+    Seen.HOP_S: _any("withstand_gateway_hop_seconds_sum"),
+    Seen.HOPPED: _any("withstand_gateway_hop_seconds_count"),
+}
 ENGINES: Mapping[str, _Table] = {
     "vLLM": _VLLM,
     "SGLang": _SGLANG,
     "TGI": _TGI,
     "llama.cpp": _LLAMA_CPP,
     "TensorRT-LLM": _TRTLLM,
+    "withstand gateway": _GATEWAY,
 }
 _LOAD = (Seen.RUNNING, Seen.WAITING)
 

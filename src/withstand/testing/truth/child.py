@@ -28,7 +28,7 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Control:
-    """The parent's end of the line: ``truth`` and ``reset``, one line each, answered with one line each."""
+    """The parent's end of the line: ``truth``, ``reset`` and ``play …``, a line each, answered with a line each."""
 
     def __init__(self, server: Server, clockwork: Clockwork) -> None:
         self._server = server
@@ -51,6 +51,8 @@ class Control:
         """After everything that was ready together with the question: what a client has seen is in the log."""
         if question == b"reset":
             self._server.reset()
+        if question.startswith(b"play "):
+            self._server.play(question[5:].decode())
         say(self._server.truth() if question == b"truth" else b"{}")
 
     def _look_for_parent(self) -> None:

@@ -35,6 +35,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str | None = None
     """Asked for as ``Authorization: Bearer …``; else 401."""
     keep_bodies: bool = False
+    keep_requests: bool = False
+    """Each request as it came, byte for byte."""
     seed: int = 0
     """Shuffles the behaviours of a mixture."""
 

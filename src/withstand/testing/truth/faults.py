@@ -50,6 +50,13 @@ def premature_close(style: Style, number: float | None) -> Style:
     return replace(style, wire=(*style.wire, laid.broken_off(whole_number(number))), end=End.CLOSE)
 
 
+def limited(style: Style, number: float | None) -> Style:
+    """Come again later."""
+    body = error_body("Rate limit reached", "RateLimitError", 429)
+    refusal = _refused(429, body, "application/json", f"Retry-After: {whole_number(number) or 1}")
+    return replace(style, refusal=refusal)
+
+
 def reset(style: Style, number: float | None) -> Style:
     """The connection is reset within a chunk."""
     return replace(style, wire=(*style.wire, laid.broken_off(whole_number(number))), end=End.RESET)
@@ -155,14 +162,7 @@ FAULTS: Final[Mapping[str, Behaviour]] = {
         Status.HTTP_ERROR,
     ),
     "limited": Behaviour(
-        fixed(
-            refusal=_refused(
-                429, error_body("Rate limit reached", "RateLimitError", 429), "application/json", "Retry-After: 1"
-            )
-        ),
-        "HTTP 429 with `Retry-After: 1`",
-        "a limiter spoke, not the engine",
-        Status.LIMITED,
+        limited, "HTTP 429 with `Retry-After: 1`", "a limiter spoke, not the engine", Status.LIMITED, "seconds (1)"
     ),
     "redirect": Behaviour(
         fixed(refusal=_refused(307, b"", "text/plain", "Location: moved")),

@@ -16,6 +16,8 @@ class HttpRequest(msgspec.Struct, frozen=True):
     complete_ns: int
     received_ns: int | None = None
     """By the kernel."""
+    version: str = "1.1"
+    """Of HTTP."""
 
 
 class NotHttpError(Exception):
@@ -91,5 +93,6 @@ class Incoming:
                 arrival_ns=self._arrival_ns,
                 complete_ns=self._now_ns,
                 received_ns=self._received_ns,
+                version=self._parser.get_http_version(),
             )
         )

@@ -11,6 +11,7 @@ from typing import Literal, Self, TypedDict, Unpack
 import msgspec
 
 from withstand.errors import ClientLimitError, MeasureError
+from withstand.testing.truth.asked import Play, altered
 from withstand.testing.truth.behaviours import Mix
 from withstand.testing.truth.config import Config
 from withstand.testing.truth.schedule import Schedule
@@ -30,6 +31,7 @@ class Options(TypedDict, total=False):
     max_model_len: int | None
     api_key: str | None
     keep_bodies: bool
+    keep_requests: bool
     seed: int
 
 
@@ -90,6 +92,11 @@ class TruthServer:
     def reset(self) -> None:
         """Forget what was served; numbers, and a mixture of behaviours, begin again."""
         self._ask(b"reset")
+
+    def play(self, text: str) -> None:
+        """Answer what comes from now on so: ``ttft=30,behaviour=crlf``; an empty text is the configuration again."""
+        altered(Play(Schedule()), text)  # a mistake shows here, where it was made
+        self._ask(f"play {text}".encode())
 
     def close(self) -> None:
         """End the process; a second time does nothing."""

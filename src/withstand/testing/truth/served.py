@@ -8,6 +8,16 @@ from typing import Any
 import msgspec
 
 
+class Came(msgspec.Struct, frozen=True):
+    """A request as it came."""
+
+    version: str
+    """Of HTTP: ``1.1``."""
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
 class Entry(msgspec.Struct, kw_only=True):
     """A request while it is being served. Times are monotonic ns; None = it has not happened."""
 
@@ -32,6 +42,8 @@ class Entry(msgspec.Struct, kw_only=True):
     """Answered event by event; asked for is ``stream``."""
     body: Any = None
     """The parsed body, if the server keeps bodies."""
+    came: Came | None = None
+    """The request as it came, if the server keeps requests."""
     connection: int
     """The how-manieth connection, from 0."""
     connection_request: int

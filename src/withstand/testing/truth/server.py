@@ -21,7 +21,7 @@ from withstand.testing.truth.incoming import HttpRequest
 from withstand.testing.truth.player import Player, Slots
 from withstand.testing.truth.right import right_log
 from withstand.testing.truth.score import Score
-from withstand.testing.truth.served import Entry, decode_log, encode_log
+from withstand.testing.truth.served import Came, Entry, decode_log, encode_log
 from withstand.testing.truth.style import Refusal, Style
 from withstand.testing.truth.told import promised, score
 
@@ -81,6 +81,14 @@ class Server:
         self._log = []
         gc.collect()
 
+    def play(self, text: str) -> None:
+        """From now on answer as ``ttft=30,behaviour=crlf`` says, and as configured where it says nothing.
+
+        Raises:
+            UsageError: it cannot be understood.
+        """
+        self._play = altered(Play(self._config.schedule), text)
+
     def close(self) -> None:
         """Take no more connections."""
         self._clockwork.unwatch(self._listener.fileno())
@@ -124,6 +132,7 @@ class Server:
             arrival_ns=request.arrival_ns,
             complete_ns=request.complete_ns,
             received_ns=request.received_ns,
+            came=Came(request.version, request.headers, request.body) if self._config.keep_requests else None,
         )
         self._log.append(entry)
         self._perform(connection, request, entry, self._completion(request, entry, chat=kind == "chat"))
@@ -181,6 +190,8 @@ class Server:
             keep_alive=request.keep_alive,
         )
         style = style_of(entry.behaviour)
+        if request.version == "1.0" and entry.stream:
+            style = style.unchunked()
         promise = promised(asked, style)
         entry.tokens_planned, entry.usage_planned = promise.tokens, promise.usage_tokens
         entry.finish_planned, entry.streamed = promise.finish_reason, promise.streamed

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from withstand.testing.truth.framed import Frame
+from withstand.testing.truth.framed import Frame, until_close
 from withstand.testing.truth.score import End, Pass
 from withstand.testing.truth.spelled import Spell, plain
 
@@ -102,3 +102,10 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
     """What precedes the answer's head."""
     end: End = End.KEEP
     idle_ms: float | None = None
+
+    def unchunked(self) -> "Style":
+        """For who asked by HTTP/1.0 and may not be sent chunks: a stream ends with its connection."""
+        if self.frame is not None or self.refusal is not None or self.whole or self.silent:
+            return self
+        end = End.CLOSE if self.end is End.KEEP else self.end
+        return msgspec.structs.replace(self, frame=until_close, end=end)

@@ -1,0 +1,1 @@
+"""``withstand doctor``: asks one request after another over a path; ``withstand.doctor`` judges what was heard."""

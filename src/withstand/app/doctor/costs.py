@@ -1,0 +1,54 @@
+"""With and without the hop, in turn, in the order in which ``withstand ab`` has its blocks."""
+
+from collections.abc import Iterator
+
+from withstand.app.doctor.line import Line
+from withstand.app.doctor.patient import Patient
+from withstand.control.interleaving import BLOCKS_MIN, pairs_of
+from withstand.doctor.finding import Finding
+from withstand.doctor.heard import NS_PER_MS, Heard
+from withstand.doctor.hop import ITL, PAIRS_MIN, TTFT, added, judge_hop
+
+_TOKENS = 16
+_HOW = "ttft=5,itl=2"
+
+
+def examine_costs(patient: Patient) -> Iterator[Finding]:
+    """Findings of the chapter ``hop``."""
+    direct = patient.direct
+    if direct is None:
+        cure = "Give the engine's own address by --direct, or put --echo behind the path."
+        yield from (question.not_tried("there is nothing to compare with", cure) for question in (TTFT, ITL))
+        return
+    if patient.echo:
+        patient.echo.play(_HOW)
+    pairs = [both for one in _pairs(patient, direct) if (both := one)]
+    if patient.echo:
+        patient.echo.play()
+    ttft = added([path.ttft_ms or 0 for path, _ in pairs], [own.ttft_ms or 0 for _, own in pairs])
+    itl = added([_itl_ms(path) for path, _ in pairs], [_itl_ms(own) for _, own in pairs])
+    yield from judge_hop(ttft, itl)
+
+
+def _pairs(patient: Patient, direct: Line) -> Iterator[tuple[Heard, Heard] | None]:
+    """(Over the path, at the engine itself); None = one of them was no good answer."""
+    lines = (patient.path, direct)
+    wanted = max(patient.dose.pairs, PAIRS_MIN, BLOCKS_MIN)
+    for line in lines:  # the first goes over a new connection
+        line.ask(line.body(stream=True, tokens=_TOKENS, ignore_eos=True))
+    for pair in pairs_of(wanted + wanted % 2):
+        heard = {block.side: _ask(lines[block.side]) for block in pair}
+        yield (heard[0], heard[1]) if _usable(heard[0]) and _usable(heard[1]) else None
+
+
+def _ask(line: Line) -> Heard:
+    return line.ask(line.body(stream=True, tokens=_TOKENS, ignore_eos=True))
+
+
+def _usable(heard: Heard) -> bool:
+    return heard.ok and heard.streamed and len(heard.events_ns) > 1
+
+
+def _itl_ms(heard: Heard) -> float:
+    """The mean of one answer."""
+    return (heard.events_ns[-1] - heard.events_ns[0]) / (len(heard.events_ns) - 1) / NS_PER_MS

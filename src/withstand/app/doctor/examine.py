@@ -1,0 +1,157 @@
+"""The whole examination: what is asked, in which order, and a diagnosis of it."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from withstand import __version__, clock
+from withstand.app.doctor.arrivals import examine_arrivals
+from withstand.app.doctor.costs import examine_costs
+from withstand.app.doctor.courtesies import examine_manners
+from withstand.app.doctor.departures import examine_departures
+from withstand.app.doctor.echo import Echo, echo_engine
+from withstand.app.doctor.effects import examine_fields, examine_lengths
+from withstand.app.doctor.line import Line
+from withstand.app.doctor.mishaps import examine_faults, examine_refusals
+from withstand.app.doctor.patient import Dose, Patient, mark, model_of, wait_for
+from withstand.app.doctor.streams import examine_streams
+from withstand.app.endpoint import Endpoint
+from withstand.doctor.finding import Diagnosis, Finding, Verdict
+from withstand.errors import MeasureError, TargetError
+from withstand.spec import Target
+
+CHAPTERS = ("stream", "usage", "fields", "headers", "errors", "leaving", "hop", "manners")
+GOOD, ILL, NOT_KNOWN = 0, 1, 3
+Tell = Callable[[str], None]
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be used besides the path."""
+
+    direct: Target | None = None
+    """The engine itself."""
+    echo: tuple[str, int] | None = None
+    """(Host, port) of an echo engine that we start and that stands, or will stand, behind the path; 0 = any port."""
+    echo_wait_s: float = 60.0
+    """For somebody to put it there."""
+    dose: Dose = Dose()
+
+
+def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
+    """Ask everything that can be asked; ``tell`` hears what is being done.
+
+    Raises:
+        WithstandError: nothing can be asked: no connection, no model, a wrong key, no answer at all.
+    """
+    began_ns = clock.now_ns()
+    with contextlib.ExitStack() as stack:
+        echo = stack.enter_context(echo_engine(*means.echo, means.dose.itl_ms)) if means.echo else None
+        path = stack.enter_context(_path(target, echo, means, tell))
+        direct = stack.enter_context(_direct(path, echo, means))
+        findings = list(_findings(Patient(path, direct, echo, means.dose), tell))
+        return Diagnosis(
+            version=__version__,
+            url=target.base_url or "",
+            model=path.model,
+            direct=means.direct.base_url if means.direct else None,
+            echo=echo.url if echo else None,
+            created_utc=clock.utc_iso(clock.anchor().wall_ns),
+            took_s=round((clock.now_ns() - began_ns) / 1e9, 1),
+            requests=path.asked + (direct.asked if direct else 0),
+            findings=tuple(sorted(findings, key=lambda finding: CHAPTERS.index(finding.chapter))),
+        )
+
+
+def exit_code(diagnosis: Diagnosis) -> int:
+    """1: something is wrong; 3: nothing could be told; else 0."""
+    if diagnosis.count(Verdict.WRONG):
+        return ILL
+    told = diagnosis.count(Verdict.OK) + diagnosis.count(Verdict.DOUBT)
+    return GOOD if told else NOT_KNOWN
+
+
+def _findings(patient: Patient, tell: Tell) -> Iterator[Finding]:
+    """First how a length is asked for; last what a hop may remember."""
+    echo = patient.echo
+    tell("How requests arrive …")
+    yield from examine_arrivals(patient, echo) if echo else examine_lengths(patient)
+    tell("How answers come …")
+    yield from examine_streams(patient)
+    tell("What the hop costs …")
+    yield from examine_costs(patient)
+    if not echo:
+        tell("What fields do …")
+        yield from examine_fields(patient)
+    yield from examine_manners(patient)
+    tell("What happens when a client leaves …")
+    yield from examine_departures(patient)
+    tell("What becomes of errors …")
+    yield from examine_refusals(patient)
+    if echo:
+        yield from examine_faults(patient, echo)
+
+
+@contextlib.contextmanager
+def _path(target: Target, echo: Echo | None, means: Means, tell: Tell) -> Iterator[Line]:
+    if echo is None:
+        with _line(target) as line:
+            _must_answer(line)
+            yield line
+        return
+    tell(f"The echo engine listens at {echo.url}; it is waited for behind {target.base_url}.")
+    with contextlib.ExitStack() as stack:
+        found: list[Line] = []
+        if not wait_for(lambda: _try_echo(target, echo, stack, found), means.echo_wait_s):
+            raise TargetError(
+                f"No request to {target.base_url} reached the echo engine at {echo.url} within "
+                f"{means.echo_wait_s:g} s; configure it as the path's engine, and name its model by --model."
+            )
+        yield found[0]
+
+
+def _try_echo(target: Target, echo: Echo, stack: contextlib.ExitStack, found: list[Line]) -> bool:
+    """Whether a request over the path has arrived; its line is kept then."""
+    with contextlib.ExitStack() as trial:
+        try:
+            line = trial.enter_context(_line(target))
+        except MeasureError:  # it is not up yet
+            return False
+        word = mark()
+        line.ask(line.body(stream=True, tokens=1, prompt=word))
+        if not echo.served(word):
+            return False
+        stack.push(trial.pop_all())
+        found.append(line)
+        return True
+
+
+@contextlib.contextmanager
+def _line(target: Target, model: str | None = None) -> Iterator[Line]:
+    with contextlib.closing(Endpoint(target)) as endpoint:
+        line = Line(endpoint, model=model_of(endpoint, model) if model else None)
+        with contextlib.closing(line):
+            yield line
+
+
+@contextlib.contextmanager
+def _direct(path: Line, echo: Echo | None, means: Means) -> Iterator[Line | None]:
+    """The engine itself; the echo engine is one."""
+    target = Target(base_url=echo.url, backend=path.endpoint.target.backend) if echo else means.direct
+    if target is None:
+        yield None
+        return
+    with _line(target, path.model) as line:
+        line.length_field = path.length_field
+        yield line
+
+
+def _must_answer(line: Line) -> None:
+    """One request must get some answer, or there is nothing to examine."""
+    heard = line.ask(line.body(stream=True, tokens=4))
+    if heard.http_status is None:
+        raise TargetError(f"{line.endpoint.target.base_url} gives no answer: {heard.why}. Is it the right address?")
+    if heard.http_status in {401, 403}:
+        raise TargetError(f"The path refuses the key ({heard.why}). Name the right one by --api-key-env.")
+    if heard.http_status == 404:
+        raise TargetError(f"The path knows no such model or path ({heard.why}). Name the model by --model.")

@@ -1,0 +1,35 @@
+"""``withstand run --doctor``: the path is examined before the load, and the diagnosis stays in the run's folder."""
+
+from pathlib import Path
+
+from withstand.app.doctor.examine import Means, examine
+from withstand.app.doctor.kept import keep, kept
+from withstand.app.screen import Screen
+from withstand.doctor.finding import Diagnosis
+from withstand.errors import MeasureError
+from withstand.report.diagnosis_text import headline
+from withstand.spec import Plan
+
+
+def stamp(plan: Plan, folder: Path, screen: Screen) -> None:
+    """Examine it if that is asked for and was not done before; what cannot be examined can perhaps be measured.
+
+    Raises:
+        StorageError: the diagnosis cannot be written.
+    """
+    if not plan.doctor or kept(folder) is not None:
+        return
+    screen.message("The path is examined before it is loaded.")
+    try:
+        diagnosis = examine(plan.target, Means(), lambda _: None)
+    except MeasureError as e:
+        screen.message(f"The path could not be examined: {e}")
+        return
+    keep(folder, diagnosis)
+    _tell(diagnosis, screen)
+
+
+def _tell(diagnosis: Diagnosis, screen: Screen) -> None:
+    screen.message(f"The path: {headline(diagnosis)}.")
+    for finding in diagnosis.bad:
+        screen.message(f"{finding.title}: {finding.said}.")

@@ -1,0 +1,77 @@
+"""``withstand doctor``: a path to a model → what is wrong with it."""
+
+from typing import Any
+
+import click
+
+from withstand.app.doctor.examine import Means, examine, exit_code
+from withstand.app.doctor.kept import encoded
+from withstand.app.doctor.patient import Dose
+from withstand.cli.options import Verb
+from withstand.cli.output import rendered, say, write_result
+from withstand.errors import UsageError
+from withstand.report.diagnosis_text import print_diagnosis
+from withstand.spec import Target, Timeouts
+
+_TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
+"""Patient with a slow engine, but not for ever with a silent one."""
+
+
+@click.command("doctor", cls=Verb)
+@click.argument("url")
+@click.option("--model", metavar="NAME", help="The model to ask for. None: the first that the path lists.")
+@click.option("--backend", default="openai-chat", metavar="NAME", help="openai-chat (default), or openai.")
+@click.option("--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key.")
+@click.option("--cacert", metavar="FILE", help="The certificate of the authority to trust.")
+@click.option("--direct", metavar="URL", help="The engine itself: what the hop costs, and whether it stops working.")
+@click.option("--direct-api-key-env", metavar="VARIABLE", help="The engine's own key; the path's does not go to it.")
+@click.option("--echo", is_flag=True, help="Start an echo engine, which you put behind the path.")
+@click.option(
+    "--echo-at", default="127.0.0.1:0", metavar="HOST:PORT", help="Where it listens; port 0 (default): a free one."
+)
+@click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
+@click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
+@click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
+def verb(*, url: str, as_json: bool, **options: Any) -> int:
+    """Examine a path: does it stream, keep fields and errors, stop when told.
+
+    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked about a hundred
+    short requests, one at a time. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
+    """
+    target = Target(
+        base_url=url,
+        model=options["model"],
+        backend=options["backend"],
+        api_key_env=options["api_key_env"],
+        cacert=options["cacert"],
+        timeouts=_TIMEOUTS,
+    )
+    diagnosis = examine(target, _means(options), say)
+    if as_json:
+        write_result(encoded(diagnosis).decode())
+    else:
+        write_result(rendered(lambda console: print_diagnosis(diagnosis, console)))
+    return exit_code(diagnosis)
+
+
+def _means(options: dict[str, Any]) -> Means:
+    if options["echo"] and options["direct"]:
+        raise UsageError("--echo and --direct: behind the path stands one engine; give one of the two.")
+    direct = None
+    if options["direct"]:
+        direct = Target(
+            base_url=options["direct"],
+            backend=options["backend"],
+            api_key_env=options["direct_api_key_env"],
+            cacert=options["cacert"],
+            timeouts=_TIMEOUTS,
+        )
+    echo = _place(options["echo_at"]) if options["echo"] else None
+    return Means(direct=direct, echo=echo, dose=Dose(tokens=options["tokens"], pairs=options["pairs"]))
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--echo-at: {text!r} is no HOST:PORT, such as 127.0.0.1:9000.")
+    return host.strip("[]") or "127.0.0.1", int(port)

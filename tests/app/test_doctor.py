@@ -1,0 +1,246 @@
+"""The whole examination, of real paths: a server itself, and our echo engine behind nginx, our gateway, a fake."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import msgspec
+import pytest
+
+from gateways import Gateway, model
+from hops import fake_relay, free_port, nginx
+from withstand.app.doctor.echo import echo_engine
+from withstand.app.doctor.examine import Means, examine, exit_code
+from withstand.app.doctor.patient import Dose
+from withstand.app.report import load_run
+from withstand.cli.entry import exit_code_of
+from withstand.doctor.finding import Diagnosis
+from withstand.errors import TargetError
+from withstand.metrics.doubts import DoubtKind
+from withstand.spec import Target
+from withstand.testing import Schedule, TruthServer
+
+SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=10)
+BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=10)
+PACE = Schedule(ttft_ms=5, itl_ms=3, tokens=32)
+
+
+def direct(server: TruthServer) -> Diagnosis:
+    return examine(Target(base_url=server.base_url), Means(dose=BRIEF), lambda _: None)
+
+
+def behind(hop: Callable[[str], str], dose: Dose = SMALL) -> Diagnosis:
+    """With the echo engine behind a hop that is made for its URL."""
+    port = free_port()
+    url = hop(f"http://127.0.0.1:{port}")
+    return examine(
+        Target(base_url=url, model="truth"), Means(echo=("127.0.0.1", port), echo_wait_s=20, dose=dose), lambda _: None
+    )
+
+
+def verdicts(diagnosis: Diagnosis, *checks: str) -> dict[str, str]:
+    found = {check: diagnosis.of(check) for check in checks}
+    return {check: finding.verdict.value if finding else "missing" for check, finding in found.items()}
+
+
+def said(diagnosis: Diagnosis, check: str) -> str:
+    finding = diagnosis.of(check)
+    assert finding is not None
+    return finding.said
+
+
+def test_a_good_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server:
+        assert exit_code_of(["doctor", server.base_url, "--tokens", "32", "--pairs", "6", "--json"]) == 0
+    diagnosis = msgspec.json.decode(capsys.readouterr().out, type=Diagnosis)
+    assert not list(diagnosis.bad)
+    good = ("stream.shape", "stream.framing", "stream.end", "usage.stream", "usage.fits", "fields.max_tokens")
+    assert set(verdicts(diagnosis, *good).values()) == {"ok"}
+    assert set(verdicts(diagnosis, "hop.ttft", "leaving.metrics").values()) == {"not tried"}
+    assert said(diagnosis, "usage.fits").endswith("the engine's tokenizer")
+
+
+def test_an_early_stop_shows_whether_it_can_be_forbidden() -> None:
+    with TruthServer(Schedule(ttft_ms=5, itl_ms=1, tokens=48, stop_after=3)) as server:
+        diagnosis = direct(server)
+    assert set(verdicts(diagnosis, "fields.ignore_eos", "fields.min_tokens").values()) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "findings"),
+    [
+        (
+            "http10+joined:8+usage_inflated",
+            {
+                "stream.framing": ("doubt", "HTTP/1.0"),
+                "stream.shape": ("wrong", "batches: one piece of"),
+                "usage.fits": ("wrong", "160 tokens told, 32"),
+            },
+        ),
+        ("no_stream", {"stream.shape": ("wrong", "one JSON body")}),
+        ("http_500", {"stream.shape": ("wrong", "HTTP 500")}),
+    ],
+)
+def test_what_a_server_does_wrong_is_named(behaviour: str, findings: dict[str, tuple[str, str]]) -> None:
+    with TruthServer(PACE, behaviour=behaviour) as server:
+        diagnosis = direct(server)
+    for check, (verdict, words) in findings.items():
+        finding = diagnosis.of(check)
+        assert finding is not None
+        assert (finding.verdict.value, words in finding.said) == (verdict, True), finding
+    assert exit_code(diagnosis) == 1
+
+
+def test_nginx_with_its_defaults_buffers_by_size(tmp_path: Path) -> None:
+    with _entered(lambda upstream: nginx(tmp_path, upstream)) as hop:
+        diagnosis = behind(hop)
+    assert "buffers by size: pieces of 4.0 KiB" in said(diagnosis, "stream.shape")
+    assert "HTTP/1.0" in said(diagnosis, "headers.upstream")
+    kept = ("fields.bytes", "fields.kept", "headers.x-request-id", "errors.429", "errors.503", "errors.event")
+    assert set(verdicts(diagnosis, *kept).values()) == {"ok"}
+    assert exit_code(diagnosis) == 1
+
+
+def test_nginx_without_buffering_is_well(tmp_path: Path) -> None:
+    settings = ("proxy_buffering off", "proxy_http_version 1.1", 'proxy_set_header Connection ""')
+    with _entered(lambda upstream: nginx(tmp_path, upstream, *settings)) as hop:
+        diagnosis = behind(hop)
+    assert not list(diagnosis.bad)
+    left = ("leaving.stream", "leaving.prefill", "leaving.whole")
+    assert "wrong" not in verdicts(diagnosis, *left).values()
+    assert verdicts(diagnosis, "stream.shape", "errors.cut") == {"stream.shape": "ok", "errors.cut": "ok"}
+    assert diagnosis.of("hop.ttft") is not None
+
+
+def test_our_gateway_is_well(tmp_path: Path) -> None:
+    for name in ("fastapi", "uvicorn", "uvloop"):
+        pytest.importorskip(name, reason="the gateway's extra is not installed")
+    made: list[Gateway] = []
+
+    def hop(upstream: str) -> str:
+        made.append(Gateway(tmp_path, model(upstream, name="truth")))
+        return f"http://127.0.0.1:{made[0].port}"
+
+    try:
+        diagnosis = behind(hop)
+    finally:
+        for gateway in made:
+            gateway.stop()
+    assert not list(diagnosis.bad)
+    checks = ("fields.bytes", "errors.429", "errors.503", "errors.event", "headers.upstream", "manners.x-request-id")
+    assert set(verdicts(diagnosis, *checks).values()) == {"ok"}
+    assert "server-timing" in said(diagnosis, "manners.hints")
+    assert verdicts(diagnosis, "errors.unknown_model") == {"errors.unknown_model": "ok"}
+
+
+def test_a_faked_stream_and_all_that_comes_with_it() -> None:
+    with _entered(fake_relay) as hop:
+        diagnosis = behind(hop, msgspec.structs.replace(SMALL, notice_s=0.5))
+    wrong = {finding.check for finding in diagnosis.bad}
+    assert "fakes the stream" in said(diagnosis, "stream.shape")
+    assert "max_completion_tokens" in said(diagnosis, "fields.kept")
+    assert "comes out as HTTP 200" in said(diagnosis, "errors.429")
+    assert wrong >= {"errors.503", "errors.event", "errors.bad_json", "leaving.prefill", "leaving.whole"}
+    assert exit_code(diagnosis) == 1
+
+
+def test_an_echo_engine_that_nothing_leads_to() -> None:
+    means = Means(echo=("127.0.0.1", 0), echo_wait_s=0.3, dose=SMALL)
+    with TruthServer(PACE) as server, pytest.raises(TargetError, match="reached the echo engine"):
+        examine(Target(base_url=server.base_url), means, lambda _: None)
+
+
+def test_the_engine_ends_with_its_doctor() -> None:
+    with echo_engine("127.0.0.1", 0, 5) as echo:
+        assert echo.served("nothing") == []
+
+
+# By the engine's own metrics.
+
+
+@contextmanager
+def _told_by_metrics(server: TruthServer) -> Iterator[str]:
+    """An engine's own address: its /metrics say what the truth server's log says; completions are not asked here."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            running = sum(one.done_ns is None and one.aborted_ns is None for one in server.truth())
+            models = json.dumps({"data": [{"id": "truth"}]})
+            text = models if self.path == "/v1/models" else f"vllm:num_requests_running {running}\n"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as metrics:
+        thread = Thread(target=metrics.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{metrics.server_port}"
+        metrics.shutdown()
+
+
+def test_leaving_is_seen_in_the_engines_metrics() -> None:
+    with TruthServer(PACE) as server, _told_by_metrics(server) as engine:
+        means = Means(direct=Target(base_url=engine), dose=BRIEF)
+        diagnosis = examine(Target(base_url=server.base_url), means, lambda _: None)
+    assert said(diagnosis, "leaving.metrics").startswith("streaming and not: nothing runs")
+
+
+# The verb, and runs.
+
+
+def test_a_key_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCTOR_KEY", "sesame-open")
+    with TruthServer(PACE, api_key="sesame-open") as server:
+        target = Target(base_url=server.base_url, backend="openai", api_key_env="DOCTOR_KEY")
+        diagnosis = examine(target, Means(dose=BRIEF), lambda _: None)
+    assert said(diagnosis, "manners.key") == "without one: HTTP 401"
+    assert verdicts(diagnosis, "stream.shape", "fields.max_tokens") == {"stream.shape": "ok", "fields.max_tokens": "ok"}
+    assert b"sesame-open" not in msgspec.json.encode(diagnosis)
+
+
+def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE, behaviour="close_before_answer") as server:
+        assert exit_code_of(["doctor", server.base_url]) == 3
+    assert "gives no answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "words"),
+    [
+        (["doctor", "ftp://x"], 2, "must begin with http"),
+        (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
+        (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
+        (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
+        (["doctor", "http://x", "--api-key-env", "NOT_SET_ANYWHERE"], 2, "NOT_SET_ANYWHERE"),
+    ],
+)
+def test_mistakes_are_one_sentence(typed: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(typed) == code
+    said = capsys.readouterr().err.strip().splitlines()
+    assert words in said[-1]
+
+
+def test_a_run_has_its_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    with TruthServer(PACE, behaviour="joined:8") as server:
+        typed = ["run", "--base-url", server.base_url, "--doctor", "--num-prompts", "4", "--output-len", "24"]
+        exit_code_of([*typed, "--output-dir", str(folder), "--quiet"])
+    assert json.loads((folder / "doctor.json").read_bytes())["url"] == server.base_url
+    assert DoubtKind.HOP_BUFFERS in {doubt.kind for doubt in load_run(folder).summary.doubts}
+    page = (folder / "report.html").read_text("utf-8")
+    assert 'id="path"' in page
+    assert "batches: one piece of" in page
+
+
+@contextmanager
+def _entered(make: Callable[[str], AbstractContextManager[str]]) -> Iterator[Callable[[str], str]]:
+    """A hop that is left when the test is over."""
+    with ExitStack() as stack:
+        yield lambda upstream: stack.enter_context(make(upstream))
