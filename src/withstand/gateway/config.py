@@ -223,8 +223,7 @@ def config_from_file(path: Path, **instead: object) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
-    tree = with_keys(_tree(path))
-    return config_of({**tree, **instead})
+    return config_of({**with_keys(_tree(path)), **instead})
 
 
 def with_keys(tree: dict[str, Any]) -> dict[str, Any]:

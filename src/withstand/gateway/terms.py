@@ -1,4 +1,4 @@
-"""What an owner may set for keys: limits, budgets, prices. Typed parts of the configuration."""
+"""What an owner may set for keys: limits, budgets, prices; and where spans go. Typed parts of the configuration."""
 
 from typing import Annotated, Literal
 
