@@ -356,7 +356,7 @@ class Passage:
             self._split.cancel()
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.in_flight -= 1
+            engine.rests()
             self._house.lobby.stir()
 
     def refuse(self, refusal: Refusal, outcome: Outcome) -> None:
@@ -397,4 +397,5 @@ class Passage:
                 output_tokens=said.completion,
             ),
             self._permit,
+            self._incoming.header(b"traceparent"),
         )

@@ -1,6 +1,6 @@
 """Who asks, for routes of the control plane."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -9,6 +9,9 @@ from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.reload import Reloader
+
+if TYPE_CHECKING:
+    from withstand.gateway.control.crew import Crew
 
 
 class Refused(Exception):  # noqa: N818  it is not an error of anybody's
@@ -29,6 +32,12 @@ def reloader_of(request: Request) -> Reloader:
     """What reads the gateway's file again."""
     reloader: Reloader = request.app.state.reloader
     return reloader
+
+
+def crew_of(request: Request) -> "Crew":
+    """All workers of the gateway."""
+    crew: Crew = request.app.state.crew
+    return crew
 
 
 def asks(request: Request) -> Key:
