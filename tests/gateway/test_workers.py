@@ -197,6 +197,28 @@ def test_changes_reach_all_workers_and_those_who_come_later(engine: Engines, cre
     assert seats_of(gw.client_of(new)) == expected
 
 
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_another_file_reaches_all_workers_and_those_who_come_later(
+    engine: Engines, crew: Callable[[str], Crew], tmp_path: Path, by_signal: bool
+) -> None:
+    one, two = engine(answering()), engine(answering())
+    gw = crew(model(one.url))
+    gw.control("PATCH", "/admin/engines", {"model": "m", "url": one.url, "weight": 3})
+    (tmp_path / "gateway.toml").write_text('listen = "127.0.0.1:0"\n' + TWO + model(two.url))
+    if by_signal:
+        gw.process.send_signal(signal.SIGHUP)
+    else:
+        assert gw.control("POST", "/admin/reload", {})[0] == 200
+    expected = {two.name: (1.0, False)}
+    for client in gw.each():
+        wait_for(lambda client=client: seats_of(client) == expected)  # type: ignore[misc]
+    pids = gw.pids()
+    os.kill(pids[1], signal.SIGKILL)
+    wait_for(lambda: len(set(gw.pids()) - set(pids)) == 1)
+    new = (set(gw.pids()) - set(pids)).pop()
+    assert seats_of(gw.client_of(new)) == expected
+
+
 def test_each_workers_metrics_are_those_of_all(engine: Engines, crew: Callable[[str], Crew]) -> None:
     one = engine(answering())
     gw = crew(model(one.url))

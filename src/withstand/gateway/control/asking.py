@@ -8,10 +8,10 @@ from withstand.gateway import refusals
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
-from withstand.gateway.reload import Reloader
 
 if TYPE_CHECKING:
     from withstand.gateway.control.crew import Crew
+    from withstand.gateway.reload import Reloader
 
 
 class Refused(Exception):  # noqa: N818  it is not an error of anybody's
@@ -28,7 +28,7 @@ def house_of(request: Request) -> House:
     return house
 
 
-def reloader_of(request: Request) -> Reloader:
+def reloader_of(request: Request) -> "Reloader":
     """What reads the gateway's file again."""
     reloader: Reloader = request.app.state.reloader
     return reloader
