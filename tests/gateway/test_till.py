@@ -104,7 +104,7 @@ def test_a_stream_that_outlives_the_limits_does_not_gather(till_of: Make) -> Non
     assert isinstance(permit, Permit)
     till.apply(config_of({"models": {"m": {}}}))
     permit.pieces.extend([b"1\r\ndata: x\n\n\r\n"] * 100)
-    till.look()
+    till.look(0.0)
     assert len(permit.pieces) <= 4
     till.settle(permit, ended(prompt_tokens=None, output_tokens=None), 0.0)
     assert till._counts.used["alice"].completion_tokens == 97

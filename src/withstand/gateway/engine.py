@@ -12,7 +12,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
 from withstand.gateway.load import Unseen
-from withstand.gateway.workers.board import Cell, Row
+from withstand.gateway.workers.board import Cell, Row, private_row
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
@@ -26,11 +26,12 @@ _COLD = 0.1
 class Engine:
     """Shared by all models that it serves, so that its load is one number.
 
-    ``row``: what all workers of the gateway know of it. ``since_s``: when it joined or came back; whatever was there
-    when the gateway began is taken for warm.
+    ``row``: what all workers of the gateway know of it; None = there is one. ``since_s``: when it joined or came back;
+    whatever was there when the gateway began is taken for warm.
     """
 
-    def __init__(self, origin: Origin, row: Row, since_s: float = -math.inf) -> None:
+    def __init__(self, origin: Origin, since_s: float = -math.inf, row: Row | None = None) -> None:
+        row = row or private_row()
         self.origin = origin
         self.name = origin.name
         self.label = origin.name.encode("ascii")

@@ -376,7 +376,6 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
-        watch = self._watch
         said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
@@ -388,10 +387,10 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=watch.hop_ns,
-                queue_ns=watch.queue_ns,
-                first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
-                total_ns=clock.now_ns() - watch.start_ns,
+                hop_ns=self._watch.hop_ns,
+                queue_ns=self._watch.queue_ns,
+                first_byte_ns=self._watch.first_byte_ns,
+                total_ns=clock.now_ns() - self._watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,

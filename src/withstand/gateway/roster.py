@@ -224,7 +224,7 @@ class Roster:
             engine = self.engines.get(told.origin)
             if engine is None:
                 row = self._board.row(f"engine {told.origin.name}")
-                engine = self.engines[told.origin] = Engine(told.origin, row, since_s)
+                engine = self.engines[told.origin] = Engine(told.origin, since_s, row)
             if engine.removed:
                 engine.removed, engine.draining, engine.since_s = False, False, since_s
             seat = Seat(engine, told.weight, model.name)
