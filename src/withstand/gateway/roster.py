@@ -109,7 +109,7 @@ class Model:
 
         Nobody who has enough to do, and nobody while those that prefill have, or are being started.
         """
-        if self._awaits_prefill(now_s):
+        if self.prefill is not None and self._awaits_prefill(now_s):
             return None
         seats = self._with_room(now_s, tried)
         return choose(seats, now_s) if seats else None
