@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RAY_VENV := .venv-ray
+AGENT_VENV := .venv-agent
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-ray lint clean
+.PHONY: demo test test-agent test-ray lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
@@ -15,6 +16,10 @@ demo: $(VENV)/engine.stamp
 # All tests, the real engine's among them.
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+# The agent. LangGraph has an environment of its own: it is 80 MB.
+test-agent: $(AGENT_VENV)/agent.stamp
+	timeout 900 $(AGENT_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/agent
 
 # The fleet on a real Ray cluster of several nodes on this machine. Ray has an environment of its own: it is large.
 test-ray: $(RAY_VENV)/ray.stamp
@@ -27,7 +32,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) $(RAY_VENV)
+	rm -rf $(VENV) $(AGENT_VENV) $(RAY_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -42,4 +47,9 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
+	@touch $@
+
+$(AGENT_VENV)/agent.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(AGENT_VENV)
+	$(AGENT_VENV)/bin/python $(PIP) --editable '.[agent,dev,engine]'
 	@touch $@

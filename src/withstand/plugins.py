@@ -1,4 +1,4 @@
-"""Name → object, for the kinds that others may add to: wires, datasets, engines.
+"""Name → object, for the kinds that others may add to: wires, datasets, engines, an agent's searches.
 
 A literal table is asked first, then the entry points ``withstand.<kind>`` of installed packages.
 It knows nothing of what the objects do; whoever loads one checks its shape by using it.
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from withstand.errors import UsageError
 
-Kind = Literal["wire", "datasets", "engines"]
+Kind = Literal["wire", "datasets", "engines", "searches"]
 
 BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "wire": {
@@ -30,12 +30,18 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "azure-trace": "withstand.workload.datasets.azure_trace:open_dataset",
         "mooncake-trace": "withstand.workload.datasets.mooncake_trace:open_dataset",
         "mt-bench": "withstand.workload.datasets.mt_bench:open_dataset",
+        "agent": "withstand.workload.datasets.agent:open_dataset",
     },
     "engines": {
         "llamacpp": "withstand.stack.engines.llamacpp:ENGINE",
         "vllm": "withstand.stack.engines.vllm:ENGINE",
         "command": "withstand.stack.engines.command:ENGINE",
         "remote": "withstand.stack.engines.remote:ENGINE",
+        "sim": "withstand.stack.engines.sim:ENGINE",
+    },
+    "searches": {
+        "corpus": "withstand.agent.tools.search:Corpus",
+        "searxng": "withstand.agent.tools.search:SearXNG",
     },
 }
 

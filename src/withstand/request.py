@@ -32,5 +32,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The most tokens that the answer may have; None = the engine's default."""
     ignore_eos: bool = False
     """The answer shall have exactly ``output_tokens`` tokens."""
+    expected: tuple[str, ...] = ()
+    """Answers of which any is right; empty = nobody knows."""
     extra_body: dict[str, msgspec.Raw] = {}
     """Fields of the dataset's own that go into the body as they are (tools, response_format, …)."""

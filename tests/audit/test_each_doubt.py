@@ -193,7 +193,8 @@ CASES: Mapping[DoubtKind, tuple[Files, str]] = {
 OWN = {
     "worker_lost", "client_bound", "sends_late", "clock_lagged", "rate_limited", "error_text", "stopped_early",
     "latency_grows", "shared_reads", "several_tokens_an_event", "tokens_estimated", "finish_reasons_mixed",
-    "prefix_cache", "warmup_missing", "preempted", "held_before_server", "other_traffic", "records_missing",
+    "prefix_cache", "warmup_missing", "simulated", "preempted", "held_before_server", "other_traffic",
+    "records_missing",
 }  # fmt: skip
 """Of runs of ours, whose records are at hand: ``test_doubts.py`` and ``test_server.py`` of the metrics have each."""
 

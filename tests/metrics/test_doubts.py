@@ -565,6 +565,10 @@ def test_warmup_missing(judge: Judge, paced: Callable[..., list[Record]]) -> Non
     assert only(judge(paced(), warmed_up=False), DoubtKind.WARMUP_MISSING)
 
 
+def test_simulated(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    assert only(judge(paced(), simulated=True), DoubtKind.SIMULATED)
+
+
 def test_too_few_samples_is_said_once_for_all_percentiles(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     found = only(judge(paced()[:50]), DoubtKind.TOO_FEW_SAMPLES)
     assert found.sentence.startswith("50 answers cannot bound p95 (needs 72), p99 (needs 368)")

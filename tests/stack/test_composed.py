@@ -1,5 +1,6 @@
 """A stack's file becomes a plan of processes: pure, so what comes out can be read."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from withstand.errors import SpecError, UsageError
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
-from withstand.stack.composed import composed
+from withstand.stack.composed import composed, service_names
 
-PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway"))}
+PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent", "ray"))}
+TLS = {"certificate": "/c.pem", "key": "/k.pem"}
 PLACE = Place(
     folder=Path("/stacks/s"),
     python="/ours/python",
@@ -105,11 +107,51 @@ def test_engines_of_one_model_share_it_and_a_remote_one_is_not_started() -> None
     }
 
 
+def test_a_simulated_engine_is_named_so() -> None:
+    blueprint = of({"engines": {"small": {"kind": "sim", "served_as": "llama", "model": "/fit.toml"}}})
+    assert blueprint.model == "simulated-llama"
+    engine = one(kind="sim", served_as="llama", model="/fit.toml", max_sequences=8, prefix_caching=False)
+    assert engine.argv == (
+        *("/ours/python", "-P", "-m", "withstand.testing.sim", "--host", "127.0.0.1", "--port", "9000"),
+        *("--model", "simulated-llama", "--parameters", "/fit.toml"),
+        *("--set", "max_sequences=8", "--set", "prefix_caching=false"),
+    )
+
+
 def test_any_command_is_told_its_port() -> None:
     engine = one(kind="command", args=["serve", "--port={port}"], served_as="m", health="/v1/models")
     assert engine.argv == ("serve", "--port=9000")
     assert engine.env["PORT"] == "9000"
     assert engine.health_url == "http://127.0.0.1:9000/v1/models"
+
+
+def test_on_ray_all_engines_are_one_process_behind_the_gateway() -> None:
+    model = {"kind": "vllm", "python": "/v/python", "model": "/models/m", "ready_s": 900}
+    blueprint = of(
+        {
+            "engines": {"small": model, "big": {**model, "served_as": "n", "env": {"T": {"from_env": "T"}}}},
+            "gateway": {},
+            "runner": "ray",
+            "ray": {"python": "/ray/python"},
+        }
+    )
+    ray, gateway = blueprint.processes
+    assert ray.argv[0] == "/ray/python"
+    assert ray.argv[2] == "/stacks/s/ray.json"
+    assert ray.upkeep.ready_s == 900
+    assert b'"T":{"from_env":"T"' in msgspec.json.encode(ray)
+    told = msgspec.json.decode(ray.files["ray.json"])
+    assert (told["address"], told["port"]) == ("local", 9005)
+    models = [m["model_loading_config"]["model_id"] for m in told["application"]["args"]["llm_configs"]]
+    assert models == ["m", "n"]
+    assert gateway.needs == ("ray",)
+    seats = msgspec.json.decode(gateway.files["gateway.json"])["models"]
+    assert seats == {name: {"engines": [{"url": "http://127.0.0.1:9005"}]} for name in ("m", "n")}
+
+
+def test_ray_runs_in_an_environment_that_is_named() -> None:
+    with pytest.raises(SpecError, match=r"\$\.ray\.python"):
+        of({"engines": {"small": {"kind": "vllm", "python": "/v", "model": "/m"}}, "runner": "ray"})
 
 
 @pytest.mark.parametrize(
@@ -122,6 +164,7 @@ def test_any_command_is_told_its_port() -> None:
         ({"kind": "remote", "served_as": "m"}, "$.engines.small.url"),
         ({"kind": "llamacpp", "env": {"A": {}}}, "$.engines.small.env.A"),
         ({"kind": "llamacpp", "contexts": 1}, "contexts"),
+        ({"kind": "sim", "quantization": "awq"}, "$.engines.small.quantization"),
         ({"kind": "nothing"}, "engines.small.kind"),
         ({}, "kind"),
     ],
@@ -131,7 +174,54 @@ def test_what_cannot_be_is_named(engine: dict[str, Any], said: str) -> None:
         one(**engine)
 
 
+def test_an_engine_has_a_name_of_its_own() -> None:
+    with pytest.raises(SpecError, match=r"\$\.engines\.gateway"):
+        of({"engines": {"gateway": {"kind": "llamacpp"}}, "gateway": {}})
+
+
+def test_an_edge_stands_before_all_copies_of_the_gateway() -> None:
+    tree = {"engines": {"small": {"kind": "llamacpp"}}, "gateway": {"copies": 2}, "edge": {"tls": TLS}}
+    stack = stack_of(tree, "s")
+    place = msgspec.structs.replace(
+        PLACE, ports={name: 9000 + i for i, name in enumerate(service_names(stack))}, programs={"nginx": "/bin/nginx"}
+    )
+    blueprint = composed(stack, place)
+    edge = blueprint.processes[-1]
+    assert edge.needs == ("gateway", "gateway-2")
+    assert edge.argv == ("/bin/nginx", "-e", "stderr", "-p", "/stacks/s/", "-c", "/stacks/s/edge.conf")
+    assert (blueprint.door, edge.health_url) == ("https://127.0.0.1:9003", "http://127.0.0.1:9004/health")
+    assert re.findall(r"server (127\S+)", edge.files["edge.conf"]) == ["127.0.0.1:9001", "127.0.0.1:9002"]
+    assert 'ssl_certificate "/c.pem";' in edge.files["edge.conf"]
+
+
 @pytest.mark.parametrize("tree", [{}, {"engines": {}}, {"engines": {"A b": {"kind": "llamacpp"}}}])
 def test_a_stack_has_engines_of_good_names(tree: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match="The stack is wrong"):
         stack_of(tree, "x")
+
+
+def test_an_agent_stands_in_front_of_the_gateway() -> None:
+    tree = {"engines": {"small": {"kind": "llamacpp"}}, "gateway": {}, "agent": {"config": {"limits": {"steps": 3}}}}
+    blueprint = of(tree)
+    agent = blueprint.processes[-1]
+    assert (blueprint.door, blueprint.model) == ("http://127.0.0.1:9004", "agent")
+    assert agent.needs == ("gateway",)
+    assert agent.argv == ("/ours/python", "-P", "-m", "withstand.agent", "/stacks/s/agent.json")
+    assert msgspec.json.decode(agent.files["agent.json"]) == {
+        "listen": "127.0.0.1:9004",
+        "model": {"base_url": "http://127.0.0.1:9003", "name": "smol", "way": "schema"},
+        "limits": {"steps": 3},
+    }
+
+
+def test_an_agent_of_a_remote_engine_has_its_key() -> None:
+    remote = {"kind": "remote", "url": "https://there/v1", "served_as": "big", "api_key": {"from_env": "K"}}
+    blueprint = of({"engines": {"any": remote}, "agent": {"config": {"name": "helper"}}})
+    assert blueprint.model == "helper"
+    (agent,) = blueprint.processes
+    assert agent.needs == ()
+    assert msgspec.json.decode(agent.files["agent.json"])["model"] == {
+        "base_url": "https://there",
+        "name": "big",
+        "api_key_env": "K",
+    }

@@ -21,7 +21,7 @@ from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
 from withstand.testing.truth import tally
 from withstand.testing.truth.config import Config
-from withstand.testing.truth.server import listen
+from withstand.testing.truth.listener import listen
 
 GENEROUS_NS = 150_000_000
 

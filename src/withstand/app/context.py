@@ -8,6 +8,7 @@ from withstand.metrics.context import StageContext
 from withstand.metrics.server import Watched
 from withstand.record import Sample
 from withstand.runs import RunFolder, RunState, StageEntry, TargetsFolder
+from withstand.sim import is_simulated
 
 _AROUND_NS = 10_000_000_000
 
@@ -34,6 +35,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         beside_server=beside,
         damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
+        simulated=is_simulated(manifest.model),
         watched=_watched(entry, samples, beside_server=beside),
     )
 

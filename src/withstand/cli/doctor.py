@@ -1,16 +1,19 @@
 """``withstand doctor``: a path to a model → what is wrong with it."""
 
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from withstand.app.doctor.examine import Means, examine, exit_code
 from withstand.app.doctor.kept import encoded
+from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.app.doctor.patient import Dose
-from withstand.cli.options import Verb
+from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
-from withstand.report.diagnosis_text import print_diagnosis
+from withstand.report.diagnosis_text import print_diagnosis, print_findings
 from withstand.spec import Target, Timeouts
 
 _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
@@ -18,7 +21,8 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 
 
 @click.command("doctor", cls=Verb)
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option("--nginx", type=TYPED_PATH, metavar="FILE", help="Judge nginx's configuration instead; nothing is asked.")
 @click.option("--model", metavar="NAME", help="The model to ask for. None: the first that the path lists.")
 @click.option("--backend", default="openai-chat", metavar="NAME", help="openai-chat (default), or openai.")
 @click.option("--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key.")
@@ -32,12 +36,16 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 @click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
 @click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
-def verb(*, url: str, as_json: bool, **options: Any) -> int:
+def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) -> int:
     """Examine a path: does it stream, keep fields and errors, stop when told.
 
     URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked about a hundred
     short requests, one at a time. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
     """
+    if (url is None) == (nginx is None):
+        raise UsageError("Name what to examine: a URL, or --nginx FILE.")
+    if nginx:
+        return _lint(nginx, as_json=as_json)
     target = Target(
         base_url=url,
         model=options["model"],
@@ -52,6 +60,15 @@ def verb(*, url: str, as_json: bool, **options: Any) -> int:
     else:
         write_result(rendered(lambda console: print_diagnosis(diagnosis, console)))
     return exit_code(diagnosis)
+
+
+def _lint(path: Path, *, as_json: bool) -> int:
+    findings = lint_nginx(path)
+    if as_json:
+        write_result(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
+    else:
+        write_result(rendered(lambda console: print_findings(findings, console)))
+    return exit_code_of(findings)
 
 
 def _means(options: dict[str, Any]) -> Means:

@@ -9,6 +9,7 @@ import click
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
 from withstand.app.screen import Screen
+from withstand.cli.announced import Announced
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -75,16 +76,18 @@ def verb(
     written = _written(plan, options["named"])
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
+        drawn: Screen = screen
         if plan and is_stack(written):
             stack = stack_of(written, plan.stem)
             standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
             named = options["named"]
+            drawn = Announced(screen, standing.folder) if stack.monitoring else screen
             options, written = aimed(options, standing), ready_made(named) if named else stack.plan
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)
         else:
-            outcome = resume(folder, screen=screen) if folder else run(asked, argv=argv, screen=screen)
+            outcome = resume(folder, screen=drawn) if folder else run(asked, argv=argv, screen=drawn)
             several = None
     if several:
         return show_targets(several, as_json=as_json)

@@ -18,6 +18,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "withstand.cli.compare",
         "Compare measurements at equal conditions: differences, how sure they are, and a verdict.",
     ),
+    "fit": ("withstand.cli.fit", "Make a model of an engine from runs, for a simulated one (kind sim)."),
     "doctor": ("withstand.cli.doctor", "Examine a path: does it stream, keep fields and errors, stop when told."),
     "ui": ("withstand.cli.ui", "Show runs on a page: follow them, open their reports, compare them."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
@@ -28,7 +29,9 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
     "logs": ("withstand.cli.logs", "Print what a stack's services say."),
     "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
+    "export": ("withstand.cli.export", "Write a stack as files of compose, Kubernetes, Ray Serve, KubeRay or Modal."),
     "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
+    "agent": ("withstand.cli.agent", "Serve an agent with tools behind an OpenAI-compatible address."),
     "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
 }
 """Name → (module, help); the module's ``verb`` is the command."""

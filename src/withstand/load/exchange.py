@@ -3,17 +3,21 @@
 import email.utils
 from collections.abc import Callable
 
+import msgspec
+
 from withstand import clock
 from withstand.load.http import Answer
 from withstand.load.pacing import Due
 from withstand.load.shortway import ShortWay
-from withstand.record import Clock, Record, Status
+from withstand.record import Clock, Record, Status, Step
 from withstand.wire import Dialect, Reply, StreamReader, WholeReader
 from withstand.wire.openai_common import error_text
 from withstand.wire.reply import HEAD_CHARS, one_line
+from withstand.workload.expected import agrees
 
 _ERROR_BODY_BYTES = 65536
 _SECONDS_DIGITS_MAX = 9
+_TIMING_CHARS = 500
 
 
 class Exchange:
@@ -55,7 +59,7 @@ class Exchange:
         keep_text: bool = False,
     ) -> None:
         self.due = due
-        self._keep_text = keep_text or not due.request.last_turn
+        self._keep_text = keep_text or not due.request.last_turn or bool(due.request.expected)
         self.payload = b""
         self.ended = ended
         self._dialect = dialect
@@ -225,12 +229,27 @@ class Exchange:
             http_status=self.answer.status,
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
+            server_timing=_line(self.answer.headers.get("server-timing")),
             retries=self.retries,
             reused=self.reused,
             streamed=self.streamed,
+            steps=[_shifted(step, -epoch_ns) for step in reply.steps],
+            correct=self._is_correct(),
             clock=Clock.KERNEL if self.kernel_stamped and self.first_byte_ns is not None else Clock.USER,
             text_head=one_line(reply.head, HEAD_CHARS) or None,
         )
+
+    def _is_correct(self) -> bool | None:
+        expected = self.due.request.expected
+        return None if not expected else self.status is Status.OK and agrees(self.reply.last_words(), expected)
+
+
+def _shifted(step: Step, shift_ns: int) -> Step:
+    return msgspec.structs.replace(step, at_ns=_plus(step.at_ns, shift_ns)) if step.at_ns is not None else step
+
+
+def _line(value: str | None) -> str | None:
+    return one_line(value, _TIMING_CHARS) if value else None
 
 
 def _plus(value_ns: int | None, shift_ns: int) -> int | None:

@@ -12,6 +12,7 @@ _REDIRECTS = {301, 302, 303, 307, 308}
 _HEADER_BYTES_MAX = 256 << 10
 _INFLATED_BYTES_MAX = 16 << 20
 _ANY_WRAPPING = 47
+_TIMING = "server-timing"
 
 
 def request_head(method: str, url: str, host: str, headers: Mapping[str, str]) -> bytes:
@@ -113,7 +114,10 @@ class Answer:
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > _HEADER_BYTES_MAX:
             raise HttpError("the headers have more than 256 KiB")
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        if key == _TIMING and key in self.headers:  # each hop may add a line of its own
+            text = f"{self.headers[key]}, {text}"
+        self.headers[key] = text
 
     def on_headers_complete(self) -> None:
         """The head has ended; an interim 1xx answer is forgotten."""

@@ -80,5 +80,6 @@ def _record(request: Request, job: Job, shift_ns: int) -> Record:
         prompt_tokens=request.prompt_tokens,
         requested_output_tokens=request.output_tokens,
         error="Our worker died while this was due or on its way",
+        correct=False if request.expected else None,
         streamed=job.ask.stream,
     )

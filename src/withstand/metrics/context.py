@@ -35,3 +35,5 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """Of the run's records; nobody knows of which stage each was."""
     fixed_lengths: bool = False
     """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""
+    simulated: bool = False
+    """The engine is a model of one: nothing was computed."""

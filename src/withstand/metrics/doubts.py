@@ -35,6 +35,7 @@ class DoubtKind(StrEnum):
     OTHER_TRAFFIC = "other_traffic"
     PREFIX_CACHE = "prefix_cache"
     WARMUP_MISSING = "warmup_missing"
+    SIMULATED = "simulated"
     IMPOSSIBLE = "impossible"
     CLIENT_LIMIT = "client_limit"
     SUMS_DISAGREE = "sums_disagree"
@@ -149,6 +150,7 @@ RULES: Mapping[DoubtKind, str] = {
         "of the prompts had been sent before."
     ),
     DoubtKind.WARMUP_MISSING: "No request went before the first stage.",
+    DoubtKind.SIMULATED: "The model's name says that the engine is a simulated one: it begins with `simulated`.",
     DoubtKind.TOO_FEW_SAMPLES: "A percentile's 95 % interval has an open end: p99 needs 368 answers, p50 6.",
     DoubtKind.IMPOSSIBLE: (
         "Imported: a latency is below its own TTFT, a percentile below a lower one, a value outside of its minimum and "

@@ -8,10 +8,12 @@ from typing import Self
 
 import msgspec
 
+from withstand.metrics.agents import Agents
 from withstand.metrics.courses import Courses
 from withstand.metrics.evidence import Evidence
 from withstand.metrics.flow import Flow
 from withstand.metrics.latency import Latencies, timing_if_good
+from withstand.metrics.layers import LayerSums
 from withstand.metrics.ledger import Accounts
 from withstand.metrics.ranges import Ranges
 from withstand.metrics.sample import Keep
@@ -42,6 +44,8 @@ class StageFold:
         self.evidence = Evidence()
         self.ranges = Ranges()
         self.accounts = Accounts()
+        self.agents = Agents()
+        self.layers = LayerSums()
         self.scatters = Scatters() if besides.charts else None
         self.courses = Courses(keep) if besides.courses else None
 
@@ -54,6 +58,8 @@ class StageFold:
         self.evidence.add(record, timing)
         self.ranges.add(record, timing)
         self.accounts.add(record)
+        self.agents.add(record, timing)
+        self.layers.add(record, timing)
         if self.scatters is not None and timing is not None:
             self.scatters.add(record, timing)
         if self.courses is not None:
@@ -67,6 +73,8 @@ class StageFold:
         self.evidence.merge(other.evidence)
         self.ranges.merge(other.ranges)
         self.accounts.merge(other.accounts)
+        self.agents.merge(other.agents)
+        self.layers.merge(other.layers)
         if self.scatters is not None and other.scatters is not None:
             self.scatters.merge(other.scatters)
         if self.courses is not None and other.courses is not None:

@@ -162,6 +162,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
     DoubtKind.OTHER_TRAFFIC: (Line(unknown=_TIMES | _RATES),),
     DoubtKind.PREFIX_CACHE: (Line(beside=_QUEUE | _RATES),),
     DoubtKind.WARMUP_MISSING: (_BESIDE,),
+    DoubtKind.SIMULATED: (_BESIDE,),
     DoubtKind.IMPOSSIBLE: (Line(falls=_EVERYTHING),),
     DoubtKind.CLIENT_LIMIT: (Line(falls=_EVERYTHING),),
     DoubtKind.SUMS_DISAGREE: (Line(falls=_RATES),),

@@ -17,6 +17,7 @@ from withstand.metrics.flow import Flow
 from withstand.metrics.fold import StageFold, fold_of
 from withstand.metrics.judge import stage_doubts
 from withstand.metrics.latency import NS_PER_MS, Latencies
+from withstand.metrics.layers import layers_of
 from withstand.metrics.quantiles import distribution
 from withstand.metrics.server import Watched, server_side
 from withstand.metrics.summary import Load, StageSummary, Summary
@@ -35,11 +36,14 @@ def summarize_stage(records: Iterable[Record], context: StageContext) -> StageSu
 
 def stage_summary(fold: StageFold, context: StageContext) -> StageSummary:
     """The same of records that have been folded."""
+    server = server_side(context.watched) if context.watched else None
     summary = msgspec.structs.replace(
         _summary(fold.tally, fold.latencies, fold.flow, context),
         client_error=client_error(fold.latencies, fold.ranges, context),
         health=context.health,
-        server=server_side(context.watched) if context.watched else None,
+        server=server,
+        agent=fold.agents.side(),
+        layers=layers_of(fold.layers, server, fold.tally.attempted),
         energy=_energy(fold, context.watched),
         ledger=fold.accounts.ledger(text_by=context.tokenizer, text_exact=context.tokenizer_exact),
     )

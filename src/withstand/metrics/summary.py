@@ -9,6 +9,7 @@ import msgspec
 from withstand.metrics.doubts import Doubt
 from withstand.metrics.energy import Energy
 from withstand.metrics.idle import Day
+from withstand.metrics.layers import Layers
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.server import ServerSide
 from withstand.record import Health
@@ -145,6 +146,30 @@ class Economy(msgspec.Struct, frozen=True, kw_only=True):
     scaled_per_day: float | None = None
 
 
+class AgentSide(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent made of its tasks. Times in ms."""
+
+    tasks: int
+    """With a known answer."""
+    solved: int
+    success_rate: float | None
+    limited: int
+    """Ended by a limit."""
+    tool_calls: dict[str, int] = {}
+    failed_tool_calls: dict[str, int] = {}
+    steps: Distribution
+    """Calls of the model, for a task."""
+    model: Distribution
+    """Time in the model, for a task."""
+    tools: Distribution
+    own: Distribution
+    """Neither in the model nor in tools: the agent itself, and the way to it."""
+    final_ttft: Distribution
+    """To the first output behind the last call of a tool."""
+    tokens: Distribution
+    """Prompt and output of all calls of the model."""
+
+
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One stage."""
 
@@ -213,8 +238,12 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     client_error: ClientError | None = None
     """None where there are no records to tell."""
     health: tuple[Health, ...] = ()
+    agent: AgentSide | None = None
+    """None where no agent was asked."""
     server: ServerSide | None = None
     """None where nobody has looked, or nothing was seen."""
+    layers: Layers | None = None
+    """None where no layer has told anything."""
     doubts: tuple[Doubt, ...] = ()
 
 

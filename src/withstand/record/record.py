@@ -10,7 +10,8 @@ import msgspec
 
 # Schema history
 # 1  2026-11  the first
-SCHEMA = 1
+# 2  2026-11  server_timing, steps, correct
+SCHEMA = 2
 
 
 class Status(StrEnum):
@@ -45,6 +46,23 @@ class Clock(StrEnum):
 
     KERNEL = "kernel"
     USER = "user"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent told of one call of its model or of a tool; durations are of its clock. None = it did not tell."""
+
+    kind: str
+    """``model``, ``tool``, or ``limit`` where one ended the task."""
+    name: str = ""
+    ok: bool = True
+    at_ns: int | None = None
+    """When its event was here; None without a stream."""
+    events: int = 0
+    """Events with output that had come before."""
+    took_ns: int | None = None
+    ttft_ns: int | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,12 +113,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     http_status: int | None = None
     error: str | None = None
     retry_after_s: float | None = None
+    server_timing: str | None = None
+    """The answer's Server-Timing header, as it came: what each hop says of its own time."""
     retries: int = 0
     """Times it was sent again because a reused connection was closed without a byte, or held bytes from before it."""
     reused: bool | None = None
     """Whether it went over a connection that had served before."""
     streamed: bool = True
     clock: Clock = Clock.USER
+    steps: list[Step] = []
+    """Of an agent that tells of them; older records have none."""
+    correct: bool | None = None
+    """Whether the answer held what the dataset knows to be right; None = it knows nothing. Older records have none."""
     text_head: str | None = None
     """The first characters of the answer: an error text played as content is seen by it."""
 

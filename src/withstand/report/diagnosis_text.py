@@ -1,7 +1,7 @@
 """A diagnosis on a terminal: a line for each question, its cure below it, a chapter at a time."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ CHAPTERS: Final = {
     "leaving": "A client leaves",
     "hop": "What the hop costs",
     "manners": "Manners",
+    "nginx": "nginx's configuration",
 }
 _STYLES: Final = {Verdict.OK: "green", Verdict.DOUBT: "yellow", Verdict.WRONG: "bold red", Verdict.NOT_TRIED: "dim"}
 _TITLE = 26
@@ -52,7 +53,16 @@ def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
     width = min(console.width, _WIDTH_MAX)
     for part in textwrap.wrap(shown(circumstances(diagnosis)), width):
         console.print(Text(part, "bold"), soft_wrap=True)
-    for chapter, findings in groupby(diagnosis.findings, key=lambda finding: finding.chapter):
+    print_findings(diagnosis.findings, console)
+    console.print()
+    asked = f"{counted(diagnosis.requests, 'request')} in {diagnosis.took_s:.0f} s"
+    console.print(Text(f"{headline(diagnosis)}; {asked}"), soft_wrap=True)
+
+
+def print_findings(found: Iterable[Finding], console: "Console") -> None:
+    """A chapter at a time."""
+    width = min(console.width, _WIDTH_MAX)
+    for chapter, findings in groupby(found, key=lambda finding: finding.chapter):
         console.print()
         console.print(Text(CHAPTERS[chapter], "bold"))
         several = list(findings)
@@ -60,9 +70,6 @@ def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
             told_later = after is not None and after.cure == finding.cure
             for line in _lines(finding, width, cure="" if told_later else finding.cure):
                 console.print(line, soft_wrap=True)
-    console.print()
-    asked = f"{counted(diagnosis.requests, 'request')} in {diagnosis.took_s:.0f} s"
-    console.print(Text(f"{headline(diagnosis)}; {asked}"), soft_wrap=True)
 
 
 def _lines(finding: Finding, width: int, cure: str) -> Iterator[Text]:

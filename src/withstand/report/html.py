@@ -31,6 +31,7 @@ def _written(summary: Summary, about: About) -> dict[str, str]:
         "client": html_client.client(summary),
         "server": html_parts.server(summary),
         "percentiles": html_tables.percentiles(summary),
+        "layers": html_tables.layers(summary),
         "tokens": html_tables.tokens(summary),
         "costs": html_tables.costs(summary),
         "energy": html_tables.energy(summary),

@@ -6,6 +6,7 @@ from typing import Any
 from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
+from withstand.report.agent import agent_lines
 from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken
@@ -127,8 +128,8 @@ def _figure(figure: Figure) -> Markup:
 
 
 def server(summary: Summary) -> Markup:
-    """The server's side of each stage, in a line."""
-    items = [tag("li", unbroken(line)) for line in server_lines(summary)]
+    """What an agent did and the server's side of each stage, in a line each."""
+    items = [tag("li", unbroken(line)) for line in (*agent_lines(summary), *server_lines(summary))]
     return tag("details", tag("summary", "In numbers, by stage"), tag("ul", *items)) if items else Markup()
 
 

@@ -7,6 +7,7 @@ from withstand.metrics.summary import PERCENTILES, Distribution, Interval, Stage
 from withstand.report import costs as cost_table
 from withstand.report import economy as bill
 from withstand.report import energy as energy_table
+from withstand.report import layers as layer_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
@@ -103,6 +104,12 @@ def tokens(summary: Summary) -> Markup:
     """The ledger of every stage that has one; nothing at all where there is none."""
     caption = tag("caption", token_table.CAPTION)
     return _section("Tokens", caption, token_table.columns_of(summary), summary)
+
+
+def layers(summary: Summary) -> Markup:
+    """What each layer of a stack costs; nothing at all where none has told anything."""
+    caption = tag("caption", " ".join(layer_table.sentences(summary)))
+    return _section("Time by layer", caption, layer_table.columns_of(summary), summary)
 
 
 def costs(summary: Summary) -> Markup:

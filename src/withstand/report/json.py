@@ -55,6 +55,8 @@ def _stage(stage: StageSummary, summary: Summary) -> dict[str, Any]:
     fields["intervals"] = {name: _intervals(distribution) for name, distribution in latencies.items()}
     fields["self_check"] = _self_check(stage)
     fields["server"] = None if stage.server is None else msgspec.to_builtins(stage.server)
+    fields["agent"] = None if stage.agent is None else msgspec.to_builtins(stage.agent)
+    fields["layers"] = None if stage.layers is None else msgspec.to_builtins(stage.layers)
     fields["doubts"] = [_doubt(doubt) for doubt in stage.doubts]
     return fields
 

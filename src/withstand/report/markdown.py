@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from withstand.control.limit import Limit
 from withstand.metrics.summary import Summary
-from withstand.report import costs, economy, energy, tokens
+from withstand.report import costs, economy, energy, layers, tokens
 from withstand.report import limit as limits
+from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.ending import ending_lines
@@ -28,6 +29,8 @@ def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = Fal
         if ledger or any(map(tokens.tells, summary.stages))
         else "",
         *(f"<sub>{escaped(told)}</sub>" for told in _beside(summary)),
+        _small("time by layer", layers.columns_of(summary), summary),
+        *map(escaped, layers.sentences(summary)),
         _small("tokens cost", costs.columns_of(summary), summary),
         *map(escaped, (*costs.sentences(summary), *economy.sentences(summary))),
         _small("energy", energy.columns_of(summary), summary),
@@ -44,6 +47,7 @@ def _beside(summary: Summary) -> Iterator[str]:
     if line := run_line(summary):
         yield line
     yield from ending_lines(summary)
+    yield from agent_lines(summary)
     yield from server_lines(summary)
 
 

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.report import costs, economy, energy, tokens
+from withstand.report import costs, economy, energy, layers, tokens
+from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
 from withstand.report.ending import ending_lines
@@ -47,10 +48,11 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
-        for line in (*itl_lines(summary), *ending_lines(summary), *server_lines(summary)):
+        for line in (*itl_lines(summary), *ending_lines(summary), *agent_lines(summary), *server_lines(summary)):
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)
+    _print_small("time by layer", layers.columns_of(summary), [*layers.sentences(summary)], summary, console)
     print_costs(summary, console)
     for doubt in heard(summary):
         console.print()

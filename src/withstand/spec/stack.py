@@ -14,6 +14,7 @@ from withstand.spec.parse import plan_from_file
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Cpu = Annotated[int, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=1)]
+_BESIDES = ("gateway", "agent", "edge", "monitoring")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -33,6 +34,32 @@ class Room(Struct, frozen=True, forbid_unknown_fields=True):
     """Of private memory (RLIMIT_DATA), each of its processes for itself."""
 
 
+class Deploy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a service runs elsewhere than on this machine; only exports and the runner ``ray`` read it."""
+
+    image: str | None = None
+    """The container's; None = its kind's own."""
+    gpus: Annotated[int, Meta(ge=0)] = 0
+    """Of each replica."""
+    gpu: str | None = None
+    """Their type, as the place calls it: ``H100``, ``A10G``."""
+    min_replicas: Annotated[int, Meta(ge=0)] = 1
+    """0 = none while nobody asks; the first request then waits for a cold start."""
+    max_replicas: Count | None = None
+    """None = as many as ``min_replicas``, at least 1."""
+    target_requests: Count = 16
+    """Requests at once that one replica is meant for; more, and another is started."""
+    idle_s: Seconds = 300.0
+    """How long a replica stays without a request."""
+    longest_stream_s: Annotated[float, Meta(gt=0, le=86_400)] = 600.0
+    """How long an answer may take; a replica that is to end waits for it."""
+
+    @property
+    def most_replicas(self) -> int:
+        """The upper end, with what nobody said."""
+        return self.max_replicas or max(1, self.min_replicas)
+
+
 class Served(Struct, frozen=True, kw_only=True):
     """What all services have."""
 
@@ -46,6 +73,7 @@ class Served(Struct, frozen=True, kw_only=True):
     """How long it may take until it answers."""
     stop_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0
     """How long it may take to end; then it is killed."""
+    deploy: Deploy = Deploy()
 
 
 class Speculative(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +123,63 @@ class Gateway(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Our gateway in front of all engines; ``config`` is laid over the configuration that is written for it."""
 
     config: dict[str, Any] = {}
+    copies: Annotated[int, Meta(ge=1, le=16)] = 1
+    """Processes of it, each on a port of its own; an edge shares requests out among them."""
+
+
+class Tls(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files in PEM."""
+
+    certificate: str
+    key: str
+
+
+class Edge(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """nginx in front of the gateway, set for streams."""
+
+    program: str | None = None
+    """nginx itself; None = the one on the path, or in /usr/sbin."""
+    tls: Tls | None = None
+    gateways: tuple[str, ...] = ()
+    """URLs of others besides the stack's own."""
+    balance: Literal["least_conn", "hash", "round_robin"] = "least_conn"
+    hash_header: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+$")] = "x-session-id"
+    """What ``hash`` goes by; the client's address where a request has none."""
+    max_body_mb: Annotated[float, Meta(gt=0)] = 64.0
+    read_timeout_s: Seconds = 3600.0
+    """How long an answer may be silent."""
+    workers: Count | None = None
+    """Processes of nginx; None = a core each, four at most."""
+    keepalive: Count = 256
+    """Idle connections to what is behind that a worker keeps."""
+
+
+class Monitoring(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prometheus, and what Grafana is to load; the benchmark itself and the machine are watched too."""
+
+    program: str | None = None
+    """Prometheus itself; None = the one on the path."""
+    scrape_s: Annotated[float, Meta(ge=0.2, le=60)] = 2.0
+    keep_days: Count = 1
+
+
+class Agent(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Our agent in front of the gateway, or of the first engine; ``config`` is laid over what is written for it."""
+
+    config: dict[str, Any] = {}
+
+
+class Ray(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The Ray that engines run on."""
+
+    address: str = "local"
+    """Of a cluster (``auto``, ``HOST:6379``); ``local`` = one of its own, on this machine, that ends with the stack."""
+    python: str | None = None
+    """The interpreter of the environment that has ``ray[serve]`` and vLLM."""
+    prefix_aware: bool = False
+    """Send a request where most of its prompt has been before."""
+    stream_batching_ms: Annotated[float, Meta(ge=0)] = 0.0
+    """For how long Ray gathers tokens before it sends them. Its own 50 ms make TTFT and ITL untrue."""
 
 
 class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,8 +189,18 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None = the file's."""
     engines: Annotated[dict[str, Engine], Meta(min_length=1)]
     gateway: Gateway | None = None
+    edge: Edge | None = None
+    monitoring: Monitoring | None = None
+    agent: Agent | None = None
+    runner: Literal["local", "ray"] = "local"
+    """What starts the engines."""
+    ray: Ray = Ray()
     plan: dict[str, Any] = {}
     """How it is measured, as in a plan's file; checked when it is."""
+
+    def besides(self) -> list[tuple[str, Served]]:
+        """All that is no engine, by its key."""
+        return [(key, each) for key in _BESIDES if (each := getattr(self, key)) is not None]
 
 
 def is_stack(tree: dict[str, Any]) -> bool:
@@ -133,6 +228,9 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     _check_name("name", stack.name)
     for each in stack.engines:
         _check_name(f"engines.{each}", each)
+    for where, replicas in _replicas(stack):
+        if replicas.max_replicas is not None and replicas.max_replicas < replicas.min_replicas:
+            raise _wrong(f"{where}.deploy.max_replicas", "there are fewer of them than min_replicas")
     for where, secret in _secrets(stack):
         if (secret.from_env is None) == (secret.from_file is None):
             raise _wrong(where, "give either from_env or from_file")
@@ -148,11 +246,16 @@ def _check_name(where: str, name: str) -> None:
         raise _wrong(where, f"{name!r} is no name; take at most 40 small letters, digits and dashes between them")
 
 
+def _replicas(stack: Stack) -> list[tuple[str, Deploy]]:
+    return [(where, each.deploy) for where, each in _served(stack)]
+
+
+def _served(stack: Stack) -> list[tuple[str, Served]]:
+    return [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
+
+
 def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
-    served: list[tuple[str, Served]] = [(f"engines.{name}", engine) for name, engine in stack.engines.items()]
-    if stack.gateway:
-        served.append(("gateway", stack.gateway))
-    found = [(f"{at}.env.{key}", value) for at, each in served for key, value in each.env.items()]
+    found = [(f"{at}.env.{key}", value) for at, each in _served(stack) for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     return [(where, value) for where, value in found if isinstance(value, Secret)]
 

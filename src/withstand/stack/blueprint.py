@@ -29,7 +29,9 @@ class Process(Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     env: dict[str, str | Secret] = {}
     port: int
+    scheme: str = "http"
     health: str = "/health"
+    """A path, or a URL where it is asked elsewhere."""
     metrics: str | None = None
     needs: tuple[str, ...] = ()
     """Those that must be ready before it is started."""
@@ -42,12 +44,12 @@ class Process(Struct, frozen=True, kw_only=True):
     @property
     def base_url(self) -> str:
         """Where it listens."""
-        return f"http://{HOST}:{self.port}"
+        return f"{self.scheme}://{HOST}:{self.port}"
 
     @property
     def health_url(self) -> str:
         """What is asked whether it is ready."""
-        return self.base_url + self.health
+        return self.health if "://" in self.health else self.base_url + self.health
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,10 @@ class Place(Struct, frozen=True, kw_only=True):
     small_model: Path | None = None
     """The small model that comes along, where somebody serves it."""
     small_model_name: str = ""
+    programs: Mapping[str, str] = {}
+    """What a service is run by that is no part of this package, where it was found: name → path."""
+    is_root: bool = False
+    """Whether all is started by root."""
 
 
 class Blueprint(Struct, frozen=True, kw_only=True):

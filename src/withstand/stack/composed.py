@@ -1,18 +1,23 @@
 """Stack → Blueprint: which processes there are, and how they know of each other. Pure: ports and models come in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from withstand import plugins
-from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.errors import SpecError
+from withstand.spec.stack import Agent, Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
+from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind
+from withstand.stack.exports.ray_serve import on_ray
+from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
+from withstand.stack.ray import RAY, ray_process
 
-GATEWAY = "gateway"
-_CONFIG = "gateway.json"
+GATEWAY, AGENT = "gateway", "agent"
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -22,17 +27,36 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         SpecError: a kind cannot do what is wanted of it.
         UsageError: a kind is unknown.
     """
+    _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
-    started = {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
-    processes = [process for process in started.values() if process]
+    started = _started(stack, place)
+    processes = list({process.name: process for process in started.values() if process}.values())
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
     first = next(iter(urls))
-    door = urls[first]
+    doors, needs = [urls[first]], [p.name for p in processes]
     if stack.gateway:
-        gateway = _gateway(stack.gateway, place, [p.name for p in processes], _seats(stack, urls, models))
-        processes.append(gateway)
-        door = gateway.base_url
-    return Blueprint(made_of=stack, processes=in_order(processes), door=door, model=models[first])
+        gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models))
+        processes += gateways
+        doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
+    model = models[first]
+    if stack.agent:
+        agent = _agent(stack, place, needs, doors[0], model)
+        processes.append(agent)
+        doors, needs, model = [agent.base_url], [AGENT], str(stack.agent.config.get("name", AGENT))
+    if stack.edge:
+        processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
+        doors = [processes[-1].base_url]
+    if stack.monitoring:
+        processes += monitoring(stack.monitoring, place, processes, stack.name)
+    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model)
+
+
+def _started(stack: Stack, place: Place) -> dict[str, Process | None]:
+    """Engine → the process that it runs in; on Ray it is one for all."""
+    if stack.runner == "ray":
+        ray, there = ray_process(stack, place), on_ray(stack)
+        return {name: ray if name in there else None for name in stack.engines}
+    return {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
 
 
 def _url(told: Engine) -> str:
@@ -42,8 +66,41 @@ def _url(told: Engine) -> str:
 
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
-    started = [name for name, told in stack.engines.items() if told.kind != "remote"]
-    return [*started, *([GATEWAY] if stack.gateway else [])]
+    local = [name for name, told in stack.engines.items() if told.kind != "remote"]
+    started = [RAY] if stack.runner == "ray" else local
+    gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
+    edges = [EDGE, EDGE_STATUS] if stack.edge else []
+    watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []
+    agents = [AGENT] if stack.agent else []
+    return [*started, *gateways, *agents, *edges, *watchers]
+
+
+def _check_names(stack: Stack) -> None:
+    names = service_names(stack)
+    for name in stack.engines:
+        if names.count(name) > 1:
+            raise SpecError(f"The stack is wrong: another of its services has that name - at `$.engines.{name}`.")
+
+
+def told_of(stack: Stack, name: str) -> Served | None:
+    """The description of what listens there; None = it is a port besides."""
+    besides: dict[str, Served] = dict(stack.besides())
+    return stack.engines.get(name) or besides.get(name)
+
+
+def programs_of(stack: Stack) -> dict[str, tuple[str, ...]]:
+    """What must be installed besides: name → how it may be called, the likeliest first."""
+    wanted: dict[str, tuple[str, ...]] = {}
+    if stack.edge:
+        wanted[NGINX] = (stack.edge.program or NGINX,)
+    if stack.monitoring:
+        wanted[PROMETHEUS] = (stack.monitoring.program or PROMETHEUS,)
+    return wanted
+
+
+def welcome_programs_of(stack: Stack) -> Mapping[str, tuple[str, ...]]:
+    """What is used where it is installed."""
+    return EXPORTERS if stack.monitoring else {}
 
 
 def wants_small_model(stack: Stack) -> bool:
@@ -63,21 +120,47 @@ def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[s
         key = told.api_key
         seat = {"url": urls[name], "api_key_env": key and key.from_env, "api_key_file": key and key.from_file}
         model = seats.setdefault(models[name], {"engines": []})
-        model["engines"].append({field: value for field, value in seat.items() if value is not None})
+        given = {field: value for field, value in seat.items() if value is not None}
+        if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
+            model["engines"].append(given)
     return seats
 
 
-def _gateway(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> Process:
-    port = place.ports[GATEWAY]
-    config = laid_over_tree({"listen": f"{HOST}:{port}", "models": seats}, told.config)
+def _gateway_names(copies: int) -> list[str]:
+    return [GATEWAY, *(f"{GATEWAY}-{i}" for i in range(2, copies + 1))]
+
+
+def _gateways(told: Gateway, place: Place, needs: list[str], seats: dict[str, Any]) -> list[Process]:
+    return [_ours(name, GATEWAY, told, place, needs, {"models": seats}) for name in _gateway_names(told.copies)]
+
+
+def _agent(stack: Stack, place: Place, needs: list[str], door: str, model: str) -> Process:
+    """It asks the gateway, or else the first engine. The small model's template knows no tools: a schema helps."""
+    assert stack.agent
+    first = next(iter(stack.engines.values()))
+    asked: dict[str, Any] = {"base_url": door, "name": model}
+    if first.kind == "llamacpp" and first.model is None:
+        asked["way"] = "schema"
+    if first.api_key and not stack.gateway:
+        keys = {"api_key_env": first.api_key.from_env, "api_key_file": first.api_key.from_file}
+        asked |= {field: value for field, value in keys.items() if value is not None}
+    return _ours(AGENT, AGENT, stack.agent, place, needs, {"model": asked})
+
+
+def _ours(
+    name: str, kind: str, told: Gateway | Agent, place: Place, needs: list[str], config: dict[str, Any]
+) -> Process:
+    """A program of ours, with the configuration that is written for it and what the user lays over that."""
+    file = f"{name}.json"
+    laid = laid_over_tree({"listen": f"{HOST}:{place.ports[name]}", **config}, told.config)
     return Process(
-        name=GATEWAY,
-        kind=GATEWAY,
-        argv=(place.python, "-P", "-m", "withstand.gateway", str(place.folder / _CONFIG)),
+        name=name,
+        kind=kind,
+        argv=(place.python, "-P", "-m", f"withstand.{kind}", str(place.folder / file)),
         env=told.env,
-        port=port,
+        port=place.ports[name],
         metrics="/metrics",
         needs=tuple(needs),
-        files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        files={file: msgspec.json.format(msgspec.json.encode(laid), indent=2).decode() + "\n"},
         upkeep=upkeep_of(told),
     )

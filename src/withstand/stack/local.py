@@ -17,10 +17,18 @@ from withstand.files import storage_error
 from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
-from withstand.stack.composed import composed, service_names, wants_small_model
+from withstand.stack.composed import (
+    composed,
+    programs_of,
+    service_names,
+    told_of,
+    wants_small_model,
+    welcome_programs_of,
+)
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on
+from withstand.stack.programs import found_programs
 from withstand.stack.progress import Progress
 from withstand.stack.secrets import environment
 from withstand.stack.state import (
@@ -145,6 +153,7 @@ def _clear_away(folder: Path, name: str) -> None:
 
 
 def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
+    programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports = {name: _port(stack, name) for name in service_names(stack)}
     model = ready_model(progress) if wants_small_model(stack) else None
     place = Place(
@@ -154,6 +163,8 @@ def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
         threads=usable_cores(),
         small_model=model.path if model else None,
         small_model_name=model.name if model else "",
+        programs=programs,
+        is_root=os.geteuid() == 0,
     )
     blueprint = composed(stack, place)
     for process in blueprint.processes:
@@ -162,11 +173,11 @@ def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
 
 
 def _port(stack: Stack, name: str) -> int:
-    served = stack.engines.get(name) or stack.gateway
-    assert served
-    if served.port is not None and (owner := listener_on(served.port)):
-        raise EngineError(f"Port {served.port} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
-    return free_port(served.port)
+    served = told_of(stack, name)
+    wanted = served.port if served else None
+    if wanted is not None and (owner := listener_on(wanted)):
+        raise EngineError(f"Port {wanted} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
+    return free_port(wanted)
 
 
 def _write(folder: Path, blueprint: Blueprint) -> None:

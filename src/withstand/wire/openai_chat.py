@@ -78,7 +78,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _on_chunk(payload: bytes, reply: Reply, stamp_ns: int) -> None:
-    chunk = read_chunk(_decode, payload, reply)
+    chunk = read_chunk(_decode, payload, reply, stamp_ns)
     if chunk is None:
         return
     for choice in chunk.choices or ():

@@ -10,6 +10,7 @@ from withstand.request import Request
 from withstand.wire.dialect import Ask
 from withstand.wire.reply import OnObject, Reply
 from withstand.wire.sse import EventTooLargeError, SseParser
+from withstand.wire.steps import take_steps
 
 _BROKEN_FINISHES = frozenset({"error", "abort"})
 _MESSAGE_KEYS = ("error", "message", "detail", "title")
@@ -47,10 +48,17 @@ class Chunk(msgspec.Struct, Generic[ChoiceT], gc=False):
     error: Any = None
     object: str | None = None
     message: str | None = None
+    withstand: Any = None
+    """An agent's steps, where it is ours."""
 
 
-def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply: Reply) -> Chunk[ChoiceT] | None:
-    """The chunk, its usage taken; None when it is an error or no chunk at all: then the reply has failed."""
+def read_chunk(
+    decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply: Reply, stamp_ns: int | None = None
+) -> Chunk[ChoiceT] | None:
+    """The chunk, its usage taken; None when it is an error or no chunk at all: then the reply has failed.
+
+    ``stamp_ns`` None = it is a whole body, so nobody knows when its steps were told.
+    """
     try:
         chunk = decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
@@ -63,6 +71,8 @@ def read_chunk(decode: Callable[[bytes], Chunk[ChoiceT]], payload: bytes, reply:
         return None
     if chunk.usage:
         take_usage(chunk.usage, reply)
+    if chunk.withstand is not None:
+        take_steps(chunk.withstand, reply, stamp_ns)
     return chunk
 
 

@@ -7,7 +7,7 @@ a reader never raises; what is wrong with an answer is said in ``Reply.fault``.
 from collections.abc import Callable
 from typing import Protocol
 
-from withstand.record import Status, TokensFrom
+from withstand.record import Status, Step, TokensFrom
 
 HEAD_CHARS = 160
 WHOLE_BYTES_MAX = 256 << 20
@@ -37,6 +37,7 @@ class Reply:
         "prompt_tokens",
         "reasoning_events",
         "reasoning_tokens",
+        "steps",
         "text",
         "trailed",
         "unsure",
@@ -59,6 +60,8 @@ class Reply:
         self.reasoning_tokens: int | None = None
         self.reasoning_events: int | None = None
         """None = the dialect does not tell reasoning from the answer."""
+        self.steps: list[Step] = []
+        """What an agent has told of its steps; ``at_ns`` as stamped."""
         self.done = False
         self.fault: tuple[Status, str] | None = None
         self._cumulative: list[int] = []
@@ -80,7 +83,7 @@ class Reply:
 
     def is_plain(self, text: str) -> bool:
         """Whether this text came in one event, and nothing else: no end, no count, no reasoning, no fault."""
-        more = (self.done, self.fault, self.finish_reason, self.reasoning_events)
+        more = (self.done, self.fault, self.finish_reason, self.reasoning_events, self.steps)
         counts = (self.prompt_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
         said = self.answer() == text and len(self.chunk_ns) == 1
         return said and not self._cumulative and not any(more) and counts == (None,) * len(counts)
@@ -93,6 +96,11 @@ class Reply:
     def answer(self) -> str:
         """The whole text, for the history of a conversation."""
         return "".join(self.text or ())
+
+    def last_words(self) -> str:
+        """The text behind the last call of a tool: an agent's answer."""
+        events = max((step.events for step in self.steps if step.kind == "tool"), default=0)
+        return "".join((self.text or [])[events:])
 
     @property
     def chunk_tokens(self) -> list[int] | None:

@@ -21,6 +21,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int | None = None
     ignore_eos: bool = False
     think_ns: int = 0
+    expected: tuple[str, ...] = ()
+    """Answers of which any is right."""
     extra_body: dict[str, msgspec.Raw] = {}
 
 

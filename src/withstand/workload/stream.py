@@ -37,6 +37,7 @@ def requests(dataset: Dataset, stage: Stage, seed: Seed) -> Iterator[Request]:
                 prompt_tokens=turn.prompt_tokens,
                 output_tokens=turn.output_tokens,
                 ignore_eos=turn.ignore_eos,
+                expected=turn.expected,
                 extra_body=turn.extra_body,
             )
 

@@ -204,7 +204,7 @@ def _buckets(*values_ns: float | None) -> list[int]:
 
 def _quantiles(sketch: Sketch) -> Quantiles:
     p50, p95, p99 = sketch.quantiles(_SHARES)
-    return Quantiles(n=sketch.n, p50=_ms(p50), p95=_ms(p95), p99=_ms(p99))
+    return Quantiles(n=sketch.n, p50=_ms(p50), p95=_ms(p95), p99=_ms(p99), mean=_ms(sketch.mean()))
 
 
 def _ms(value_ns: float | None) -> float | None:

@@ -40,6 +40,10 @@ class Sketch:
             self._median = self.quantiles((0.5,))[0]
         return self._median
 
+    def mean(self) -> float | None:
+        """None where nothing was added."""
+        return math.fsum(count * _middle(bucket) for bucket, count in self._counts.items()) / self.n if self.n else None
+
     def quantiles(self, shares: Sequence[float]) -> list[float | None]:
         """At rising shares of 0 to 1; None where nothing was added."""
         if not self.n:

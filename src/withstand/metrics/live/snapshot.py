@@ -45,6 +45,7 @@ class Quantiles(msgspec.Struct, frozen=True):
     p50: float | None = None
     p95: float | None = None
     p99: float | None = None
+    mean: float | None = None
 
 
 class LatencyNow(msgspec.Struct, frozen=True):

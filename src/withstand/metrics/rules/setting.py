@@ -60,6 +60,17 @@ def warmup_missing(case: Case) -> Doubt | None:
     )
 
 
+def simulated(case: Case) -> Doubt | None:
+    """No model has computed anything."""
+    if not case.context.simulated:
+        return None
+    return Doubt(
+        DoubtKind.SIMULATED,
+        "The engine is simulated: its times are those of a queueing model, and its answers are made-up words.",
+        "Quote these numbers of the model alone; measure the engine itself before anything is said of it.",
+    )
+
+
 def too_few_samples(case: Case) -> Doubt | None:
     """One doubt for all percentiles that so few answers cannot bound."""
     n = case.summary.completed
@@ -74,4 +85,4 @@ def too_few_samples(case: Case) -> Doubt | None:
     )
 
 
-RULES = (prefix_cache, warmup_missing, too_few_samples)
+RULES = (prefix_cache, warmup_missing, simulated, too_few_samples)

@@ -54,6 +54,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     usage_always: bool = False
     model: str = "truth"
     prompt_tokens: int = 0
+    cached_tokens: int | None = None
+    """None = usage says nothing of it."""
     tokens: int
     finish_reason: str = "length"
     schedule: Schedule

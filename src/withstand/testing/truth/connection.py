@@ -5,6 +5,7 @@ import ssl
 import struct
 from collections import deque
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from withstand import clock
 from withstand.load.poller import WRITE
@@ -12,14 +13,24 @@ from withstand.testing.truth.arrival import ANCILLARY_BYTES, arrived_ns, ask_for
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.incoming import HttpRequest, Incoming, NotHttpError
 from withstand.testing.truth.outbox import BUSY, Outbox
-from withstand.testing.truth.player import Player
-from withstand.testing.truth.score import End, Write
+from withstand.testing.truth.score import End, Score, Write
 from withstand.testing.truth.served import Entry
 
 READ_BYTES = 65536
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NOT_HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Plays(Protocol):
+    """One answer on its way. ``exhausted`` = it has no more; then ``conclude`` is called."""
+
+    score: Score
+    entry: Entry | None
+    exhausted: bool
+
+    def stop(self) -> None:
+        """Nobody listens any more."""
 
 
 class Connection:
@@ -31,12 +42,12 @@ class Connection:
         sock: socket.socket,
         number: int,
         answer: "Callable[[Connection, HttpRequest], None]",
-        left: Callable[[Player], None],
+        left: Callable[[Any], None],
     ) -> None:
         self.number = number
         self.accepted_ns = clock.now_ns()
         self.requests = 0
-        self.player: Player | None = None
+        self.player: Plays | None = None
         self._clockwork = clockwork
         self._socket = sock
         self._answer = answer

@@ -2,22 +2,19 @@
 
 import gc
 import resource
-import socket
 from collections.abc import Callable
-from itertools import count
-from pathlib import Path
 
 import msgspec
 
-from withstand.errors import ClientLimitError, UsageError
+from withstand.errors import UsageError
 from withstand.testing.truth import routes
-from withstand.testing.truth.arrival import ask_for_stamps
 from withstand.testing.truth.asked import Asked, Body, Play, altered, beside, length, prompt_tokens, texts
 from withstand.testing.truth.behaviours import chosen, style_of
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.config import MODEL, Config
 from withstand.testing.truth.connection import Connection
 from withstand.testing.truth.incoming import HttpRequest
+from withstand.testing.truth.listener import Listener
 from withstand.testing.truth.player import Player, Slots
 from withstand.testing.truth.right import right_log
 from withstand.testing.truth.score import Score
@@ -25,7 +22,6 @@ from withstand.testing.truth.served import Came, Entry, decode_log, encode_log
 from withstand.testing.truth.style import Refusal, Style
 from withstand.testing.truth.told import promised, score
 
-_BACKLOG = 4096
 _decode_body = msgspec.json.Decoder(Body).decode
 
 
@@ -55,18 +51,15 @@ class Server:
     def __init__(self, config: Config, clockwork: Clockwork) -> None:
         self._config = config
         self._clockwork = clockwork
-        self._context = config.tls_context()
-        self._listener = listen(config)
         self._play = Play(config.schedule)
         self._slots = Slots(config.slots)
-        self._connections = count()
         self._log: list[Entry] = []
-        clockwork.watch(self._listener.fileno(), self._accept)
+        self._listener = Listener(config, clockwork, self._answer, self._slots.leave)
 
     @property
     def base_url(self) -> str:
         """Where a client finds it."""
-        return self._config.base_url(0 if self._config.unix_path else self._listener.getsockname()[1])
+        return self._listener.base_url
 
     def truth(self) -> bytes:
         """The log as JSON, the unfinished too."""
@@ -91,29 +84,7 @@ class Server:
 
     def close(self) -> None:
         """Take no more connections."""
-        self._clockwork.unwatch(self._listener.fileno())
         self._listener.close()
-        if self._config.unix_path:
-            Path(self._config.unix_path).unlink()
-
-    def _accept(self, _: int) -> None:
-        while True:
-            try:
-                sock, _address = self._listener.accept()
-            except OSError:
-                return  # none is left, or it went away again; out of descriptors, it is asked again
-            self._admit(sock)
-
-    def _admit(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        if sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._context is not None:
-            try:
-                sock = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-            except OSError:
-                return  # it went away again
-        Connection(self._clockwork, sock, next(self._connections), self._answer, self._slots.leave)
 
     # Answering.
 
@@ -225,51 +196,6 @@ class Server:
             self._slots.enter(player, request.complete_ns)
         else:
             player.start(request.complete_ns)
-
-
-def listen(config: Config) -> socket.socket:
-    """The listening socket.
-
-    Raises:
-        ClientLimitError: the address cannot be had.
-    """
-    family, address, name = _address(config)
-    if config.unix_path is not None:
-        _remove_stale(Path(config.unix_path))
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-        ask_for_stamps(listener)  # the kernel begins to stamp a moment after the first asks
-    except OSError as e:
-        listener.close()
-        why = (e.strerror or str(e)).lower()
-        raise ClientLimitError(f"{name} cannot be listened on ({why}); choose another, or port 0.") from None
-    listener.setblocking(False)
-    return listener
-
-
-def _remove_stale(path: Path) -> None:
-    """A server that was killed has left its socket, on which nobody listens; whatever else is there stays."""
-    if not path.is_socket():
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-        caller.setblocking(False)
-        try:
-            caller.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-        except OSError:
-            return  # the listener will say what is wrong with it
-
-
-def _address(config: Config) -> tuple[int, str | tuple[str, int], str]:
-    """(Family, address, what an error calls it)."""
-    if config.unix_path is not None:
-        return socket.AF_UNIX, config.unix_path, f"unix_path: {config.unix_path}"
-    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    return family, (config.host, config.port), f"host, port: {config.host}:{config.port}"
 
 
 def prepare_process() -> None:

@@ -146,6 +146,8 @@ class Voice:
         claimed = self._claimed(tokens)
         counts: dict[str, Any] = {"prompt_tokens": prompt, "total_tokens": prompt + claimed}
         counts["completion_tokens"] = claimed
+        if self._asked.cached_tokens is not None:
+            counts["prompt_tokens_details"] = {"cached_tokens": self._asked.cached_tokens}
         if self._asked.chat and self._style.thinking:
             counts["completion_tokens_details"] = {"reasoning_tokens": min(tokens, self._thought())}
         return counts

@@ -1,0 +1,95 @@
+"""What all tasks share, and how one of them is run to its end."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
+
+from langchain_core.runnables import RunnableConfig
+
+from withstand.agent.asked import Asked, RefusedError, new_of
+from withstand.agent.budget import Budget, SpentError
+from withstand.agent.config import Config, api_key
+from withstand.agent.counts import Counts
+from withstand.agent.graph import Graph, React
+from withstand.agent.model import Model
+from withstand.agent.sessions import BusyError, Sessions, sessions_in, thread_of
+from withstand.agent.step import Step
+from withstand.agent.task import Task
+from withstand.agent.tools.chest import tools_of
+from withstand.agent.ways.way import Message
+
+
+class House:
+    """Lives as long as the process."""
+
+    def __init__(self, config: Config, react: React, sessions: Sessions, counts: Counts) -> None:
+        self.config = config
+        self.counts = counts
+        self._sessions = sessions
+        self._lasting: Graph = react.graph(sessions.saver)
+        self._passing: Graph = react.graph(None)
+
+    def task(self, headers: Mapping[str, str], asked: Asked, say: Callable[[str], None]) -> Task:
+        """A new one."""
+
+        def tell(step: Step) -> None:
+            self.counts.step(step)
+
+        id_ = headers.get("x-request-id") or secrets.token_hex(12)
+        told = {**headers, "x-request-id": id_}
+        return Task(
+            id=id_, headers=told, budget=Budget(self.config.limits), say=say, tell=tell, max_tokens=asked.max_tokens
+        )
+
+    async def run(self, task: Task, asked: Asked) -> None:
+        """To its end, or to a limit.
+
+        Raises:
+            ModelError: the model could not be had.
+            RefusedError: the session is busy.
+        """
+        thread = thread_of(asked.session, task.headers.get("authorization", "")) if asked.session else None
+        try:
+            with self._sessions.alone(thread) if thread else nullcontext():
+                await self._within(task, asked.messages, thread)
+        except BusyError:
+            raise RefusedError(409, "The session has a task under way; wait for its end.", "session_busy") from None
+
+    async def _within(self, task: Task, messages: list[Message], thread: str | None) -> None:
+        settings: RunnableConfig = {"recursion_limit": 2 * self.config.limits.steps + 2}
+        if thread:
+            settings["configurable"] = {"thread_id": thread}
+            messages = new_of(messages) if await self._sessions.is_known(thread) else messages
+        try:
+            async with asyncio.timeout(task.budget.seconds_left):
+                if thread:
+                    await self._lasting.ainvoke({"messages": messages}, settings, context=task, durability="sync")
+                else:
+                    await self._passing.ainvoke({"messages": messages}, settings, context=task)
+        except TimeoutError:
+            self._ended_by("seconds", task)
+        except SpentError as e:
+            self._ended_by(str(e), task)
+        if thread:
+            await self._sessions.tidy(thread)
+
+    def _ended_by(self, limit: str, task: Task) -> None:
+        task.finish = "length"
+        task.over(Step(kind="limit", name=limit, step=task.budget.steps, ok=False))
+
+
+@asynccontextmanager
+async def house_of(config: Config) -> AsyncIterator[House]:
+    """Open while the process serves.
+
+    Raises:
+        UsageError: a key, a tool or the sessions' file cannot be had.
+    """
+    tools = tools_of(config)
+    model = Model(config.model, api_key(config.model), config.limits.seconds, config.limits.requests)
+    try:
+        async with sessions_in(config.sessions.path, config.sessions.keep) as sessions:
+            yield House(config, React(config, model, tools), sessions, Counts(tools))
+    finally:
+        await model.close()

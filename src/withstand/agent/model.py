@@ -1,0 +1,167 @@
+"""One call of the model: streamed, timed, and cut when whoever waits for it is cancelled."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+import msgspec
+from msgspec import Struct
+
+from withstand import clock
+from withstand.agent.config import ModelConfig
+from withstand.agent.tools.tool import Tool
+from withstand.agent.ways.native import Native
+from withstand.agent.ways.schema import Schema
+from withstand.agent.ways.way import Message, Say, Way
+
+_ERROR_BYTES = 2000
+_CHARS_PER_TOKEN = 4
+PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
+
+
+class ModelError(Exception):
+    """The model's server refuses, breaks off, or is not there. ``status`` is what the client gets."""
+
+    def __init__(self, status: int, text: str, retry_after: str | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What a call came to."""
+
+    message: Message
+    finish: str | None
+    prompt_tokens: int
+    output_tokens: int
+    told: bool
+    """Whether the server counted; else it is an estimate of four characters a token."""
+    ttft_ns: int | None
+    took_ns: int
+
+
+class _Heard:
+    """What a stream says besides its text."""
+
+    def __init__(self) -> None:
+        self.finish: str | None = None
+        self.usage: Mapping[str, Any] = {}
+        self.done = False
+        self.deltas = 0
+
+
+class Model:
+    """A client of the model's server; its connections are kept."""
+
+    def __init__(self, config: ModelConfig, key: str | None, seconds: float, most: int) -> None:
+        self._config = config
+        self._key = key
+        self._way: Way = Schema() if config.way == "schema" else Native()
+        limits = httpx.Limits(max_connections=most, max_keepalive_connections=most)
+        timeout = httpx.Timeout(seconds, connect=min(seconds, 5.0))
+        self._client = httpx.AsyncClient(trust_env=False, limits=limits, timeout=timeout)
+
+    async def close(self) -> None:
+        """All connections."""
+        await self._client.aclose()
+
+    async def ask(
+        self, messages: Sequence[Message], tools: Sequence[Tool], say: Say, headers: Mapping[str, str], most: int
+    ) -> Said:
+        """One call, of at most ``most`` tokens; ``say`` gets the answer's text as it comes.
+
+        Raises:
+            ModelError: it came to nothing.
+        """
+        reading = self._way.reading(say, tools)
+        body = self._body(messages, tools, most)
+        heard, ttft_ns, began_ns = _Heard(), None, clock.now_ns()
+        async with aclosing(self._deltas(body, headers, heard)) as deltas:
+            async for delta in deltas:
+                reading.feed(delta)
+                if reading.started and ttft_ns is None:
+                    ttft_ns = clock.now_ns() - began_ns
+        message = reading.message()
+        usage = heard.usage
+        told = bool(usage.get("completion_tokens"))
+        return Said(
+            message=message,
+            finish=heard.finish,
+            prompt_tokens=usage["prompt_tokens"] if told else len(body) // _CHARS_PER_TOKEN,
+            output_tokens=usage["completion_tokens"] if told else heard.deltas,
+            told=told,
+            ttft_ns=ttft_ns,
+            took_ns=clock.now_ns() - began_ns,
+        )
+
+    def _body(self, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> bytes:
+        fields = {
+            "model": self._config.name,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": self._config.temperature,
+            "max_tokens": min(most, self._config.max_tokens),
+        }
+        return msgspec.json.encode(fields | self._way.body(messages, tools))
+
+    def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        told = {name: headers[name] for name in PASSED_ON if name in headers}
+        if self._key:
+            told["authorization"] = f"Bearer {self._key}"
+        elif "authorization" in headers:
+            told["authorization"] = headers["authorization"]
+        return {**told, "content-type": "application/json", "accept-encoding": "identity"}
+
+    async def _deltas(
+        self, body: bytes, headers: Mapping[str, str], heard: _Heard
+    ) -> AsyncGenerator[Mapping[str, Any]]:
+        try:
+            asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
+            async with asked as answer:
+                if answer.status_code != 200:
+                    raise await _refusal(answer)
+                async for line in answer.aiter_lines():
+                    if line.startswith("data:") and (delta := _read(line[5:].strip(), heard)) is not None:
+                        yield delta
+        except httpx.TimeoutException:
+            raise ModelError(504, "The model's server did not answer in time.") from None
+        except httpx.HTTPError as e:
+            raise ModelError(502, f"The model's server cannot be reached, or broke off ({type(e).__name__}).") from None
+        if not heard.done and heard.finish is None:
+            raise ModelError(502, "The model's answer broke off.")
+
+
+def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
+    """An event's delta, if it has one."""
+    if data == "[DONE]":
+        heard.done = True
+        return None
+    try:
+        event = msgspec.json.decode(data)
+        if event.get("error"):
+            raise ModelError(502, f"The model's server says: {str(event['error'])[:300]}")
+        heard.usage = event.get("usage") or heard.usage
+        choice = next(iter(event.get("choices") or ()), None)
+        if choice is None:
+            return None
+        heard.finish = choice.get("finish_reason") or heard.finish
+        delta = choice.get("delta")
+        heard.deltas += bool(delta)
+    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
+        raise ModelError(502, f"The model's server does not speak OpenAI's API: {data[:100]!r}") from None
+    return delta if isinstance(delta, dict) else None
+
+
+async def _refusal(answer: httpx.Response) -> ModelError:
+    text = b""
+    async for piece in answer.aiter_bytes():
+        text += piece
+        if len(text) > _ERROR_BYTES:
+            break
+    status = answer.status_code if answer.status_code in {401, 403, 404, 429, 503} else 502
+    told = " ".join(text[:_ERROR_BYTES].decode("utf-8", "replace").split())
+    return ModelError(
+        status, f"The model's server answered {answer.status_code}: {told[:300]}", answer.headers.get("retry-after")
+    )

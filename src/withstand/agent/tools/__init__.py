@@ -1,0 +1,1 @@
+"""What the agent can do besides talking. Each tool takes one text and gives one."""

@@ -1,0 +1,127 @@
+"""``schema``: each answer is a JSON object that a schema holds the model to, for models whose template knows no tools.
+
+``{"action": NAME, "input": TEXT}``; the action ``answer`` ends the task, and its input is passed on while it comes.
+llama.cpp, vLLM, SGLang and OpenAI all take ``response_format``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from withstand.agent.tools.tool import Tool
+from withstand.agent.ways.way import Message, Say
+
+ANSWER = "answer"
+_HEAD = re.compile(r'\s*\{\s*"action"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"input"\s*:\s*"')
+_STRING_PIECE = re.compile(
+    r'(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}))+'
+)
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
+_CHARS_MAX = 1 << 20
+
+
+class Schema:
+    """See the module."""
+
+    def body(self, messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
+        """With the tools described in words, and the schema."""
+        told = [{"role": "system", "content": _instructions(messages, tools)}]
+        told += [_as_text(m) for m in messages if m["role"] != "system"]
+        form = {"name": "step", "strict": True, "schema": schema_of(tools)}
+        return {"messages": told, "response_format": {"type": "json_schema", "json_schema": form}}
+
+    def reading(self, say: Say, tools: Sequence[Tool]) -> "SchemaReading":
+        """Only the answer is passed on."""
+        return SchemaReading(say, {tool.name: tool for tool in tools})
+
+
+def schema_of(tools: Sequence[Tool]) -> dict[str, Any]:
+    """The action stands first, so that it is known before the input is over."""
+    actions = [*(tool.name for tool in tools), ANSWER]
+    return {
+        "type": "object",
+        "properties": {"action": {"type": "string", "enum": actions}, "input": {"type": "string"}},
+        "required": ["action", "input"],
+        "additionalProperties": False,
+    }
+
+
+def _instructions(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+    system = [str(m["content"]) for m in messages if m["role"] == "system"]
+    told = [f"- {tool.name}: {tool.purpose} input: {tool.meaning}." for tool in tools]
+    lead = 'Say one JSON object: {"action": ..., "input": ...}. Actions:'
+    return "\n".join([*system, lead, *told, f"- {ANSWER}: ends the task. input: the answer to the user."])
+
+
+def _as_text(message: Message) -> Message:
+    """Calls and results as texts of assistant and user, which every template knows."""
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"Result: {message['content']}"}
+    if message["role"] == "assistant":
+        calls = message.get("tool_calls")
+        if not calls:
+            return {"role": "assistant", "content": _said(ANSWER, str(message.get("content") or ""))}
+        function = calls[0]["function"]
+        try:
+            arguments = msgspec.json.decode(function["arguments"], type=dict[str, Any])
+        except msgspec.MsgspecError:
+            arguments = {}
+        told = str(next(iter(arguments.values()), ""))
+        return {"role": "assistant", "content": _said(function["name"], told)}
+    return message
+
+
+def _said(action: str, told: str) -> str:
+    return msgspec.json.encode({"action": action, "input": told}).decode()
+
+
+class SchemaReading:
+    """Finds the action, then decodes the input's string piece by piece."""
+
+    def __init__(self, say: Say, tools: Mapping[str, Tool]) -> None:
+        self.started = False
+        self._say = say
+        self._tools = tools
+        self._raw = ""
+        self._action: str | None = None
+        self._at = 0
+        """How far the input has been decoded."""
+        self._input: list[str] = []
+
+    def feed(self, delta: Mapping[str, Any]) -> None:
+        """The next delta."""
+        text = delta.get("content")
+        if not text or len(self._raw) > _CHARS_MAX:
+            return
+        self.started = True
+        self._raw += text
+        if self._action is None and (head := _HEAD.match(self._raw)):
+            self._action, self._at = head[1], head.end()
+        if self._action is not None and (new := self._decoded()):
+            self._input.append(new)
+            if self._action not in self._tools:
+                self._say(new)
+
+    def _decoded(self) -> str:
+        """What is whole of the string's escapes, and not before."""
+        piece = _STRING_PIECE.match(self._raw, self._at)
+        if piece is None:
+            return ""
+        raw = _HALF_PAIR.sub("", piece[0])
+        self._at += len(raw)
+        return str(msgspec.json.decode(f'"{raw}"')) if raw else ""
+
+    def message(self) -> Message:
+        """All that was said; what is no such object is taken as an answer."""
+        if self._action is None:
+            if self._raw.strip():
+                self._say(self._raw)
+            return {"role": "assistant", "content": self._raw}
+        told = "".join(self._input)
+        if (tool := self._tools.get(self._action)) is None:
+            return {"role": "assistant", "content": told}
+        arguments = msgspec.json.encode({tool.argument: told}).decode()
+        call = {"id": "call_0", "type": "function", "function": {"name": tool.name, "arguments": arguments}}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}

@@ -1,0 +1,54 @@
+"""The shape of a way, and what a model has said so far. Messages are OpenAI's, whatever the way makes of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from withstand.agent.tools.tool import Tool
+
+Message = dict[str, Any]
+Say = Callable[[str], None]
+"""Takes text of the answer as it comes."""
+
+
+class Reading(Protocol):
+    """One call's stream as it comes."""
+
+    started: bool
+    """Whether anything was put out."""
+
+    def feed(self, delta: Mapping[str, Any]) -> None:
+        """The next delta."""
+
+    def message(self) -> Message:
+        """All that was said, as a message of the assistant; its ``tool_calls`` are what it wants."""
+
+
+class Way(Protocol):
+    """How a model is asked."""
+
+    def body(self, messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
+        """The fields of a request that it is about; without tools it has to answer."""
+
+    def reading(self, say: Say, tools: Sequence[Tool]) -> Reading:
+        """Who reads the answer."""
+
+
+def whole(messages: Sequence[Message]) -> list[Message]:
+    """Without calls that were never answered: a task may have been left in the middle."""
+    found: list[Message] = []
+    for i, message in enumerate(messages):
+        wanted = {call["id"] for call in message.get("tool_calls") or ()}
+        given = set()
+        for later in messages[i + 1 :]:
+            if later["role"] != "tool":
+                break
+            given.add(later["tool_call_id"])
+        orphan = message["role"] == "tool" and not _is_answer(message, found)
+        if wanted <= given and not orphan:
+            found.append(message)
+    return found
+
+
+def _is_answer(message: Message, before: Sequence[Message]) -> bool:
+    asking = next((m for m in reversed(before) if m["role"] != "tool"), {})
+    return any(call["id"] == message["tool_call_id"] for call in asking.get("tool_calls") or ())

@@ -1,0 +1,115 @@
+"""nginx's configuration files as a tree of directives. Pure: included files come in through a function."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from withstand.errors import UsageError
+
+Include = Callable[[str], list[tuple[str, str]]]
+"""A pattern as it is written → the (name, text) of each file."""
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|\#[^\n]*)
+    |(?P<mark>[{};])
+    |"(?P<double>(?:\\.|[^"\\])*)"
+    |'(?P<single>(?:\\.|[^'\\])*)'
+    |(?P<word>(?:\\.|\$\{[^}]*\}|[^\s{};"'\\])(?:\\.|\$\{[^}]*\}|[^\s{};\\])*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_DEPTH_MAX = 40
+
+
+class Directive(Struct, frozen=True):
+    """``name args…;`` or ``name args… { block }``."""
+
+    name: str
+    args: tuple[str, ...]
+    file: str
+    line: int
+    block: tuple["Directive", ...] | None = None
+
+    @property
+    def where(self) -> str:
+        """``site.conf:12``."""
+        return f"{self.file}:{self.line}"
+
+
+class _Token(Struct, frozen=True):
+    text: str
+    line: int
+    mark: bool = False
+
+
+def parsed(file: str, text: str, include: Include, depth: int = 0) -> tuple[Directive, ...]:
+    """All directives of a file, those of included ones in their place.
+
+    Raises:
+        UsageError: it is no such file; the text names the line.
+    """
+    if depth > _DEPTH_MAX:
+        raise UsageError(f"{file} is included by what it includes.")
+    tokens = list(_tokens(file, text))
+    found, rest = _block(file, tokens, 0, include, depth)
+    if rest < len(tokens):
+        raise UsageError(f"{file}:{tokens[rest].line}: a }} that closes nothing; is it nginx's configuration?")
+    return found
+
+
+def _tokens(file: str, text: str) -> Iterator[_Token]:
+    at, line = 0, 1
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise UsageError(f"{file}:{line}: a quote that does not end; is it nginx's configuration?")
+        kind = match.lastgroup
+        if kind == "mark":
+            yield _Token(match["mark"], line, mark=True)
+        elif kind != "space":
+            yield _Token(match[kind or 0], line)
+        at, line = match.end(), line + match[0].count("\n")
+
+
+def _block(file: str, tokens: list[_Token], at: int, include: Include, depth: int) -> tuple[tuple[Directive, ...], int]:
+    """The directives from ``at`` on to the end of their block, and where that is."""
+    found: list[Directive] = []
+    while at < len(tokens) and tokens[at] != _Token("}", tokens[at].line, mark=True):
+        words, at = _words(file, tokens, at)
+        name, args, line = words[0].text, tuple(word.text for word in words[1:]), words[0].line
+        block: tuple[Directive, ...] | None = None
+        if tokens[at].text == "{":
+            at += 1
+            if name.endswith("_by_lua_block"):
+                block, at = (), _behind_foreign(tokens, at)
+            else:
+                block, at = _block(file, tokens, at, include, depth)
+            if at >= len(tokens):
+                raise UsageError(f"{file}:{line}: the block of {name} does not end.")
+        at += 1
+        if name == "include" and args:
+            found += [each for other, text in include(args[0]) for each in parsed(other, text, include, depth + 1)]
+        else:
+            found.append(Directive(name, args, file, line, block))
+    return tuple(found), at
+
+
+def _words(file: str, tokens: list[_Token], at: int) -> tuple[list[_Token], int]:
+    """The words up to a mark, and where that is."""
+    start = at
+    while at < len(tokens) and not tokens[at].mark:
+        at += 1
+    if at == start or at >= len(tokens) or tokens[at].text == "}":
+        line = tokens[min(start, len(tokens) - 1)].line
+        raise UsageError(f"{file}:{line}: a directive without its end; is it nginx's configuration?")
+    return tokens[start:at], at
+
+
+def _behind_foreign(tokens: list[_Token], at: int) -> int:
+    """Where a block ends that holds another language."""
+    depth = 1
+    while at < len(tokens):
+        depth += {"{": 1, "}": -1}.get(tokens[at].text, 0) if tokens[at].mark else 0
+        if not depth:
+            break
+        at += 1
+    return at

@@ -1,0 +1,141 @@
+"""What each layer of a stack costs: the mean E2EL of good answers, in parts that add up to it. Pure.
+
+A layer tells its own time in the answer's Server-Timing header (``hop`` and ``queue`` are the gateway's); the engine's
+queue and prefill are means by its own metrics, and count only where those are of the same answers. Decode is what was
+heard: first token to last. What nobody has told is ``else``: the network, HTTP, and parts that do not fit.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, Self
+
+import msgspec
+
+from withstand.metrics.latency import NS_PER_MS, Timing
+from withstand.metrics.server import ServerSide
+from withstand.record import Record
+
+_TOLD: Final[Mapping[str, str]] = {
+    "edge": "edge",
+    "agent": "agent",
+    "queue": "gateway queue",
+    "hop": "gateway",
+    "prefill": "prefill",
+}
+"""Server-Timing's name → layer; ``engine`` and ``decode`` tell until the head, which an engine may send at once."""
+_ENTRY = re.compile(r"([!#$%&'*+.^_`|~\w-]+)\s*((?:;[^,;]*)*)")
+_DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
+_COUNTS_APART = 0.02
+_LAYERS: tuple[str, ...] = ("edge", "agent", "gateway queue", "gateway", "engine queue", "prefill", "decode")
+ELSE = "else"
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """One of them: its part of the mean E2EL, in ms and as a share of it."""
+
+    name: str
+    mean_ms: float
+    share: float
+
+
+class Layers(msgspec.Struct, frozen=True):
+    """All that are known, and ``else``; their sum is ``e2el_mean_ms``."""
+
+    e2el_mean_ms: float
+    parts: tuple[Layer, ...]
+
+    def part(self, name: str) -> Layer | None:
+        """None = not known."""
+        return next((part for part in self.parts if part.name == name), None)
+
+
+def durations_ms(header: str) -> dict[str, float]:
+    """Of a Server-Timing header: name → ``dur``, summed where a name comes twice."""
+    found: dict[str, float] = {}
+    for name, rest in _ENTRY.findall(header):
+        duration = _DURATION.search(rest)
+        if duration and (value := _number(duration[1])) is not None:
+            found[name.lower()] = found.get(name.lower(), 0.0) + value
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+class LayerSums:
+    """Over a stage's good answers, in ms. Sums, so that those of parts can be added."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.told = 0
+        """Answers whose header said something."""
+        self.e2el_ms = 0.0
+        self.first_ms = 0.0
+        """Until the first token; until the end where none was heard by itself."""
+        self.decode_ms = 0.0
+        self.layers_ms: dict[str, float] = {}
+
+    def add(self, record: Record, timing: Timing | None) -> None:
+        """One request; only good answers count."""
+        if timing is None or timing.e2el_ns is None:
+            return
+        first_ns = timing.e2el_ns if timing.ttft_ns is None else timing.ttft_ns
+        self.answers += 1
+        self.e2el_ms += timing.e2el_ns / NS_PER_MS
+        self.first_ms += first_ns / NS_PER_MS
+        self.decode_ms += (timing.e2el_ns - first_ns) / NS_PER_MS
+        room_ms = first_ns / NS_PER_MS
+        told = durations_ms(record.server_timing) if record.server_timing else {}
+        self.told += bool(told)
+        for name, layer in _TOLD.items():
+            if (part_ms := told.get(name)) is not None and part_ms <= room_ms:
+                room_ms -= part_ms
+                self.layers_ms[layer] = self.layers_ms.get(layer, 0.0) + part_ms
+
+    def merge(self, other: Self) -> None:
+        """Those of other answers."""
+        self.answers += other.answers
+        self.told += other.told
+        self.e2el_ms += other.e2el_ms
+        self.first_ms += other.first_ms
+        self.decode_ms += other.decode_ms
+        for layer, part_ms in other.layers_ms.items():
+            self.layers_ms[layer] = self.layers_ms.get(layer, 0.0) + part_ms
+
+
+def layers_of(sums: LayerSums, server: ServerSide | None, attempted: int) -> Layers | None:
+    """None where no layer has told anything: then there is nothing but TTFT and decode, which stand elsewhere."""
+    if not sums.answers or not sums.e2el_ms:
+        return None
+    known = {layer: part_ms / sums.answers for layer, part_ms in sums.layers_ms.items()}
+    room_ms = sums.first_ms / sums.answers - math.fsum(known.values())
+    for layer, part_ms in _by_metrics(server, attempted):
+        if layer not in known and part_ms <= room_ms:
+            known[layer] = part_ms
+            room_ms -= part_ms
+    if not known:
+        return None
+    whole_ms = sums.e2el_ms / sums.answers
+    if sums.decode_ms:
+        known["decode"] = sums.decode_ms / sums.answers
+    parts = [(name, known[name]) for name in _LAYERS if name in known]
+    parts.append((ELSE, max(0.0, whole_ms - math.fsum(known.values()))))
+    return Layers(whole_ms, tuple(Layer(name, part_ms, part_ms / whole_ms) for name, part_ms in parts))
+
+
+def _by_metrics(server: ServerSide | None, attempted: int) -> Iterator[tuple[str, float]]:
+    """Means over the answers that the engine has counted: as many as were asked, or they are not of the same."""
+    if server is None or not server.whole or server.answered is None:
+        return
+    if abs(server.answered - attempted) > _COUNTS_APART * attempted:
+        return
+    if server.queue_mean_ms is not None:
+        yield "engine queue", server.queue_mean_ms
+    if server.prefill_mean_ms is not None:
+        yield "prefill", server.prefill_mean_ms

@@ -1,0 +1,84 @@
+"""A stack as Docker Compose runs it. Pure."""
+
+from typing import Any
+
+from withstand.spec.stack import Stack
+from withstand.stack.exports.container import CONFIG, DOCKERFILE, OURS, Container, containers, door
+from withstand.stack.exports.yaml import document, whole
+
+
+def compose(stack: Stack) -> dict[str, str]:
+    """``compose.yaml``, and what its containers read. Secrets come from the environment of whoever brings it up.
+
+    Raises:
+        SpecError: a service cannot run elsewhere as it is described.
+    """
+    entry, all_of_them = door(stack), containers(stack)
+    services = {each.name: _service(each, is_door=each.name == entry) for each in all_of_them}
+    files = {f"{each.name}/{path}": text for each in all_of_them for path, text in each.files.items()}
+    if any(each.image == OURS for each in all_of_them):
+        files["Dockerfile"] = DOCKERFILE
+    return {"compose.yaml": document({"name": stack.name, "services": services}), **files}
+
+
+def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
+    process, upkeep = container.process, container.process.upkeep
+    service: dict[str, Any] = {"image": container.image}
+    if container.image == OURS:
+        service["build"] = "."
+    # A Compose file reads `$` as its own.
+    service |= {
+        "entrypoint": [part.replace("$", "$$") for part in container.argv],
+        "environment": {
+            **{key: value.replace("$", "$$") for key, value in container.env.items()},
+            **{variable: f"${{{_variable(key)}:?}}" for variable, key in container.secrets.items()},
+        },
+        "healthcheck": _health(container),
+        "stop_grace_period": f"{whole(container.end_s)}s",
+        "restart": "unless-stopped" if upkeep.restart else "no",
+        "init": True,
+    }
+    if process.needs:
+        service["depends_on"] = {name: {"condition": "service_healthy"} for name in process.needs}
+    if is_door:
+        service["ports"] = [f"127.0.0.1:{process.port}:{process.port}"]
+    volumes = [f"{folder}:{folder}:ro" for folder in container.volumes]
+    volumes += [f"./{container.name}/{path}:{CONFIG / path}:ro" for path in container.files]
+    if volumes:
+        service["volumes"] = volumes
+    return service | _room(container)
+
+
+def _variable(key: str) -> str:
+    """A file's name is no variable's."""
+    return "".join(c if c.isalnum() else "_" for c in key)
+
+
+def _health(container: Container) -> dict[str, Any]:
+    url = f"http://127.0.0.1:{container.process.port}{container.process.health}"
+    python = "python" if container.image == OURS else "python3"
+    ask = f"import urllib.request as r; r.urlopen('{url}', timeout=4)"
+    ready = whole(container.process.upkeep.ready_s)
+    return {
+        "test": ["CMD", python, "-c", ask],
+        "interval": "10s",
+        "timeout": "5s",
+        "retries": 6,
+        "start_period": f"{ready}s",
+        "start_interval": "1s",
+    }
+
+
+def _room(container: Container) -> dict[str, Any]:
+    room, told = container.process.upkeep.room, dict[str, Any]()
+    if room.cpus:
+        told["cpuset"] = ",".join(map(str, room.cpus))
+    if room.memory_gb:
+        told["mem_limit"] = str(int(room.memory_gb * 1e9))
+    if container.deploy.gpus:
+        device = {"driver": "nvidia", "count": container.deploy.gpus, "capabilities": ["gpu"]}
+        told["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
+        told["ipc"] = "host"  # tensor parallelism talks over shared memory, and 64 MB are too little
+    if container.deploy.min_replicas > 1:
+        told.setdefault("deploy", {})["replicas"] = container.deploy.min_replicas
+    return told

@@ -1,0 +1,162 @@
+"""A stack's processes as containers: the blueprint of this machine, with a network between the services. Pure.
+
+Each listens on all addresses of its container, and knows the others by name. A secret stays a reference: the name of a
+variable (or of a file) becomes the key under which the place keeps it.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from withstand import __version__
+from withstand.errors import SpecError
+from withstand.spec.stack import Deploy, Secret, Served, Stack
+from withstand.stack.blueprint import Place, Process
+from withstand.stack.composed import GATEWAY, composed, service_names
+from withstand.stack.ports import HOST
+
+OURS: Final = f"withstand:{__version__}"
+"""The image that ``DOCKERFILE`` makes."""
+CONFIG: Final = PurePosixPath("/etc/withstand")
+DOCKERFILE: Final = f"""\
+# docker build -t {OURS} .
+FROM python:3.12-slim
+RUN pip install --no-cache-dir 'withstand[engine,gateway]=={__version__}' && useradd --create-home --uid 10001 withstand
+USER 10001
+"""
+_IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
+_PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
+_FIRST_PORT = 8000
+_ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
+
+
+class Container(Struct, frozen=True, kw_only=True):
+    """One service as a container. ``secrets``: variable → key; ``volumes``: folders of models that must be there."""
+
+    process: Process
+    image: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    secrets: dict[str, str]
+    files: dict[str, str]
+    volumes: tuple[str, ...]
+    deploy: Deploy
+
+    @property
+    def name(self) -> str:
+        """The service's."""
+        return self.process.name
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is ours, in front of the engines."""
+        return self.process.kind == GATEWAY
+
+    @property
+    def end_s(self) -> float:
+        """How long it may take to end: until its last stream has."""
+        return self.deploy.longest_stream_s + self.process.upkeep.stop_s
+
+
+def containers(stack: Stack) -> tuple[Container, ...]:
+    """All services that are started, in an order in which they can be.
+
+    Raises:
+        SpecError: one cannot run elsewhere as it is described.
+    """
+    for name, told in stack.engines.items():
+        if told.model is None and told.kind == "llamacpp":
+            raise _wrong(f"engines.{name}.model", "the small model is this machine's; name a GGUF file")
+    ports = {name: _FIRST_PORT + i for i, name in enumerate(service_names(stack))}
+    place = Place(folder=Path(CONFIG), python="python", ports=ports, threads=8)
+    blueprint = composed(stack, place)
+    return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
+
+
+def door(stack: Stack) -> str:
+    """The name of the service that clients ask.
+
+    Raises:
+        SpecError: there is nothing to run.
+    """
+    names = service_names(stack)
+    if not names:
+        raise _wrong("engines", "all of them are remote and there is no gateway; nothing is left to be exported")
+    return GATEWAY if stack.gateway else names[0]
+
+
+def _served(stack: Stack, process: Process) -> Served:
+    return stack.gateway if process.name == GATEWAY and stack.gateway else stack.engines[process.name]
+
+
+def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Container:
+    image = told.deploy.image or _IMAGES.get(process.kind)
+    if image is None:
+        raise _wrong(f"engines.{process.name}.deploy.image", f"{process.kind!r} has no image of its own; name one")
+    secrets = {key: key_of(value) for key, value in process.env.items() if isinstance(value, Secret)}
+    files = {}
+    for path, text in process.files.items():
+        config = _inside(msgspec.json.decode(text), {f"http://{HOST}:{p}": f"http://{n}:{p}" for n, p in ports.items()})
+        secrets |= _keys_by_variable(config)
+        config.setdefault("drain_s", told.deploy.longest_stream_s)
+        files[path] = msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"
+    return Container(
+        process=process,
+        image=image,
+        argv=_argv(process, getattr(told, "python", None), image),
+        env={key: value for key, value in process.env.items() if isinstance(value, str)},
+        secrets=dict(sorted(secrets.items())),
+        files=files,
+        volumes=_volumes(getattr(told, "model", None)),
+        deploy=told.deploy,
+    )
+
+
+def _argv(process: Process, python: str | None, image: str) -> tuple[str, ...]:
+    """The environment's interpreter is the image's own, and loopback is everywhere."""
+    first = _PYTHONS.get(image, "python3") if process.argv[0] in {python, "python"} else process.argv[0]
+    return (first, *(_ANY if part == HOST else part for part in process.argv[1:]))
+
+
+def _inside(tree: Any, names: Mapping[str, str]) -> Any:
+    """Addresses of this machine as names of services."""
+    if isinstance(tree, dict):
+        return {key: _inside(value, names) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_inside(value, names) for value in tree]
+    if isinstance(tree, str):
+        host, colon, port = tree.rpartition(":")
+        return names.get(tree, f"{_ANY}:{port}" if colon and host == HOST else tree)
+    return tree
+
+
+def _keys_by_variable(config: Any) -> dict[str, str]:
+    """Keys of engines come by variables: variable → key. A file is this machine's, so its key comes by one too."""
+    found: dict[str, str] = {}
+    for model in config.get("models", {}).values():
+        for seat in model.get("engines", []):
+            if path := seat.pop("api_key_file", None):
+                key = key_of(Secret(from_file=path))
+                seat["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
+                found[seat["api_key_env"]] = key
+            elif variable := seat.get("api_key_env"):
+                found[variable] = variable
+    return found
+
+
+def key_of(secret: Secret) -> str:
+    """Under which a place keeps it: the variable's name, or the file's."""
+    return secret.from_env or PurePosixPath(secret.from_file or "").name
+
+
+def _volumes(model: str | None) -> tuple[str, ...]:
+    """A path is a file or folder of a volume; anything else is a name that the engine fetches by itself."""
+    return (model.rstrip("/"),) if model and model.startswith("/") else ()
+
+
+def _wrong(where: str, what: str) -> SpecError:
+    return SpecError(f"The stack is wrong: {what} - at `$.{where}`.")

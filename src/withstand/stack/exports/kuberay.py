@@ -1,0 +1,90 @@
+"""A stack's vLLM engines as a RayService of KubeRay. Pure."""
+
+from typing import Any
+
+from withstand.spec.stack import Secret, Stack
+from withstand.stack.exports.container import key_of
+from withstand.stack.exports.kubernetes import labels_of, secret_env
+from withstand.stack.exports.ray_serve import on_ray, serve_config
+from withstand.stack.exports.yaml import document, whole
+
+_IMAGE, _VERSION = "rayproject/ray-llm:2.60.0-py311-cu128", "2.60.0"
+_PORTS = {"serve": 8000, "metrics": 8080, "gcs": 6379, "dashboard": 8265, "client": 10001}
+
+
+def kuberay(stack: Stack) -> dict[str, str]:
+    """``rayservice.yaml``: one group of workers for each engine.
+
+    Raises:
+        SpecError: an engine cannot run on Ray as it is described.
+    """
+    env = secret_env(_secrets(stack), stack.name)
+    groups = [_group(name, stack, env) for name in on_ray(stack)]
+    longest_s = max(stack.engines[name].deploy.longest_stream_s for name in on_ray(stack))
+    spec = {
+        "serveConfigV2": document(serve_config(stack)),
+        # An upgrade brings up a second cluster; the old one is kept until its last answer has ended.
+        "rayClusterDeletionDelaySeconds": whole(longest_s),
+        "rayClusterConfig": {
+            "rayVersion": _VERSION,
+            "enableInTreeAutoscaling": True,
+            "headGroupSpec": {
+                "rayStartParams": {"num-cpus": "0", "num-gpus": "0", "dashboard-host": "0.0.0.0"},  # noqa: S104
+                "template": {"spec": {"containers": [_container("ray-head", _image(stack), env, _small())]}},
+            },
+            "workerGroupSpecs": groups,
+        },
+    }
+    head = {"name": stack.name, "labels": labels_of("ray", stack.name)}
+    return {
+        "rayservice.yaml": document({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": head, "spec": spec})
+    }
+
+
+def _secrets(stack: Stack) -> dict[str, str]:
+    """Variable → key, of all engines on Ray: the nodes have them all."""
+    env = (item for name in on_ray(stack) for item in stack.engines[name].env.items())
+    return {name: key_of(value) for name, value in env if isinstance(value, Secret)}
+
+
+def _image(stack: Stack, name: str | None = None) -> str:
+    engine = stack.engines[name or on_ray(stack)[0]]
+    return engine.deploy.image or _IMAGE
+
+
+def _small() -> dict[str, Any]:
+    size = {"cpu": "2", "memory": "8Gi"}
+    return {"requests": size, "limits": size}
+
+
+def _group(name: str, stack: Stack, env: list[dict[str, Any]]) -> dict[str, Any]:
+    engine = stack.engines[name]
+    cpus = str(len(engine.room.cpus) or 4)
+    size = {"cpu": cpus, "memory": str(int((engine.room.memory_gb or 16) * 1e9))}
+    if engine.deploy.gpus:
+        size["nvidia.com/gpu"] = str(engine.deploy.gpus)
+    container = _container("ray-worker", _image(stack, name), env, {"requests": size, "limits": size})
+    pod: dict[str, Any] = {
+        "containers": [container],
+        "terminationGracePeriodSeconds": whole(engine.deploy.longest_stream_s + engine.stop_s),
+    }
+    if engine.model and engine.model.startswith("/"):
+        path = engine.model.rstrip("/")
+        claim = {"claimName": f"{stack.name}-models", "readOnly": True}
+        pod["volumes"] = [{"name": "models", "persistentVolumeClaim": claim}]
+        container["volumeMounts"] = [
+            {"name": "models", "mountPath": path, "subPath": path.rpartition("/")[2], "readOnly": True}
+        ]
+    return {
+        "groupName": name,
+        "replicas": engine.deploy.min_replicas,
+        "minReplicas": engine.deploy.min_replicas,
+        "maxReplicas": engine.deploy.most_replicas,
+        "rayStartParams": {},
+        "template": {"spec": pod},
+    }
+
+
+def _container(name: str, image: str, env: list[dict[str, Any]], resources: dict[str, Any]) -> dict[str, Any]:
+    ports = [{"name": port, "containerPort": number} for port, number in _PORTS.items()] if name == "ray-head" else []
+    return {"name": name, "image": image, "env": env, "ports": ports, "resources": resources}

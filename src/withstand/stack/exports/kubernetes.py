@@ -1,0 +1,227 @@
+"""A stack as Kubernetes runs it: Deployments, Services, autoscalers, monitors. Pure.
+
+Streams are long, so ends are slow: a pod that is to go gets no new requests, and lives until its last answer has ended.
+"""
+
+from typing import Any
+
+from withstand.errors import SpecError
+from withstand.spec.stack import Stack
+from withstand.stack.exports.container import CONFIG, DOCKERFILE, OURS, Container, containers, door
+from withstand.stack.exports.yaml import documents, whole
+
+_UNROUTE_S = 10
+"""Until all of the cluster has heard that a pod takes no more."""
+_PROBE_S = 5
+
+
+def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, str]:
+    """``kubernetes.yaml``. ``inference_gateway`` is a Gateway (gateway.networking.k8s.io) that requests come by.
+
+    The Secret ``NAME-secrets`` and the claim ``NAME-models`` are the user's to make.
+
+    Raises:
+        SpecError: a service cannot run there as it is described.
+    """
+    entry, all_of_them = door(stack), containers(stack)
+    objects: list[dict[str, Any]] = []
+    for each in all_of_them:
+        if each.deploy.min_replicas == 0:
+            at = each.name if each.is_gateway else f"engines.{each.name}"
+            raise SpecError(
+                "The stack is wrong: an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to "
+                f"kuberay or modal - at `$.{at}.deploy.min_replicas`."
+            )
+        objects += _objects(each, stack.name)
+    if inference_gateway:
+        objects += _inference(stack.name, inference_gateway, [each for each in all_of_them if not each.is_gateway])
+    files = {"kubernetes.yaml": documents(objects)}
+    if any(each.image == OURS for each in all_of_them):
+        files["Dockerfile"] = DOCKERFILE
+    return files | {"README.txt": _told(stack.name, entry, all_of_them)}
+
+
+def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
+    name, labels = f"{stack}-{container.name}", labels_of(container.name, stack)
+    found = [_deployment(container, stack), _service(container, stack)]
+    if container.files:
+        found.insert(0, {**_head("v1", "ConfigMap", name, labels), "data": dict(container.files)})
+    if container.deploy.most_replicas > container.deploy.min_replicas:
+        found.append(_autoscaler(container, name, labels))
+    if container.process.metrics:
+        endpoints = [{"port": "http", "path": container.process.metrics, "interval": "15s"}]
+        spec = {"selector": {"matchLabels": labels}, "podMetricsEndpoints": endpoints}
+        found.append({**_head("monitoring.coreos.com/v1", "PodMonitor", name, labels), "spec": spec})
+    return found
+
+
+def _head(version: str, kind: str, name: str, labels: dict[str, str]) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": labels}}
+
+
+def labels_of(service: str, stack: str) -> dict[str, str]:
+    """By which its pods are known."""
+    return {"app.kubernetes.io/name": service, "app.kubernetes.io/part-of": stack}
+
+
+def _service(container: Container, stack: str) -> dict[str, Any]:
+    """Named as in the blueprint: the gateway's configuration asks for it so."""
+    labels = labels_of(container.name, stack)
+    ports = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
+    return {**_head("v1", "Service", container.name, labels), "spec": {"selector": labels, "ports": ports}}
+
+
+def _deployment(container: Container, stack: str) -> dict[str, Any]:
+    labels = labels_of(container.name, stack)
+    volumes, mounts = _volumes(container, stack)
+    pod = {
+        "containers": [_pod_container(container, stack, mounts)],
+        "terminationGracePeriodSeconds": whole(_UNROUTE_S + container.end_s),
+        # Variables of each Service would be laid over an engine's own: vLLM reads VLLM_PORT.
+        "enableServiceLinks": False,
+        "volumes": volumes,
+    }
+    if container.deploy.gpu:
+        pod["nodeSelector"] = {"nvidia.com/gpu.product": container.deploy.gpu}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        # A model that loads for half an hour is slow, not stuck.
+        "progressDeadlineSeconds": whole(container.process.upkeep.ready_s) + 600,
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    if container.deploy.most_replicas == container.deploy.min_replicas:  # else they are the autoscaler's
+        spec["replicas"] = container.deploy.min_replicas
+    return {**_head("apps/v1", "Deployment", f"{stack}-{container.name}", labels), "spec": spec}
+
+
+def _pod_container(container: Container, stack: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+    process = container.process
+    # The gateway drains by itself when it is told to end; an engine drops its streams then, so it is told late.
+    wait_s = _UNROUTE_S if container.is_gateway else _UNROUTE_S + whole(container.deploy.longest_stream_s)
+    asked = {"path": process.health, "port": "http"}
+    ready = {"path": "/ready", "port": "http"} if container.is_gateway else asked
+    return {
+        "name": container.name,
+        "image": container.image,
+        "command": [part.replace("$(", "$$(") for part in container.argv],
+        "env": _env(container, stack),
+        "ports": [{"name": "http", "containerPort": process.port}],
+        "startupProbe": {
+            "httpGet": asked,
+            "periodSeconds": _PROBE_S,
+            "failureThreshold": max(1, whole(process.upkeep.ready_s / _PROBE_S)),
+        },
+        "readinessProbe": {"httpGet": ready, "periodSeconds": _PROBE_S, "timeoutSeconds": 4, "failureThreshold": 2},
+        # An engine under load answers late: it is dead only after a minute and a half of silence.
+        "livenessProbe": {"httpGet": asked, "periodSeconds": 15, "timeoutSeconds": 10, "failureThreshold": 6},
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(wait_s)]}}},
+        "resources": _resources(container),
+        "securityContext": {"allowPrivilegeEscalation": False},
+        "volumeMounts": mounts,
+    }
+
+
+def _env(container: Container, stack: str) -> list[dict[str, Any]]:
+    plain = [{"name": name, "value": value.replace("$(", "$$(")} for name, value in container.env.items()]
+    return [*plain, *secret_env(container.secrets, stack)]
+
+
+def secret_env(secrets: dict[str, str], stack: str) -> list[dict[str, Any]]:
+    """Variables whose values are kept in the stack's Secret."""
+    kept = {"name": f"{stack}-secrets"}
+    return [
+        {"name": name, "valueFrom": {"secretKeyRef": {**kept, "key": key}}} for name, key in sorted(secrets.items())
+    ]
+
+
+def _resources(container: Container) -> dict[str, Any]:
+    room = container.process.upkeep.room
+    limits: dict[str, str] = {}
+    requests: dict[str, str] = {"cpu": str(len(room.cpus) or 1)}
+    if room.cpus:
+        limits["cpu"] = requests["cpu"]
+    if room.memory_gb:
+        limits["memory"] = requests["memory"] = str(int(room.memory_gb * 1e9))
+    if container.deploy.gpus:
+        limits["nvidia.com/gpu"] = str(container.deploy.gpus)
+    return {"requests": requests, **({"limits": limits} if limits else {})}
+
+
+def _volumes(container: Container, stack: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    volumes: list[dict[str, Any]] = []
+    mounts: list[dict[str, Any]] = []
+    if container.files:
+        volumes.append({"name": "config", "configMap": {"name": f"{stack}-{container.name}"}})
+        mounts.append({"name": "config", "mountPath": str(CONFIG), "readOnly": True})
+    if container.volumes:
+        claim = {"claimName": f"{stack}-models", "readOnly": True}
+        volumes.append({"name": "models", "persistentVolumeClaim": claim})
+        # The claim has each model under its own name.
+        mounts += [
+            {"name": "models", "mountPath": path, "subPath": path.rpartition("/")[2], "readOnly": True}
+            for path in container.volumes
+        ]
+    if container.deploy.gpus:
+        volumes.append({"name": "shm", "emptyDir": {"medium": "Memory"}})
+        mounts.append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108  where tensor parallelism talks
+    return volumes, mounts
+
+
+def _autoscaler(container: Container, name: str, labels: dict[str, str]) -> dict[str, Any]:
+    """By requests at once: the CPU of an engine that waits for its GPU says nothing."""
+    metric = "withstand_gateway_requests_in_flight" if container.is_gateway else "vllm_num_requests_running"
+    value = {"type": "AverageValue", "averageValue": str(container.deploy.target_requests)}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+        "minReplicas": container.deploy.min_replicas,
+        "maxReplicas": container.deploy.most_replicas,
+        "metrics": [{"type": "Pods", "pods": {"metric": {"name": metric}, "target": value}}],
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": min(3600, whole(container.deploy.idle_s))}},
+    }
+    return {**_head("autoscaling/v2", "HorizontalPodAutoscaler", name, labels), "spec": spec}
+
+
+def _inference(stack: str, gateway: str, engines: list[Container]) -> list[dict[str, Any]]:
+    """Each engine's pods as a pool, whose picker chooses the pod; its chart is installed as ``NAME-epp``."""
+    found: list[dict[str, Any]] = []
+    for engine in engines:
+        name, labels = f"{stack}-{engine.name}", labels_of(engine.name, stack)
+        pool = {
+            "selector": {"matchLabels": labels},
+            "targetPorts": [{"number": engine.process.port}],
+            "endpointPickerRef": {"name": f"{name}-epp", "port": {"number": 9002}, "failureMode": "FailOpen"},
+        }
+        found.append({**_head("inference.networking.k8s.io/v1", "InferencePool", name, labels), "spec": pool})
+        backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": name}
+        prefix = "/" if len(engines) == 1 else f"/{engine.name}/"
+        rule: dict[str, Any] = {
+            "matches": [{"path": {"type": "PathPrefix", "value": prefix}}],
+            "backendRefs": [backend],
+            "timeouts": {"request": "0s"},  # a stream ends when it ends
+        }
+        if prefix != "/":
+            rewrite = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}}
+            rule["filters"] = [{"type": "URLRewrite", "urlRewrite": rewrite}]
+        route = {"parentRefs": [{"name": gateway}], "rules": [rule]}
+        found.append({**_head("gateway.networking.k8s.io/v1", "HTTPRoute", name, labels), "spec": route})
+    return found
+
+
+def _told(stack: str, entry: str, all_of_them: tuple[Container, ...]) -> str:
+    """What must be there before, in the order in which it is made."""
+    lines = [f"The door is the Service {entry}. Before `kubectl apply -f kubernetes.yaml`:"]
+    if any(each.image == OURS for each in all_of_them):
+        lines.append(f"- the image {OURS} where the cluster finds it: docker build -t {OURS} .")
+    keys = sorted({key for each in all_of_them for key in each.secrets.values()})
+    if keys:
+        lines.append(
+            f"- kubectl create secret generic {stack}-secrets " + " ".join(f"--from-literal={k}=…" for k in keys)
+        )
+    models = sorted({path for each in all_of_them for path in each.volumes})
+    if models:
+        names = ", ".join(path.rpartition("/")[2] for path in models)
+        lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
+    if any(each.deploy.most_replicas > each.deploy.min_replicas for each in all_of_them):
+        lines.append("- prometheus-adapter, for the autoscalers' metrics")
+    return "\n".join(lines) + "\n"

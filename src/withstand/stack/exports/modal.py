@@ -1,0 +1,83 @@
+"""A stack's engines as a program for Modal. Pure."""
+
+from withstand.errors import SpecError
+from withstand.spec.stack import Stack
+from withstand.stack.exports.container import DOCKERFILE, OURS, Container, containers
+from withstand.stack.exports.yaml import whole
+
+_TOP = '''\
+"""The stack {stack} on Modal: modal deploy {file}"""
+
+import os
+import subprocess
+
+import modal
+
+app = modal.App({stack!r})
+_PYTHON = "RUN command -v python || ln -s $(command -v python3) /usr/local/bin/python"
+models = modal.Volume.from_name({volume!r}, create_if_missing=True)
+'''
+
+_ONE = """
+
+@app.function(
+    image={image}.entrypoint([]),
+    {gpu}volumes={volumes},
+    secrets={secrets},
+    min_containers={least},
+    max_containers={most},
+    scaledown_window={idle},
+    timeout={timeout},
+)
+# Without this a container is given one request at a time, however many the engine could batch.
+@modal.concurrent(max_inputs={inputs}, target_inputs={target})
+@modal.web_server(port={port}, startup_timeout={ready})
+def {name}() -> None:
+    subprocess.Popen({argv}, env={{**os.environ, **{env}}})
+"""
+
+
+def modal(stack: Stack) -> dict[str, str]:
+    """``modal_app.py``: a web server for each engine. The gateway stays where it is, in front of their addresses.
+
+    Raises:
+        SpecError: an engine cannot run there as it is described.
+    """
+    engines = [each for each in containers(stack) if not each.is_gateway]
+    if not engines:
+        raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
+    top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
+    files = {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines)}
+    return files | ({"Dockerfile": DOCKERFILE} if any(each.image == OURS for each in engines) else {})
+
+
+def _image(name: str) -> str:
+    """Modal wants a ``python`` on the path; one that it adds itself would stand before the engine's own."""
+    if name == OURS:
+        return 'modal.Image.from_dockerfile("Dockerfile")'
+    return f"modal.Image.from_registry({name!r}, setup_dockerfile_commands=[_PYTHON])"
+
+
+def _function(engine: Container, stack: str) -> str:
+    deploy = engine.deploy
+    gpu = f'gpu="{deploy.gpu or "any"}:{deploy.gpus}",\n    ' if deploy.gpus else ""
+    # The volume has each model under its own name.
+    folders = sorted({path.rpartition("/")[0] or "/" for path in engine.volumes})
+    secret = f'[modal.Secret.from_name("{stack}-secrets")]' if engine.secrets else "[]"
+    return _ONE.format(
+        image=_image(engine.image),
+        gpu=gpu,
+        volumes="{" + ", ".join(f'"{folder}": models' for folder in folders) + "}",
+        secrets=secret,
+        least=deploy.min_replicas,
+        most=deploy.most_replicas,
+        idle=max(2, whole(deploy.idle_s)),
+        timeout=whole(deploy.longest_stream_s),
+        inputs=2 * deploy.target_requests,
+        target=deploy.target_requests,
+        port=engine.process.port,
+        ready=whole(engine.process.upkeep.ready_s),
+        name=engine.name.replace("-", "_"),
+        argv=list(engine.argv),
+        env=engine.env,
+    )

@@ -1,0 +1,1 @@
+"""Programs that run in others' environments, alone in a folder: that is on their path, and would shadow modules."""

@@ -1,0 +1,172 @@
+"""Monitoring as processes: Prometheus, what it scrapes besides the services, rules, and what Grafana is to load. Pure.
+
+All files are JSON, which Prometheus and Grafana's provisioning read as YAML.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from withstand.spec.stack import Monitoring
+from withstand.stack.blueprint import Place, Process, upkeep_of
+from withstand.stack.edge import EDGE, EDGE_STATUS
+from withstand.stack.ports import HOST
+from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES
+
+MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
+PROMETHEUS = "prometheus"
+EXPORTERS: Mapping[str, tuple[str, ...]] = {
+    MACHINE: ("prometheus-node-exporter", "node_exporter"),
+    EDGE_COUNTS: ("prometheus-nginx-exporter", "nginx-prometheus-exporter"),
+}
+"""Taken where they are installed."""
+_CONFIG, _RULES = "prometheus.json", "prometheus-rules.json"
+_SOURCE = {"type": "prometheus", "uid": "withstand"}
+
+
+def monitoring(told: Monitoring, place: Place, services: Iterable[Process], stack: str) -> list[Process]:
+    """Prometheus, and the exporters; ``services`` are those of the stack so far."""
+    services = list(services)
+    exporters = [_bench(place), *([_machine(place)] if MACHINE in place.programs else [])]
+    if EDGE_COUNTS in place.programs and any(process.name == EDGE for process in services):
+        exporters.append(_edge_counts(place))
+    port = place.ports[MONITORING]
+    url = f"http://{HOST}:{port}"
+    scraped = [process for process in (*services, *exporters) if process.metrics or process in exporters]
+    prometheus = Process(
+        name=MONITORING,
+        kind=PROMETHEUS,
+        argv=(
+            place.programs[PROMETHEUS],
+            f"--config.file={place.folder / _CONFIG}",
+            f"--storage.tsdb.path={place.folder / 'prometheus'}",
+            f"--storage.tsdb.retention.time={told.keep_days}d",
+            f"--web.listen-address={HOST}:{port}",
+            "--log.level=warn",
+        ),
+        env=told.env,
+        port=port,
+        health="/-/ready",
+        files={
+            _CONFIG: _json(_config(told, scraped, stack)),
+            _RULES: _json(rules()),
+            "grafana/datasources/withstand.yaml": _json(_datasources(url)),
+            "grafana/dashboards/withstand.yaml": _json(_providers(str(place.folder / "grafana" / "boards"))),
+            "grafana/boards/withstand.json": _json(dashboard()),
+        },
+        upkeep=upkeep_of(told),
+        reason=r'err="(.+)"',
+    )
+    return [*exporters, prometheus]
+
+
+def _json(tree: object) -> str:
+    return json.dumps(tree, indent=1) + "\n"
+
+
+def _bench(place: Place) -> Process:
+    port = place.ports[BENCH]
+    argv = (place.python, "-P", "-m", "withstand.app.exposed", str(port), str(place.folder / "run"))
+    return Process(name=BENCH, kind="exporter", argv=argv, port=port)
+
+
+def _machine(place: Place) -> Process:
+    port = place.ports[MACHINE]
+    argv = (place.programs[MACHINE], f"--web.listen-address={HOST}:{port}", "--web.disable-exporter-metrics")
+    return Process(name=MACHINE, kind="exporter", argv=(*argv, "--log.level=error"), port=port, health="/")
+
+
+def _edge_counts(place: Place) -> Process:
+    port, status = place.ports[EDGE_COUNTS], place.ports[EDGE_STATUS]
+    told = (f"-web.listen-address={HOST}:{port}", f"-nginx.scrape-uri=http://{HOST}:{status}/stub_status")
+    argv = (place.programs[EDGE_COUNTS], *told)
+    return Process(name=EDGE_COUNTS, kind="exporter", argv=argv, port=port, health="/metrics", needs=(EDGE,))
+
+
+def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, Any]:
+    every = f"{told.scrape_s * 1000:.0f}ms"
+    return {
+        "global": {
+            "scrape_interval": every,
+            "scrape_timeout": every,
+            "evaluation_interval": every,
+            "external_labels": {"stack": stack},
+        },
+        "rule_files": [_RULES],
+        "scrape_configs": [
+            {
+                "job_name": process.name,
+                "metrics_path": process.metrics or "/metrics",
+                "static_configs": [
+                    {
+                        "targets": [f"{HOST}:{process.port}"],
+                        "labels": {"service": process.name, "kind": process.kind},
+                    }
+                ],
+            }
+            for process in scraped
+        ],
+    }
+
+
+def rules() -> dict[str, Any]:
+    """What is computed all the time, and what calls for somebody."""
+    recorded = [{"record": name, "expr": expr} for name, expr in RULES.items()]
+    alerts = [
+        {"alert": name, "expr": expr, "for": held, "annotations": {"summary": said}}
+        for name, (expr, held, said) in ALERTS.items()
+    ]
+    return {"groups": [{"name": "withstand", "rules": recorded}, {"name": "alerts", "rules": alerts}]}
+
+
+def _datasources(url: str) -> dict[str, Any]:
+    source = {"name": "withstand", "uid": _SOURCE["uid"], "type": "prometheus", "access": "proxy", "url": url}
+    return {"apiVersion": 1, "datasources": [source]}
+
+
+def _providers(folder: str) -> dict[str, Any]:
+    return {"apiVersion": 1, "providers": [{"name": "withstand", "type": "file", "options": {"path": folder}}]}
+
+
+def dashboard() -> dict[str, Any]:
+    """Grafana's: a row for each layer, two panels side by side, the benchmark's stages as regions."""
+    panels: list[dict[str, Any]] = []
+    y, row, column = 0, "", 0
+    for panel in PANELS:
+        if panel.row != row:
+            y, row, column = y + 8 * (column > 0), panel.row, 0
+            panels.append({"type": "row", "title": row, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}})
+            y += 1
+        targets = [
+            {"refId": chr(65 + i), "expr": expr, "legendFormat": legend, "datasource": _SOURCE}
+            for i, (legend, expr) in enumerate(panel.queries.items())
+        ]
+        panels.append(
+            {
+                "type": "timeseries",
+                "title": panel.title,
+                "datasource": _SOURCE,
+                "targets": targets,
+                "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+                "gridPos": {"x": 12 * column, "y": y, "w": 12, "h": 8},
+            }
+        )
+        y, column = (y + 8, 0) if column else (y, 1)
+    stages = {
+        "name": "Stages",
+        "enable": True,
+        "datasource": _SOURCE,
+        "expr": STAGES,
+        "titleFormat": "{{stage}}",
+        "iconColor": "blue",
+        "step": "1s",
+    }
+    return {
+        "uid": "withstand",
+        "title": "withstand: the stack under load",
+        "schemaVersion": 39,
+        "refresh": "5s",
+        "time": {"from": "now-15m", "to": "now"},
+        "annotations": {"list": [stages]},
+        "panels": [{"id": i + 1, **panel} for i, panel in enumerate(panels)],
+    }

