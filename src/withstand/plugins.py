@@ -35,6 +35,11 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "engines": {
         "llamacpp": "withstand.stack.engines.llamacpp:ENGINE",
         "vllm": "withstand.stack.engines.vllm:ENGINE",
+        "sglang": "withstand.stack.engines.sglang:ENGINE",
+        "tgi": "withstand.stack.engines.tgi:ENGINE",
+        "trtllm": "withstand.stack.engines.trtllm:ENGINE",
+        "transformers": "withstand.stack.engines.transformers:ENGINE",
+        "ollama": "withstand.stack.engines.ollama:ENGINE",
         "command": "withstand.stack.engines.command:ENGINE",
         "remote": "withstand.stack.engines.remote:ENGINE",
         "sim": "withstand.stack.engines.sim:ENGINE",

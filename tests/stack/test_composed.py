@@ -19,6 +19,7 @@ PLACE = Place(
     python="/ours/python",
     ports=PORTS,
     threads=4,
+    side_ports={"small": 9100},
     small_model=Path("/cache/small.gguf"),
     small_model_name="smol",
 )
@@ -52,31 +53,32 @@ def test_the_embedded_engine_behind_the_gateway() -> None:
 
 
 def test_vllm_with_all_that_it_can() -> None:
-    engine = one(
-        kind="vllm",
-        python="/venv/bin/python",
-        model="/models/Llama-8B",
-        context=4096,
-        max_sequences=16,
-        dtype="bfloat16",
-        quantization="awq",
-        tensor_parallel=2,
-        prefix_caching=False,
-        chunked_prefill=True,
-        speculative={"tokens": 3},
-        kv_cache_gb=2,
-        kv_offload_gb=8,
-        role="prefill",
-        dummy_weights=True,
-        args=["--enforce-eager"],
-        env={"HF_HUB_OFFLINE": "1", "HF_TOKEN": {"from_env": "TOKEN"}},
-    )
+    told = {
+        "kind": "vllm",
+        "python": "/venv/bin/python",
+        "model": "/models/Llama-8B",
+        "context": 4096,
+        "max_sequences": 16,
+        "dtype": "bfloat16",
+        "quantization": "awq",
+        "tensor_parallel": 2,
+        "prefix_caching": False,
+        "chunked_prefill": True,
+        "speculative": {"tokens": 3},
+        "kv_cache_gb": 2,
+        "kv_offload_gb": 8,
+        "role": "prefill",
+        "dummy_weights": True,
+        "args": ["--enforce-eager"],
+        "env": {"HF_HUB_OFFLINE": "1", "HF_TOKEN": {"from_env": "TOKEN"}},
+    }
+    engine = of({"engines": {"small": told}, "gateway": {}}).processes[0]
     assert " ".join(engine.argv) == (
         "/venv/bin/python -m vllm.entrypoints.cli.main serve /models/Llama-8B --host 127.0.0.1 "
         "--port 9000 --served-model-name Llama-8B --max-model-len 4096 --max-num-seqs 16 --dtype bfloat16 "
         "--quantization awq --tensor-parallel-size 2 --no-enable-prefix-caching --enable-chunked-prefill "
         '--speculative-config {"method": "ngram", "prompt_lookup_max": 4, "num_speculative_tokens": 3} '
-        "--kv-offloading-size 8.0 "
+        "--kv-cache-memory-bytes 2000000000 --kv-offloading-size 8.0 "
         '--kv-transfer-config {"kv_connector": "NixlConnector", "kv_role": "kv_both"} '
         "--load-format dummy --enforce-eager"
     )
@@ -159,7 +161,8 @@ def test_ray_runs_in_an_environment_that_is_named() -> None:
     [
         ({"kind": "vllm"}, "$.engines.small.python"),
         ({"kind": "llamacpp", "lmcache": True}, "$.engines.small.lmcache"),
-        ({"kind": "llamacpp", "prefix_caching": False}, "$.engines.small.prefix_caching"),
+        ({"kind": "llamacpp", "tensor_parallel": 2}, "$.engines.small.tensor_parallel"),
+        ({"kind": "vllm", "python": "p", "model": "m", "role": "decode"}, "$.engines.small.role"),
         ({"kind": "command", "served_as": "m"}, "$.engines.small.args"),
         ({"kind": "remote", "served_as": "m"}, "$.engines.small.url"),
         ({"kind": "llamacpp", "env": {"A": {}}}, "$.engines.small.env.A"),

@@ -8,14 +8,19 @@ from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, draw_standing
+from withstand.errors import UsageError
 from withstand.spec.stack import stack_from_file
-from withstand.stack.local import bring_up
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.flags import checked
+from withstand.stack.local import bring_up, planned
+from withstand.stack.secrets import environment
 
 
 @click.command("up", cls=Verb)
 @click.argument("path", metavar="STACK.toml", type=TYPED_PATH)
 @click.option("--quiet", is_flag=True, help="Say nothing on the way.")
-def verb(path: Path, *, quiet: bool) -> None:
+@click.option("--check", is_flag=True, help="Only ask the engines that are installed whether they know their options.")
+def verb(path: Path, *, quiet: bool, check: bool) -> None:
     """Bring up a stack: engines, gateway, and what else its file names.
 
     It goes on when this terminal is closed. `withstand run STACK.toml` measures it, `withstand ps` shows it, `withstand
@@ -24,5 +29,22 @@ def verb(path: Path, *, quiet: bool) -> None:
     stack = stack_from_file(path)
     told = StackTold(quiet=quiet)
     with terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
+        if check:
+            _check(planned(stack, screen.step))
+            return
         standing = bring_up(stack, screen.step, told.hear)
     write_result(rendered(lambda console: draw_standing(standing, console)))
+
+
+def _check(blueprint: Blueprint) -> None:
+    """Say it of each engine.
+
+    Raises:
+        UsageError: one does not know an option.
+    """
+    found = checked(blueprint.processes, {p.name: environment(p.env) for p in blueprint.processes})
+    for one in found:
+        if not one.unknown:
+            write_result(f"{one.name}: {one.why_not or 'every option is known'}\n")
+    if wrong := [f"{one.name} does not know {', '.join(one.unknown)}" for one in found if one.unknown]:
+        raise UsageError(f"{'; '.join(wrong)}. The version that is installed is another one.")

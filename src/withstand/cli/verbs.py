@@ -18,7 +18,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "withstand.cli.compare",
         "Compare measurements at equal conditions: differences, how sure they are, and a verdict.",
     ),
-    "fit": ("withstand.cli.fit", "Make a model of an engine from runs, for a simulated one (kind sim)."),
+    "fit": ("withstand.cli.fit", "Make a model of the engine that runs have measured, and say how far off it is."),
     "doctor": ("withstand.cli.doctor", "Examine a path: does it stream, keep fields and errors, stop when told."),
     "ui": ("withstand.cli.ui", "Show runs on a page: follow them, open their reports, compare them."),
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),

@@ -89,6 +89,8 @@ class Engine(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: str
     python: str | None = None
     """The interpreter of the environment that the engine is installed in."""
+    binary: str | None = None
+    """The engine's own program, where it is one and not the one on the path."""
     url: str | None = None
     """Of a remote one, which is not started."""
     api_key: Secret | None = None

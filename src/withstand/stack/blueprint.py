@@ -40,6 +40,10 @@ class Process(Struct, frozen=True, kw_only=True):
     upkeep: Upkeep = Upkeep()
     reason: str | None = None
     """A pattern of what its log says when it fails; its group is quoted."""
+    disaggregation: str | None = None
+    """How its prefill and decode come together, as the gateway calls it."""
+    bootstrap_port: int | None = None
+    """Where decode engines meet it, if it is SGLang's prefill."""
 
     @property
     def base_url(self) -> str:
@@ -61,10 +65,14 @@ class Place(Struct, frozen=True, kw_only=True):
     """Our interpreter, for programs of ours."""
     ports: Mapping[str, int]
     """Name → port."""
+    side_ports: Mapping[str, int] = {}
+    """Name → a second one, of an engine that has a role."""
     threads: int
     """Cores of this machine."""
     small_model: Path | None = None
     """The small model that comes along, where somebody serves it."""
+    small_folder: Path | None = None
+    """The same weights in Hugging Face's form, where somebody serves those."""
     small_model_name: str = ""
     programs: Mapping[str, str] = {}
     """What a service is run by that is no part of this package, where it was found: name → path."""

@@ -11,7 +11,7 @@ from withstand.spec.stack import Agent, Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
-from withstand.stack.engines.kind import Kind
+from withstand.stack.engines.kind import Kind, Small
 from withstand.stack.exports.ray_serve import on_ray
 from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.ports import HOST
@@ -32,10 +32,11 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     started = _started(stack, place)
     processes = list({process.name: process for process in started.values() if process}.values())
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
+    _check_roles(stack)
     first = next(iter(urls))
     doors, needs = [urls[first]], [p.name for p in processes]
     if stack.gateway:
-        gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models))
+        gateways = _gateways(stack.gateway, place, needs, _seats(stack, urls, models, started))
         processes += gateways
         doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
     model = models[first]
@@ -103,9 +104,19 @@ def welcome_programs_of(stack: Stack) -> Mapping[str, tuple[str, ...]]:
     return EXPORTERS if stack.monitoring else {}
 
 
-def wants_small_model(stack: Stack) -> bool:
-    """Whether the model that comes along is served by somebody."""
-    return any(engine.model is None and engine.kind == "llamacpp" for engine in stack.engines.values())
+def wanted_small(stack: Stack) -> set[Small]:
+    """The forms in which the model that comes along is served by somebody."""
+    wanted = {_kind(name, told).small for name, told in stack.engines.items() if told.model is None}
+    return {form for form in wanted if form}
+
+
+def _check_roles(stack: Stack) -> None:
+    for name, told in stack.engines.items():
+        if told.role and stack.gateway is None:
+            raise SpecError(
+                f"The stack is wrong: prefill and decode come together in a gateway - at `$.engines.{name}.role`; "
+                "add [gateway]."
+            )
 
 
 def _kind(name: str, told: Engine) -> Kind:
@@ -113,16 +124,26 @@ def _kind(name: str, told: Engine) -> Kind:
     return kind
 
 
-def _seats(stack: Stack, urls: dict[str, str], models: dict[str, str]) -> dict[str, Any]:
+def _seats(
+    stack: Stack, urls: dict[str, str], models: dict[str, str], started: dict[str, Process | None]
+) -> dict[str, Any]:
     """Engines by the model that they serve, as the gateway wants them told."""
     seats: dict[str, Any] = {}
     for name, told in stack.engines.items():
-        key = told.api_key
-        seat = {"url": urls[name], "api_key_env": key and key.from_env, "api_key_file": key and key.from_file}
+        key, process = told.api_key, started[name]
+        seat = {
+            "url": urls[name],
+            "api_key_env": key and key.from_env,
+            "api_key_file": key and key.from_file,
+            "role": told.role,
+            "bootstrap_port": process and process.bootstrap_port,
+        }
         model = seats.setdefault(models[name], {"engines": []})
         given = {field: value for field, value in seat.items() if value is not None}
         if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
             model["engines"].append(given)
+        if told.role and process and process.disaggregation:
+            model["disaggregation"] = {"style": process.disaggregation}
     return seats
 
 

@@ -1,7 +1,7 @@
 """The child: llama.cpp's OpenAI server until the parent lets go. ``python -m withstand.stack.llamacpp_server --help``.
 
-Its settings keep one request from helping the next: every prompt is computed, so a figure does not depend on what ran
-before.
+Unless it is asked to, it keeps one request from helping the next: every prompt is computed, so a figure does not depend
+on what ran before.
 """
 
 import argparse
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--parallel", type=int, default=16, help="requests computed at once; the others wait")
     parser.add_argument("--context", type=int, default=32_768, help="tokens over all parallel requests")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--prefix-caching", action="store_true", help="keep a prompt for the next that begins like it")
     return parser
 
 
@@ -57,7 +58,7 @@ def _params(params: Any, asked: argparse.Namespace) -> Any:
     params.ui = False
     params.cors_origins = f"http://{asked.host}"  # a web page in the user's browser has no business here
     params.verbosity = _WARNINGS
-    return _without_memory(params)
+    return params if asked.prefix_caching else _without_memory(params)
 
 
 def _without_memory(params: Any) -> Any:

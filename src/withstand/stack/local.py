@@ -22,9 +22,10 @@ from withstand.stack.composed import (
     programs_of,
     service_names,
     told_of,
-    wants_small_model,
+    wanted_small,
     welcome_programs_of,
 )
+from withstand.stack.hf_model import hf_folder
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on
@@ -70,7 +71,7 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
     folder = stacks_folder() / stack.name
     with _alone():
         _clear_away(folder, stack.name)
-        blueprint = _blueprint(stack, folder, progress)
+        blueprint = planned(stack, progress)
         _write(folder, blueprint)
         supervisor = _supervise(folder)
     try:
@@ -152,16 +153,26 @@ def _clear_away(folder: Path, name: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _blueprint(stack: Stack, folder: Path, progress: Progress) -> Blueprint:
+def planned(stack: Stack, progress: Progress) -> Blueprint:
+    """What would be started, on ports that are free now.
+
+    Raises:
+        WithstandError: something in it cannot be.
+    """
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports = {name: _port(stack, name) for name in service_names(stack)}
-    model = ready_model(progress) if wants_small_model(stack) else None
+    side_ports = {name: free_port() for name, told in stack.engines.items() if told.role}
+    wanted = wanted_small(stack)
+    model = ready_model(progress) if wanted else None
+    small_folder = hf_folder(model, progress) if model and "folder" in wanted else None
     place = Place(
-        folder=folder,
+        folder=stacks_folder() / stack.name,
         python=sys.executable,
         ports=ports,
+        side_ports=side_ports,
         threads=usable_cores(),
         small_model=model.path if model else None,
+        small_folder=small_folder,
         small_model_name=model.name if model else "",
         programs=programs,
         is_root=os.geteuid() == 0,

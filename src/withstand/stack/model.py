@@ -133,7 +133,7 @@ def _convert(pinned: Pinned, folder: Path, work: Path, progress: Progress) -> No
     )
     done = carry_out(chore, progress)
     if done.exit_code != 0:
-        raise EngineError(f"The model {pinned.title} could not be converted to F16: {_last(done.said)}")
+        raise EngineError(f"The model {pinned.title} could not be converted to F16: {last_line(done.said)}")
     stamp = _Stamp(pinned.sha256, CONVERTER, _sha256(target))
     (work / "stamp").write_bytes(msgspec.json.encode(stamp))
     # The stamp last: a crash in between leaves a file that its old stamp does not fit.
@@ -154,6 +154,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _last(said: str) -> str:
+def last_line(said: str) -> str:
+    """The last that says something."""
     lines = [line for line in said.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing."

@@ -5,17 +5,29 @@ from typing import Final
 from withstand.errors import SpecError
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
-from withstand.stack.engines.kind import Kind, refuse, required
+from withstand.stack.engines.kind import Kind, Small, refuse, required
 
 _PORT = "{port}"
 _CANNOT = (
-    *("python", "context", "max_sequences", "threads", "dtype", "quantization", "tensor_parallel", "prefix_caching"),
+    *(
+        "python",
+        "binary",
+        "context",
+        "max_sequences",
+        "threads",
+        "dtype",
+        "quantization",
+        "tensor_parallel",
+        "prefix_caching",
+    ),
     *("chunked_prefill", "speculative", "kv_cache_gb", "kv_offload_gb", "lmcache", "dummy_weights", "role"),
 )
 
 
 class Command:
     """``args`` is the command; ``{port}`` in it, and the variable ``PORT``, tell where it shall listen."""
+
+    small: Small | None = None
 
     def process(self, name: str, told: Engine, place: Place) -> Process:
         """As it was written down."""

@@ -4,11 +4,13 @@ from typing import Final
 
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place
-from withstand.stack.engines.kind import Kind, required
+from withstand.stack.engines.kind import Kind, Small, required
 
 
 class Remote:
     """Whatever speaks OpenAI's protocol at ``url``."""
+
+    small: Small | None = None
 
     def process(self, name: str, told: Engine, place: Place) -> None:  # noqa: ARG002  the protocol's
         """None."""

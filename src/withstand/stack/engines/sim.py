@@ -5,7 +5,7 @@ from typing import Final
 from withstand.sim import simulated_name
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
-from withstand.stack.engines.kind import Kind, options, refuse
+from withstand.stack.engines.kind import Kind, Small, options, refuse
 from withstand.stack.ports import HOST
 
 _CANNOT = (
@@ -16,6 +16,8 @@ _CANNOT = (
 
 class Sim:
     """``model`` is a file that ``withstand fit`` has written; None = made-up figures."""
+
+    small: Small | None = None
 
     def process(self, name: str, told: Engine, place: Place) -> Process:
         """A child of our own Python. A role changes nothing here: each engine can do either part."""
