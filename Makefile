@@ -8,6 +8,10 @@ AGENT_VENV := .venv-agent
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: demo test test-agent test-ray lint clean
+CLIENTS_VENV := .venv-clients
+PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: demo test test-ray test-clients lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
@@ -24,6 +28,10 @@ test-agent: $(AGENT_VENV)/agent.stamp
 # The fleet on a real Ray cluster of several nodes on this machine. Ray has an environment of its own: it is large.
 test-ray: $(RAY_VENV)/ray.stamp
 	timeout 900 $(RAY_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/load/test_ray_fleet.py
+
+# Clients of the gateway that are too heavy for the other tests.
+test-clients: $(CLIENTS_VENV)/clients.stamp
+	$(CLIENTS_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/gateway/test_libraries.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -49,7 +57,5 @@ $(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
 	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
 	@touch $@
 
-$(AGENT_VENV)/agent.stamp: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(AGENT_VENV)
-	$(AGENT_VENV)/bin/python $(PIP) --editable '.[agent,dev,engine]'
+.PHONY: demo test test-agent test-ray test-clients lint clean
 	@touch $@

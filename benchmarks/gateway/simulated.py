@@ -173,7 +173,7 @@ class Simulation:
 
     def _answered(self, work: Work, seat: Seat, now_s: float) -> None:
         self._machines[seat].running -= 1
-        seat.engine.in_flight -= 1
+        seat.engine.rests()
         seat.engine.answered(200, now_s)
         later_s = now_s + self._dice.expovariate(1 / self._load.thinks_s)
         if self._dice.random() < self._load.goes_on:

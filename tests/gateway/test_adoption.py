@@ -59,7 +59,11 @@ def test_seats_are_as_told_and_engines_that_stay_are_the_same(told: list[Config]
     for config in told[1:]:
         before = dict(roster.engines)
         for engine in before.values():
-            engine.in_flight, engine.draining = dice.randint(0, 1), dice.random() < 0.5
+            while engine.in_flight:
+                engine.rests()
+            if dice.random() < 0.5:
+                engine.sends(0.0)
+            engine.draining = dice.random() < 0.5
         drained = {origin for origin, engine in before.items() if engine.draining and not engine.removed}
         roster.adopt(config, since_s=1.0)
         assert list(roster.models) == list(config.models)

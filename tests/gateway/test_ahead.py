@@ -43,7 +43,9 @@ def test_answers_that_nobody_reads_are_not_asked_for(engine: Engines, gateway: G
 
 
 def test_a_client_that_reads_nothing_for_long_is_let_go(engine: Engines, gateway: Gateways) -> None:
-    gw = gateway("[limits]\nkeep_alive_s = 0.3\n" + model(engine(answering(whole(b"x" * 200_000))).url))
+    """Whether the kernel's buffers are full between two answers or within one: each has its own limit."""
+    limits = "[limits]\nkeep_alive_s = 0.3\n[timeouts]\nidle_s = 0.3\n"
+    gw = gateway(limits + model(engine(answering(whole(b"x" * 200_000))).url))
     gw.client().send(b"".join(post(body()) for _ in range(100)))
     gw.until("held_bytes", ITSELF)
     gw.until("client_connections", 1)  # the one that asks

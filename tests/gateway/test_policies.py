@@ -113,7 +113,7 @@ def test_a_hot_session_is_sent_elsewhere_when_its_engine_is_above_the_bound() ->
     for under_way in range(1, 200):
         chosen = stick(b"hot", seats)
         assert chosen.engine.in_flight < 1.5 * under_way / 4
-        chosen.engine.in_flight += 1
+        chosen.engine.sends(0.0)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_prompt_that_all_share_does_not_sink_one_engine() -> None:
         told = asked.read(msgspec.json.encode({"model": "m", **chat("system" * 400, f"question {n}")}))
         chosen = policy.chooser(told, {}.get)(model_seats, 0.0)
         assert chosen.engine.in_flight < 1.5 * n / 4
-        chosen.engine.in_flight += 1
+        chosen.engine.sends(0.0)
 
 
 def test_a_prompt_that_all_share_finds_every_engine() -> None:
@@ -251,7 +251,8 @@ def test_an_engine_that_was_started_anew_knows_nothing() -> None:
     first = choose(seats, 0.0)
     assert {choose(seats, 0.0) for _ in range(20)} == {first}
     first.engine.since_s = 5.0
-    first.engine.in_flight = 2  # nothing but what it knows would draw the request to it
+    for _ in range(2):
+        first.engine.sends(0.0)  # nothing but what it knows would draw the request to it
     assert choose(seats, 100.0) is not first
 
 
@@ -327,12 +328,13 @@ def test_a_new_engine_gets_its_share_little_by_little() -> None:
 def test_an_empty_engine_does_not_get_the_herd() -> None:
     model = roster(random.Random(3), [1.0, 1.0]).models["m"]
     choose = model.policy.chooser(asked.read(b'{"model":"m"}'), {}.get)
-    model.seats[0].engine.in_flight = 100
+    for _ in range(100):
+        model.seats[0].engine.sends(0.0)
     model.seats[1].engine.since_s = 50.0
     for _ in range(100):
         chosen = model.choose(50.0, (), choose)
         assert chosen is not None
-        chosen.engine.in_flight += 1
+        chosen.engine.sends(0.0)
     assert 10 <= model.seats[1].engine.in_flight <= 20  # a tenth of the other's, and it had none
 
 

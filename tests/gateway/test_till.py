@@ -91,7 +91,7 @@ def test_a_stream_keeps_its_last_pieces_and_knows_its_first(till_of: Make) -> No
     for number in range(100):
         permit.pieces.append(b'1\r\ndata: {"usage":{"input_tokens":%d}}\n\n\r\n' % number)
         if number % 7 == 0:
-            till.look()
+            till.look(0.0)
             assert len(permit.pieces) <= 4
     assert b'"input_tokens":0' in permit.first
     till.settle(permit, ended(prompt_tokens=None, output_tokens=None), 0.0)
@@ -104,7 +104,7 @@ def test_a_stream_that_outlives_the_limits_does_not_gather(till_of: Make) -> Non
     assert isinstance(permit, Permit)
     till.apply(config_of({"models": {"m": {}}}))
     permit.pieces.extend([b"1\r\ndata: x\n\n\r\n"] * 100)
-    till.look()
+    till.look(0.0)
     assert len(permit.pieces) <= 4
     till.settle(permit, ended(prompt_tokens=None, output_tokens=None), 0.0)
     assert till._counts.used["alice"].completion_tokens == 97

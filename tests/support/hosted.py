@@ -1,5 +1,7 @@
 """Engines that a gateway starts: their lines in its file, and what became of them."""
 
+import os
+import signal
 import socket
 import sys
 import time
@@ -29,6 +31,11 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:
         return False
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Hosted:
@@ -68,6 +75,11 @@ class Hosted:
     def until_started(self, times: int = 1) -> int:
         until(lambda: len(self.pids) >= times, f"{self.name} was not started {times} times")
         return self.pids[times - 1]
+
+    def kill(self) -> None:
+        """The one that was started last; a thread of its may hold the port for a moment longer than the process."""
+        os.kill(self.pids[-1], signal.SIGKILL)
+        until(lambda: not runs(self.pids[-1]) and not listens(self.port), "it was killed")
 
     def until_gone(self) -> None:
         until(lambda: not any(runs(pid) for pid in self.pids), f"{self.name} still runs")

@@ -14,7 +14,8 @@ from withstand.gateway.waiting import Lobby
 
 def seat(number: int, weight: float = 1.0, in_flight: int = 0, **more: Any) -> Seat:
     engine = Engine(origin_of(f"http://engine-{number}:80"))
-    engine.in_flight = in_flight
+    for _ in range(in_flight):
+        engine.sends(0.0)
     return Seat(engine, weight, "m", **more)
 
 
@@ -42,7 +43,7 @@ def closed_loop(
     while heap:
         now_s, _, done, status = heapq.heappop(heap)
         if done is not None:
-            done.engine.in_flight -= 1
+            done.engine.rests()
             done.engine.answered(status, now_s)
         if served.total() < total:
             chosen = choose(now_s)

@@ -20,6 +20,7 @@ from withstand.gateway.waiting import Lobby
 @click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--listen", metavar="HOST:PORT", help="Instead of the file's; port 0 = a free one.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Instead of the file's: processes that serve.")
 @click.option("--model", help="Without a file: the model's name.")
 @click.option("--engine", "engines", multiple=True, metavar="URL", help="Without a file: an engine of it; repeatable.")
 @click.pass_context
@@ -28,8 +29,9 @@ def main(context: click.Context, /, **options: Any) -> None:
 
     Only to see whether a file is good: withstand gateway check FILE. Keys for clients: withstand gateway keys --help.
     """
+    given = {name: told for name in ("listen", "workers") if (told := options.pop(name)) is not None}
     try:
-        _serve(lambda: _config(**options), rereads=options["config"] is not None)
+        context.exit(_serve(lambda: _config(**options, instead=given), rereads=options["config"] is not None))
     except WithstandError as e:
         click.echo(f"withstand: {e}", err=True)
         context.exit(e.exit_code)
@@ -45,7 +47,7 @@ def check(file: Path) -> None:
     click.echo(f"{file} is good.")
 
 
-def _config(config: Path | None, listen: str | None, model: str | None, engines: tuple[str, ...]) -> Config:
+def _config(config: Path | None, model: str | None, engines: tuple[str, ...], instead: dict[str, object]) -> Config:
     if config is not None and (model or engines):
         raise UsageError(
             "--model and --engine describe a gateway without a file; put them into the file, or leave it out."
@@ -53,12 +55,12 @@ def _config(config: Path | None, listen: str | None, model: str | None, engines:
     if config is None and not (model and engines):
         raise UsageError("Name a configuration file, or a model and its engines: --model NAME --engine URL.")
     if config is None:
-        told = {"models": {model: {"engines": [{"url": url} for url in engines]}}}
-        return config_of(told if listen is None else {**told, "listen": listen})
-    return config_from_file(config, listen)
+        return config_of({"models": {model: {"engines": [{"url": url} for url in engines]}}, **instead})
+    return config_from_file(config, **instead)
 
 
-def _serve(read: Callable[[], Config], *, rereads: bool) -> None:
+def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
+    """The exit code."""
     config = read()
     try:
         from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
@@ -68,7 +70,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> None:
         ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
         wrong=lambda what: click.echo(f"withstand: {what}", err=True),
     )
-    serve_forever(config, said, read if rereads else None)
+    return serve_forever(config, said, read if rereads else None)
 
 
 def run(arguments: list[str]) -> None:

@@ -11,7 +11,7 @@ from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, origin_of
 from withstand.gateway.config_checks import check
 from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
-from withstand.gateway.terms import Budget, KeyLimits, Price, UsageConfig
+from withstand.gateway.terms import Budget, KeyLimits, Price, TelemetryConfig, UsageConfig
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
@@ -190,6 +190,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     listen: str = "127.0.0.1:8080"
     open: bool = False
     """Serve without keys on an address that others reach."""
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
+    """Processes."""
     models: dict[str, ModelConfig] = {}
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}
@@ -207,6 +209,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state_env: str | None = None
     """The environment variable that holds it: a URL with a password."""
     log: LogConfig = LogConfig()
+    telemetry: TelemetryConfig | None = None
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
     drain_s: Seconds = 30.0
@@ -217,20 +220,25 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Usage outlives the process."""
         return self.state is not None or self.state_env is not None
 
+    @property
+    def counts_usage(self) -> bool:
+        """Somebody wants to know what keys use."""
+        limits = (self.key_limits, *(key.limits for key in self.keys.values()))
+        return bool(self.prices) or self.usage.ask or self.has_state or any(each != KeyLimits() for each in limits)
+
     def timeouts_of(self, path: str) -> Timeouts:
         """Those that hold for a route."""
         return self.routes[path].timeouts.over(self.timeouts) if path in self.routes else self.timeouts
 
 
-def config_from_file(path: Path, listen: str | None = None) -> Config:
-    """The typed configuration; ``listen`` stands in for the file's.
+def config_from_file(path: Path, **instead: object) -> Config:
+    """The typed configuration; what is given in ``instead`` stands in for the file's.
 
     Raises:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
-    tree = with_keys(_tree(path))
-    return config_of(tree if listen is None else {**tree, "listen": listen})
+    return config_of({**with_keys(_tree(path)), **instead})
 
 
 def with_keys(tree: dict[str, Any]) -> dict[str, Any]:

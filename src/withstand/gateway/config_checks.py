@@ -116,6 +116,8 @@ def _check_hosting(config: "Config") -> None:
                 raise _wrong(f"{where}.{wrong[0]}", wrong[1])
             if engine.command is None:
                 continue
+            if config.workers > 1:
+                raise _wrong(f"{where}.command", "of several workers none could know when to stop it; take workers out")
             if engine.origin.tls:
                 raise _wrong(f"{where}.url", "an engine with a command is asked by http; put TLS elsewhere")
             first, other = commands.setdefault(engine.origin, (where, engine))

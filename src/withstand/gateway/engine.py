@@ -12,6 +12,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
 from withstand.gateway.load import Unseen
+from withstand.gateway.workers.board import Cell, Row, private_row
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
@@ -25,17 +26,19 @@ _COLD = 0.1
 class Engine:
     """Shared by all models that it serves, so that its load is one number.
 
-    ``since_s``: when it joined or came back; whatever was there when the gateway began is taken for warm.
+    ``row``: what all workers of the gateway know of it; None = there is one. ``since_s``: when it joined or came back;
+    whatever was there when the gateway began is taken for warm.
     """
 
-    def __init__(self, origin: Origin, since_s: float = -math.inf) -> None:
+    def __init__(self, origin: Origin, since_s: float = -math.inf, row: Row | None = None) -> None:
+        row = row or private_row()
         self.origin = origin
         self.name = origin.name
         self.label = origin.name.encode("ascii")
         self.host = self.label.removesuffix(origin.prefix.encode("ascii"))
         self.prefix = origin.prefix.encode("ascii")
-        self.breaker = Breaker()
-        self.in_flight = 0
+        self.breaker = Breaker(row.failures, row.until_s)
+        self._row = row
         self.sent = 0
         """Requests, since it is known."""
         self.unseen = Unseen()
@@ -80,15 +83,24 @@ class Engine:
         elif told.command is not None:
             self.process = Process(self.origin, told)
 
+    @property
+    def in_flight(self) -> int:
+        """Requests that it has to do for this gateway, through whichever worker."""
+        return self._row.total(Cell.UNDER_WAY)
+
     def load(self, now_s: float) -> float:
         """What it has to do, and what else speaks against it, in requests."""
         return self.in_flight + self.unseen.at(now_s)
 
     def sends(self, now_s: float) -> None:
         """It gets a request."""
-        self.in_flight += 1
+        self._row.add(Cell.UNDER_WAY, 1)
         self.sent += 1
         self.breaker.began(now_s)
+
+    def rests(self) -> None:
+        """It has one less."""
+        self._row.add(Cell.UNDER_WAY, -1)
 
     def answered(self, status: int, now_s: float) -> None:
         """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""

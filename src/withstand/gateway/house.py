@@ -21,7 +21,9 @@ from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.traces import Traces
 from withstand.gateway.waiting import Lobby
+from withstand.gateway.workers.board import Board
 
 if TYPE_CHECKING:
     from withstand.gateway.door import Door
@@ -33,22 +35,29 @@ _LOOKS_A_ROUND = 10
 
 
 class House:
-    """Made before the first connection is accepted; lives as long as the process."""
+    """Made before the first connection is accepted; lives as long as the process.
 
-    def __init__(self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool) -> None:
+    ``board`` is shared with other workers.
+    """
+
+    def __init__(
+        self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool, board: Board | None = None
+    ) -> None:
+        board = board or Board()
         self.config = config
         self._local = local
         self.loop = loop
         self.now_s = loop.time
         self.counts = Counts()
         self.journal = Journal(config.log.path)
+        self.traces = None if config.telemetry is None else Traces(config.telemetry)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
-        self.roster = Roster(config, random.Random(), self.lobby)
+        self.roster = Roster(config, random.Random(), self.lobby, board)
         self.host = Host(config.host, self.now_s, self._changed, self.counts.came_up)
         self.timeouts: dict[str, Timeouts] = {path: config.timeouts_of(path) for path in ROUTES}
         books = Books(open_store(config.state, config.state_env), loop, self._hear_of_state)
-        self.till = Till(config, self.counts, books)
+        self.till = Till(config, self.counts, books, board)
         self.doors: set[Door] = set()
         self.passages: set[Passage] = set()
         self.held_back: set[Door] = set()
@@ -65,8 +74,10 @@ class House:
         self._due_ns = 0
         self._next_look = self._look_again()
 
-    def note(self, ending: Ending, permit: Permit | None) -> None:
-        """A request is over."""
+    def note(self, ending: Ending, permit: Permit | None, parent: bytes | None) -> None:
+        """A request is over. ``parent``: its client's span."""
+        if self.traces is not None:
+            self.traces.add(ending, parent)
         self.counts.add(ending)
         self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
 
@@ -118,6 +129,8 @@ class House:
         self.polling.close()
         await self.host.close(self.roster.engines.values())
         self.journal.close()
+        if self.traces is not None:
+            self.traces.close()
 
     def somebody_waits(self) -> None:
         """Perhaps for an engine that is to be started."""
@@ -166,6 +179,6 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.roster.sweep()
-        self.till.look()
+        self.till.look(now_s)
         self.polling.look()
         self.journal.flush()

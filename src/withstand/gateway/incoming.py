@@ -1,10 +1,12 @@
 """One request as it came in: pure facts, filled in by the door's parser."""
 
+import os
 import re
 import secrets
 from itertools import count
 
-_IDS = count(secrets.randbits(48))
+_IDS = [count(secrets.randbits(48))]
+os.register_at_fork(after_in_child=lambda: _IDS.__setitem__(0, count(secrets.randbits(48))))
 _CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
 
 
@@ -31,8 +33,8 @@ class Incoming:
 
     @property
     def head_bytes(self) -> int:
-        """Of the target and the headers."""
-        return len(self.target) + sum(len(name) + len(value) for _, name, value in self.headers)
+        """Of the target and the headers, with what stands between and behind them."""
+        return len(self.target) + sum(len(name) + len(value) + 4 for _, name, value in self.headers)
 
     @property
     def body(self) -> bytes:
@@ -56,4 +58,4 @@ def request_id(said: bytes | None) -> bytes:
     """The client's own where it may stand in a log line, else a new one. It is never changed: engines read it."""
     if said is not None and _CLEAN_ID.fullmatch(said):
         return said
-    return b"gw-%012x" % next(_IDS)
+    return b"gw-%012x" % next(_IDS[0])

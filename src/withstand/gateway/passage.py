@@ -356,7 +356,7 @@ class Passage:
             self._split.cancel()
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.in_flight -= 1
+            engine.rests()
             self._house.lobby.stir()
 
     def refuse(self, refusal: Refusal, outcome: Outcome) -> None:
@@ -376,7 +376,6 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
-        watch = self._watch
         said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
@@ -388,13 +387,14 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=watch.hop_ns,
-                queue_ns=watch.queue_ns,
-                first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
-                total_ns=clock.now_ns() - watch.start_ns,
+                hop_ns=self._watch.hop_ns,
+                queue_ns=self._watch.queue_ns,
+                first_byte_ns=self._watch.first_byte_ns,
+                total_ns=clock.now_ns() - self._watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,
             ),
             self._permit,
+            self._incoming.header(b"traceparent"),
         )

@@ -3,21 +3,25 @@
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.config import Config
+from withstand.gateway.control.crew import Crew
 from withstand.gateway.house import House
 
 Reread = Callable[[], Config]
 """Reads the file once more."""
-_FOR_LIFE = ("listen", "state", "state_env")
+_FOR_LIFE = ("listen", "state", "state_env", "workers", "telemetry")
 """What is opened once."""
 
 
 class Reloader:
     """``reread`` is None where the gateway was started without a file."""
 
-    def __init__(self, house: House, reread: Reread | None) -> None:
+    def __init__(self, house: House, reread: Reread | None, crew: Crew) -> None:
         self._house = house
+        self._crew = crew
         self._reread = reread
         self._one_at_a_time = asyncio.Lock()
 
@@ -35,8 +39,8 @@ class Reloader:
                 is_now, was = getattr(config, name), getattr(self._house.config, name)
                 if is_now != was:
                     raise SpecError(f"`$.{name}` is {_said(is_now)} now and was {_said(was)}; that takes a restart.")
-            self._house.adopt(config)
+            await self._crew.make("reload", msgspec.json.encode(config).decode())
 
 
-def _said(value: str | None) -> str:
-    return "nothing" if value is None else value
+def _said(value: object) -> str:
+    return "nothing" if value is None else str(value)

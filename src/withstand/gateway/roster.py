@@ -18,6 +18,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.policies import Choose, policy_of
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.waiting import Lobby, WaitingRoom
+from withstand.gateway.workers.board import Board
 
 
 class Model:
@@ -155,8 +156,9 @@ def _choosing(config: ModelConfig) -> tuple[object, ...]:
 class Roster:
     """All models and engines."""
 
-    def __init__(self, config: Config, dice: random.Random, lobby: Lobby) -> None:
+    def __init__(self, config: Config, dice: random.Random, lobby: Lobby, board: Board | None = None) -> None:
         self.lobby = lobby
+        self._board = board or Board()
         self.models: dict[str, Model] = {}
         self.engines: dict[Origin, Engine] = {}
         """Those too that have no seat any more, until they have ended what they have begun."""
@@ -219,7 +221,10 @@ class Roster:
         """As told: the seat that the engine had in the model, if it had one, or a new one."""
         pool = model.pool(told)
         if seat is None:
-            engine = self.engines.setdefault(told.origin, Engine(told.origin, since_s))
+            engine = self.engines.get(told.origin)
+            if engine is None:
+                row = self._board.row(f"engine {told.origin.name}")
+                engine = self.engines[told.origin] = Engine(told.origin, since_s, row)
             if engine.removed:
                 engine.removed, engine.draining, engine.since_s = False, False, since_s
             seat = Seat(engine, told.weight, model.name)

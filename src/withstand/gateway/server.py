@@ -1,11 +1,16 @@
-"""The process: it listens, says so, and on SIGTERM lets what is under way come to its end."""
+"""The process, or the one that has workers: it listens, says so, and on SIGTERM lets what is under way end."""
 
 import asyncio
 import gc
 import resource
 import signal
+import socket
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
 import uvloop
 from msgspec import Struct
 
@@ -14,9 +19,13 @@ from withstand.gateway.address import is_local, split_listen
 from withstand.gateway.config import Config
 from withstand.gateway.control.app import control_app
 from withstand.gateway.control.bridge import Control
+from withstand.gateway.control.crew import Alone
 from withstand.gateway.door import Door
 from withstand.gateway.house import House
 from withstand.gateway.reload import Reloader, Reread
+from withstand.gateway.workers.board import Board
+from withstand.gateway.workers.foreman import Foreman, Station
+from withstand.gateway.workers.mate import Mate
 
 _BACKLOG = 4096
 _DRAIN_LOOK_S = 0.02
@@ -31,39 +40,100 @@ class Said(Struct, frozen=True):
     """Gets a sentence."""
 
 
-def serve_forever(config: Config, said: Said, reread: Reread | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; SIGHUP has the file read again.
+def serve_forever(config: Config, said: Said, reread: Reread | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; SIGHUP has the file read again. The exit code.
 
     Raises:
         ClientLimitError: the address cannot be had.
         UsageError: an engine's key or the log cannot be had.
     """
     _raise_descriptors()
+    if config.workers > 1:
+        return _serve_with_workers(config, said, reread)
+    _run(config, said, reread, None)
+    return 0
+
+
+def _serve_with_workers(config: Config, said: Said, reread: Reread | None) -> int:
+    """The address is ours from here on, so that no worker finds it taken, and every worker finds the same."""
+    host, port = split_listen(config.listen)
+    with _reserved(host, port) as sock, tempfile.TemporaryDirectory(prefix="withstand-") as folder:
+        port = sock.getsockname()[1]
+
+        def settled(told: Config) -> Config:
+            """With what is settled for the process' life, where the file still says the same of it."""
+            if told.listen != config.listen:
+                return told
+            listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            return msgspec.structs.replace(told, listen=listen, state=_state(told, Path(folder)))
+
+        def work(station: Station) -> int:
+            try:
+                again = None if reread is None else lambda: settled(reread())
+                _run(settled(config), msgspec.structs.replace(said, ready=lambda _: None), again, station)
+            except WithstandError as e:
+                sys.stderr.write(f"withstand: {e}\n")
+                return e.exit_code
+            return 0
+
+        gc.collect()
+        gc.freeze()
+        return Foreman(config.workers, Board(config.workers), work).run(lambda: said.ready(_base_url(host, port)))
+
+
+def _state(config: Config, folder: Path) -> str | None:
+    """What each worker has counted must be seen by all, so it cannot be in memory alone."""
+    return config.state if config.has_state or not config.counts_usage else str(folder / "usage.sqlite3")
+
+
+def _reserved(host: str, port: int) -> socket.socket:
+    """Bound, but it does not listen, so the system gives it no connections."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if port:  # workers share the address among themselves, not with a stranger who would share it too
+            with socket.socket(family, kind) as alone:
+                alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                alone.bind(address)
+        sock = socket.socket(family, kind)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind(address)
+    except OSError as e:
+        raise _not_to_be_had(f"{host}:{port}", e) from None
+    return sock
+
+
+def _run(config: Config, said: Said, reread: Reread | None, station: Station | None) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(config, said, reread))
+        runner.run(_serve(config, said, reread, station))
 
 
-async def _serve(config: Config, said: Said, reread: Reread | None) -> None:
+async def _serve(config: Config, said: Said, reread: Reread | None, station: Station | None) -> None:
     loop = asyncio.get_running_loop()
     host, port = split_listen(config.listen)
-    house = House(config, loop, local=is_local(host))
-    reloader = Reloader(house, reread)
-    control = Control(control_app(house, reloader))
-    try:
-        server = await loop.create_server(lambda: Door(house, control.exchange), host, port, backlog=_BACKLOG)
-    except OSError as e:
-        raise ClientLimitError(
-            f"{config.listen} cannot be listened on: {e.strerror}. Choose another address."
-        ) from None
-    asked_to_end = asyncio.Event()
+    asked_to_end, asked_to_reload = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked_to_end.set)
-    asked_to_reload = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, asked_to_reload.set)
+    house = House(config, loop, local=is_local(host), board=None if station is None else station.board)
+    mate = None
+    if station is not None:
+        mate = Mate(station.number, house, asked_to_end.set)
+        await mate.join(station)
+    crew = mate or Alone(house)
+    reloader = Reloader(house, reread, crew)
+    control = Control(control_app(house, crew, reloader))
+    try:
+        server = await loop.create_server(
+            lambda: Door(house, control.exchange), host, port, backlog=_BACKLOG, reuse_port=station is not None
+        )
+    except OSError as e:
+        raise _not_to_be_had(config.listen, e) from None
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked through again
     said.ready(_base_url(host, server.sockets[0].getsockname()[1]))
+    if mate is not None:
+        mate.ready()
     await asked_to_end.wait()
     asked_to_end.clear()
     server.close()
@@ -79,6 +149,10 @@ async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Sai
             await reloader.reload()
         except WithstandError as e:
             said.wrong(f"The configuration stays as it was. {e}")
+
+
+def _not_to_be_had(listen: str, e: OSError) -> ClientLimitError:
+    return ClientLimitError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.")
 
 
 async def _drain(house: House, asked_again: asyncio.Event) -> None:

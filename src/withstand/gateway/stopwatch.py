@@ -38,3 +38,8 @@ class Stopwatch:
         """There is, or it waits no longer."""
         self.ours(now_ns)
         self.queue_ns = (self.queue_ns or 0) + now_ns - self._queued_at_ns
+
+    @property
+    def first_byte_ns(self) -> int | None:
+        """From the whole request to the first byte of the answer's body."""
+        return None if self.began_ns is None else self.began_ns - self.start_ns

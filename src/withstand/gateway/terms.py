@@ -1,4 +1,4 @@
-"""What an owner may set for keys: limits, budgets, prices. Typed parts of the configuration."""
+"""What an owner may set for keys: limits, budgets, prices; and where spans go. Typed parts of the configuration."""
 
 from typing import Annotated, Literal
 
@@ -44,3 +44,10 @@ class UsageConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """``ask``: streams are asked for their usage, also where the client has not done so, which then sees it too."""
 
     ask: bool = False
+
+
+class TelemetryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where spans go: a collector of OTLP over HTTP, without /v1/traces."""
+
+    otlp: Annotated[str, Meta(pattern="^https?://[!-~]+$")]
+    service: str = "withstand-gateway"

@@ -1,6 +1,5 @@
 """Scale to zero and turns in memory, through a whole gateway: engines are real processes, and so is the gateway."""
 
-import os
 import re
 import signal
 import sys
@@ -111,8 +110,7 @@ def test_one_that_crashes_is_started_again(gateway: Gateways, tmp_path: Path, ho
     engine = Hosted(tmp_path / "e")
     gw = gateway(host + engine.toml())
     assert asked(gw).answer().status == 200
-    os.kill(engine.pids[0], signal.SIGKILL)
-    until(lambda: not runs(engine.pids[0]), "it was killed")
+    engine.kill()
     assert gw.ask(body()).status == 200, "before or after it is known that it ended"
     assert len(engine.pids) == 2
     engine.tell("crash")

@@ -1,8 +1,6 @@
 """Prefill and decode engines that the gateway starts: both are there before a request goes, and go together."""
 
-import os
 import re
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateways import Client, Gateway, body, post
-from hosted import Hosted, runs, until
+from hosted import Hosted, runs
 
 Gateways = Callable[[str], Gateway]
 
@@ -104,8 +102,7 @@ def test_one_that_ended_is_started_again(gateway: Gateways, pair: Pair, role: st
     gw = gateway(pair.toml())
     assert asked(gw).answer().status == 200
     killed = pair.prefill if role == "prefill" else pair.decode
-    os.kill(killed.pids[0], signal.SIGKILL)
-    until(lambda: not runs(killed.pids[0]), "it was killed")
+    killed.kill()
     answer = asked(gw).answer()  # before or after it is known that it ended
     assert (answer.status, answer.header("x-withstand-prefill")) == (200, pair.prefill.name)
     assert len(killed.pids) == 2
@@ -117,7 +114,7 @@ def test_decode_that_ends_while_prefill_goes_on_is_waited_for(gateway: Gateways,
     pair.prefill.tell("hold")
     client = asked(gw)
     gw.until(f'engine_in_flight{{engine="{pair.prefill.name}"}}', 1)
-    os.kill(pair.decode.pids[0], signal.SIGKILL)
+    pair.decode.kill()
     gw.until(f'engine_up{{engine="{pair.decode.name}"}}', 0)
     pair.prefill.untell("hold")
     answer = client.answer()

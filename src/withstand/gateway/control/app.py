@@ -12,7 +12,7 @@ from withstand.errors import UsageError
 from withstand.gateway import refusals
 from withstand.gateway.control import admin, usage
 from withstand.gateway.control.asking import Refused, asks
-from withstand.gateway.exposition import exposition
+from withstand.gateway.control.crew import Crew
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
@@ -22,14 +22,15 @@ from withstand.gateway.routes import Dialect
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def control_app(house: House, reloader: Reloader) -> FastAPI:
+def control_app(house: House, crew: Crew, reloader: Reloader) -> FastAPI:
     """All routes that are not for an engine."""
     app = FastAPI(title="withstand gateway", version=__version__, redoc_url=None)
     app.state.house = house
     app.state.reloader = reloader
+    app.state.crew = crew
     _add_errors(app)
     _add_models(app, house)
-    _add_health(app, house)
+    _add_health(app, house, crew)
     app.include_router(admin.router)
     app.include_router(usage.router)
     return app
@@ -54,7 +55,7 @@ def _add_models(app: FastAPI, house: House) -> None:
         return told(name, found.name)
 
 
-def _add_health(app: FastAPI, house: House) -> None:
+def _add_health(app: FastAPI, house: House, crew: Crew) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         """The process lives."""
@@ -72,8 +73,7 @@ def _add_health(app: FastAPI, house: House) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
-        text = exposition(house.counts, house.roster, house.now_s(), house.gauges())
-        return Response(text, media_type=_PROMETHEUS)
+        return Response(await crew.page(), media_type=_PROMETHEUS)
 
 
 def _add_errors(app: FastAPI) -> None:

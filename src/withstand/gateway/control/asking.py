@@ -1,6 +1,6 @@
 """Who asks, for routes of the control plane."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -8,7 +8,10 @@ from withstand.gateway import refusals
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
-from withstand.gateway.reload import Reloader
+
+if TYPE_CHECKING:
+    from withstand.gateway.control.crew import Crew
+    from withstand.gateway.reload import Reloader
 
 
 class Refused(Exception):  # noqa: N818  it is not an error of anybody's
@@ -25,10 +28,16 @@ def house_of(request: Request) -> House:
     return house
 
 
-def reloader_of(request: Request) -> Reloader:
+def reloader_of(request: Request) -> "Reloader":
     """What reads the gateway's file again."""
     reloader: Reloader = request.app.state.reloader
     return reloader
+
+
+def crew_of(request: Request) -> "Crew":
+    """All workers of the gateway."""
+    crew: Crew = request.app.state.crew
+    return crew
 
 
 def asks(request: Request) -> Key:

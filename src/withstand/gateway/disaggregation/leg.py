@@ -168,7 +168,7 @@ class Leg:
             return
         self._over = True
         self.failure, self.ended_ns = reason, clock.now_ns()
-        self.seat.engine.in_flight -= 1
+        self.seat.engine.rests()
         self._house.lobby.stir()
         if self._timer is not None:
             self._timer.cancel()

@@ -18,6 +18,7 @@ from withstand.gateway.money.refused import over_budget, refused
 from withstand.gateway.money.rows import Slot, Sums, periods_of
 from withstand.gateway.routes import Route
 from withstand.gateway.terms import KeyLimits
+from withstand.gateway.workers.board import Board
 
 if TYPE_CHECKING:
     from withstand.gateway.config import Config
@@ -63,8 +64,9 @@ class Permit:
 class Till:
     """Lives as long as the process; ``apply`` gives it another configuration, and meters stay as they are."""
 
-    def __init__(self, config: "Config", counts: Counts, books: "Books") -> None:
+    def __init__(self, config: "Config", counts: Counts, books: "Books", board: Board | None = None) -> None:
         self._counts = counts
+        self._board = board or Board()
         self.books = books
         self._meters: dict[str, Meter] = {}
         self._streams: set[Permit] = set()
@@ -84,8 +86,7 @@ class Till:
         free = () if self._asks else (owner for owner, limits in self._limits.items() if limits == _UNLIMITED)
         self._free = frozenset(free) - set(self._budgets)
         """Owners whose requests are only counted."""
-        limited = any(limits != _UNLIMITED for limits in (config.key_limits, *self._limits.values()))
-        self.idle = not (limited or config.prices or config.has_state or config.usage.ask)
+        self.idle = not config.counts_usage
         """Nobody wants to know, so nothing is counted: it would cost a request some microseconds."""
 
     # For the passage.
@@ -145,12 +146,14 @@ class Till:
 
     # For the house.
 
-    def look(self) -> None:
+    def look(self, now_s: float) -> None:
         """A few times a second: count what streams have said, and hand over to the store each second."""
         for permit in self._streams:  # there may be some of before the last ``apply``
             permit.count()
         if self.idle:
             return
+        for meter in self._meters.values():
+            meter.show(now_s)
         now_ns = clock.now_ns()
         if now_ns >= self._flush_ns:
             self._flush_ns = now_ns + _FLUSH_NS
@@ -168,7 +171,7 @@ class Till:
     def _meter(self, owner: str) -> Meter:
         meter = self._meters.get(owner)
         if meter is None:
-            meter = self._meters[owner] = Meter()
+            meter = self._meters[owner] = Meter(self._board.row(f"key {owner}"))
         return meter
 
     def _book(self, permit: Permit, bill: Bill, nusd: int) -> None:

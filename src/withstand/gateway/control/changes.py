@@ -1,0 +1,133 @@
+"""Changes while requests are under way, made by every worker: of engines, or another file."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from withstand.gateway import refusals
+from withstand.gateway.address import origin_of
+from withstand.gateway.config import Config, EngineConfig, Role
+from withstand.gateway.control.asking import Refused
+from withstand.gateway.engine import Seat
+from withstand.gateway.house import House
+from withstand.gateway.roster import Model
+
+_Weight = Annotated[float, Field(ge=0, le=1000)]
+_AtOnce = Annotated[int, Field(ge=1)]
+
+
+class Place(BaseModel):
+    """An engine among those of a model."""
+
+    model: str
+    url: str
+
+
+class NewEngine(Place):
+    """One to add; ``served`` is the model's name there, where it is another."""
+
+    weight: _Weight = 1.0
+    max_in_flight: _AtOnce | None = None
+    served: str | None = None
+    role: Role | None = None
+    bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
+
+
+class Change(Place):
+    """What is to be other than it was."""
+
+    weight: _Weight | None = None
+    max_in_flight: _AtOnce | None = None
+    draining: bool | None = None
+
+
+def made(house: House, kind: str, told: str) -> dict[str, Any]:
+    """The seat as it is after the change; ``told`` is the JSON of what ``kind`` needs.
+
+    Raises:
+        Refused, UsageError: it cannot be made; nothing has changed.
+    """
+    return _KINDS[kind](house, told)
+
+
+def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
+    """A seat, with what it has to do."""
+    engine = seat.engine
+    return {
+        "engine": engine.name,
+        "served": seat.served,
+        "role": seat.role,
+        "weight": seat.weight,
+        "in_flight": engine.in_flight,
+        "max_in_flight": seat.max_in_flight,
+        "load": round(engine.load(now_s), 3),
+        "draining": engine.draining,
+        "process": None if engine.process is None else engine.process.state.value,
+        "failing": engine.breaker.is_open(now_s),
+    }
+
+
+def _add(house: House, told: str) -> dict[str, Any]:
+    new = NewEngine.model_validate_json(told)
+    engine = EngineConfig(
+        url=new.url,
+        weight=new.weight,
+        max_in_flight=new.max_in_flight,
+        model=new.served,
+        role=new.role,
+        bootstrap_port=new.bootstrap_port,
+    )
+    now_s = house.now_s()
+    return told_of(house.roster.seat(_model(house, new), engine, now_s), now_s)
+
+
+def _change(house: House, told: str) -> dict[str, Any]:
+    to = Change.model_validate_json(told)
+    seat = _seat(house, to)
+    if to.weight is not None:
+        seat.weight = to.weight
+    if to.draining is not None:
+        if seat.engine.draining and not to.draining:
+            seat.engine.since_s = house.now_s()  # it was taken back, and has likely been started anew
+        seat.engine.draining = to.draining
+    if to.max_in_flight is not None:
+        seat.max_in_flight = to.max_in_flight
+    house.lobby.stir()
+    return told_of(seat, house.now_s())
+
+
+def _remove(house: House, told: str) -> dict[str, Any]:
+    place = Place.model_validate_json(told)
+    seat = _seat(house, place)
+    house.roster.unseat(_model(house, place), seat)
+    return told_of(seat, house.now_s())
+
+
+def _reload(house: House, told: str) -> dict[str, Any]:
+    house.adopt(msgspec.json.decode(told, type=Config))
+    return {}
+
+
+_KINDS: dict[str, Callable[[House, str], dict[str, Any]]] = {
+    "add": _add,
+    "change": _change,
+    "remove": _remove,
+    "reload": _reload,
+}
+
+
+def _model(house: House, place: Place) -> Model:
+    model = house.roster.models.get(place.model)
+    if model is None:
+        raise Refused(refusals.unknown_model(place.model))
+    return model
+
+
+def _seat(house: House, place: Place) -> Seat:
+    origin = origin_of(place.url)
+    for seat in _model(house, place).places():
+        if seat.engine.origin == origin:
+            return seat
+    raise Refused(refusals.bad_request(f"{place.url} does not serve {place.model!r}.", status=404))
