@@ -71,6 +71,8 @@ class Door(asyncio.Protocol):
         self._head_bytes = 0
         """Of the current head, in reads between that of its first byte and the present one."""
         self._in_head = False
+        self._head_goes_on = False
+        """The present read began within a head."""
         self._read_bytes = 0
         self._read_ns = 0
         self._since_s = house.now_s()
@@ -103,9 +105,9 @@ class Door(asyncio.Protocol):
             return
         self._read_ns = clock.now_ns()
         self._read_bytes = len(data)
-        in_head = self._in_head
+        self._head_goes_on = self._in_head
         self._feed(data)
-        if in_head and self._in_head:
+        if self._head_goes_on and self._in_head:
             self._head_bytes += len(data)
             self._limit_head(self._head_bytes)
         if self._waiting or self._refusal is not None:
@@ -164,7 +166,7 @@ class Door(asyncio.Protocol):
         incoming = self._current
         assert incoming is not None
         self._in_head = False
-        if self._head_bytes + self._read_bytes > self._limits.head_bytes:
+        if self._head_goes_on or self._read_bytes > self._limits.head_bytes:
             self._limit_head(incoming.head_bytes)
         incoming.method = self._parser.get_method()
         incoming.version = self._parser.get_http_version()
