@@ -73,8 +73,9 @@ def all_said(client: Client) -> bytes:
 
 def test_nobody_hides_a_request_in_another(front: tuple[Gateway, Engine]) -> None:
     gw, one = front
-    for name, said in SMUGGLED.items():
-        answer = all_said(gw.client().send(said))
+    clients = {name: gw.client().send(said) for name, said in SMUGGLED.items()}
+    for name, client in clients.items():  # all at once: each is let go only when it had time to read why
+        answer = all_said(client)
         assert answer == b"" or 400 <= int(answer[9:12]) < 600, name
         assert answer.count(b"HTTP/1.1 ") <= 1, name
         assert not one.seen, name
@@ -89,8 +90,7 @@ def test_what_is_odd_and_good_passes(front: tuple[Gateway, Engine]) -> None:
         b"\r\n\r\n" + post(content),
         HEAD + CHUNKED + b"\r\n" + size + b";a=b;c\r\n" + content + b"\r\n0;z\r\nx-trailer: 1\r\n\r\n",
         HEAD + b"Transfer-Encoding: \t chunked \r\n\r\n000" + size.upper() + b"\r\n" + content + b"\r\n000\r\n\r\n",
-        HEAD + b"content-length:%d\r\ncontent-length: %d\r\n\r\n" % (len(content), len(content)) + content,
-    )[:3]:
+    ):
         assert gw.client().send(said).answer().status == 200, said
         assert one.seen.pop().body == content
 
