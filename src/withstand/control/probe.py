@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from statistics import stdev
 
 import msgspec
 
@@ -17,11 +18,12 @@ from withstand.compare.dependence import memory_in_values
 from withstand.control.certainty import all_kept, first_broken
 from withstand.control.futility import is_futile
 from withstand.control.kept import broken
+from withstand.control.kept import took_ns as took_of
 from withstand.control.order import InOrder
 from withstand.control.share import Share, share_of
 from withstand.control.steady import steady_from
 from withstand.metrics.backlog import queue_growth
-from withstand.metrics.latency import timing_if_good
+from withstand.metrics.latency import NS_PER_MS, timing_if_good
 from withstand.metrics.rates import NS_PER_S
 from withstand.record import Record, Status
 from withstand.spec import Promise
@@ -33,6 +35,8 @@ _NEXT_LOOK = 1.2
 _INDEPENDENT_MIN = 30.0
 """Fewer independent requests than these have not seen the load's slow waves."""
 _MOSTLY = 0.5
+_FAR = 4.0
+"""Standard deviations of a promise's times (their logarithms) between nearly all of them and what is promised."""
 
 
 class Standing(StrEnum):
@@ -107,7 +111,7 @@ class Probe:
         self._promises = promises
         self._lasts_ns = lasts_s * NS_PER_S
         self._order = InOrder()
-        self._series = _Series(len(promises))
+        self._series = _Series(promises)
         self._in_flight: list[tuple[int, int]] = []
         self._next_look = _FIRST_LOOK
 
@@ -115,7 +119,7 @@ class Probe:
         """Requests that are over, in any order; their ids count from 0. Of those that tell something, ``most``."""
         for record in self._order.take(records):
             if len(self._series) < most:
-                self._series.add(record, self._promises)
+                self._series.add(record)
 
     def in_flight(self, at_ns: int, requests: int) -> None:
         """How many are on their way at an instant."""
@@ -131,7 +135,7 @@ class Probe:
     def last_look(self) -> Look:
         """When nothing more comes: those that are still missed are passed over."""
         for record in self._order.rest():
-            self._series.add(record, self._promises)
+            self._series.add(record)
         return self._look()
 
     def is_futile(self, look: Look) -> bool:
@@ -163,20 +167,23 @@ class Probe:
 class _Series:
     """Request by request, in the order in which they were asked."""
 
-    def __init__(self, promises: int) -> None:
-        self.counts: list[tuple[list[int], list[int]]] = [([], []) for _ in range(promises)]
+    def __init__(self, promises: Sequence[Promise]) -> None:
+        self.counts: list[tuple[list[int], list[int]]] = [([], []) for _ in promises]
         self.limited = 0
         self._asked_ns: list[int] = []
         self.took_ns: list[int] = []
         """Of those that were answered well."""
         self._first_ns: list[int] = []
+        self._promises = promises
+        self._times: list[list[float]] = [[] for _ in promises]
+        """Logarithms of what each promise is about, in ms."""
 
     def __len__(self) -> int:
         return len(self.counts[0][0])
 
-    def add(self, record: Record, promises: Sequence[Promise]) -> None:
+    def add(self, record: Record) -> None:
         timing = timing_if_good(record)
-        counts = [broken(record, promise, timing) for promise in promises]
+        counts = [broken(record, promise, timing) for promise in self._promises]
         if not any(of for _, of in counts):
             return
         self.limited += record.status is Status.LIMITED
@@ -188,17 +195,30 @@ class _Series:
             self._asked_ns.append(record.sent_ns)
             self.took_ns.append(took_ns)
             self._first_ns.append(timing.ttft_ns if timing.ttft_ns is not None else took_ns)
+            for promise, times in zip(self._promises, self._times, strict=True):
+                took = took_of(timing, promise.metric) if promise.limit and promise.metric != "itl" else None
+                if took:
+                    times.append(math.log(took / NS_PER_MS))
 
     def memory(self) -> float:
         """As many requests as count as one: by their times, and by the company that they met.
 
-        Where nothing has had to wait yet, times tell nothing of how long a queue will stay; the company does.
+        Where nothing has had to wait yet, times tell nothing of how long a queue will stay; the company does. Where
+        nearly all times stay far below what is promised, how they hang together tells nothing of what breaks it: a
+        machine that gets slower by a tenth and faster again would make ten requests of one user count as one.
         """
         if len(self.took_ns) < _FIRST_LOOK:
             return 1.0
         met = self._met()
-        series = (_logs(self._first_ns), _logs(self.took_ns), met)
+        series = [met] if self._far_below else [_logs(self._first_ns), _logs(self.took_ns), met]
         return max(1 + math.fsum(met) / len(met), *map(memory_in_values, series))
+
+    @property
+    def _far_below(self) -> bool:
+        return all(
+            len(times) == len(bads) and _is_far(times, promise)
+            for promise, times, (bads, _) in zip(self._promises, self._times, self.counts, strict=True)
+        )
 
     def _met(self) -> list[float]:
         """How many were on their way when each was asked."""
@@ -213,8 +233,16 @@ class _Series:
 
     @property
     def steady(self) -> bool:
-        """Whether the times have settled."""
-        return len(set(self.took_ns)) < 2 or steady_from(_logs(self.took_ns)) is not None
+        """Whether the times that are promised have settled; where no request has one of its own, whole answers."""
+        whole = _logs(self.took_ns)
+        return all(len(set(times)) < 2 or steady_from(times) is not None for times in (t or whole for t in self._times))
+
+
+def _is_far(times: Sequence[float], promise: Promise) -> bool:
+    """Of half of those that may break the promise, all others are so far below it."""
+    assert promise.limit is not None
+    nearly_all = sorted(times)[math.ceil((1 + promise.share) / 2 * len(times)) - 1]
+    return math.log(promise.limit) - nearly_all >= _FAR * stdev(times)
 
 
 def _logs(times_ns: Sequence[int]) -> list[float]:
