@@ -159,8 +159,9 @@ class Door(asyncio.Protocol):
         self._current.target += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head and self._current is not None:  # what comes after the chunks says nothing to anybody
-            self._current.add_header(name, value)
+        incoming = self._current
+        if self._in_head and incoming is not None:  # what comes after the chunks says nothing to anybody
+            incoming.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         incoming = self._current
@@ -171,7 +172,8 @@ class Door(asyncio.Protocol):
         incoming.method = self._parser.get_method()
         incoming.version = self._parser.get_http_version()
         incoming.keeps_alive = self._parser.should_keep_alive()
-        self._refusal = self._refusal or _unacceptable(incoming)
+        if incoming.header(b"transfer-encoding") is not None:
+            self._refusal = self._refusal or _unacceptable(incoming)
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
         if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
