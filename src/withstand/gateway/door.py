@@ -17,6 +17,7 @@ from withstand.gateway import refusals
 from withstand.gateway.config import Limits
 from withstand.gateway.heads import end_to_end
 from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.keys import Shown
 from withstand.gateway.passage import Passage
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Dialect, route_of
@@ -60,6 +61,7 @@ class Door(asyncio.Protocol):
     def __init__(self, house: "House", control: "Callable[[Door, Incoming], Exchange]") -> None:
         self.write: Callable[[bytes], None] = _nowhere
         self.transport = cast("asyncio.Transport", None)
+        self.shown = Shown()
         self._house = house
         self._control = control
         self._parser = httptools.HttpRequestParser(self)

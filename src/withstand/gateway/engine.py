@@ -107,9 +107,8 @@ class Engine:
         if status >= 500:
             self.failed(now_s)
             return
-        if self.breaker.tripped:
+        if self.breaker.worked():
             self.since_s = now_s
-        self.breaker.worked()
         if status >= 400:
             self.unseen.erred(now_s)
         else:

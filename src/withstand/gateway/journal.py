@@ -65,7 +65,7 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
         "model": ending.model,
         "engine": ending.engine,
         "status": ending.status,
-        "outcome": ending.outcome.value,
+        "outcome": ending.outcome,  # a str
         "hop_ms": ending.hop_ns // 1000 / 1000,
         "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
         "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,

@@ -73,13 +73,15 @@ class Passage:
 
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
-        found = admission(self._house, self.outgoing, self._route)
-        self._key, self._model = found.key, cast("Model", found.model)
+        found = admission(self._house, self.outgoing, self._route, self._door.shown)
+        self._key = found.key
         if isinstance(found, TurnedAway):
+            self._model = cast("Model", found.model)
             self.refuse(found.refusal, Outcome.REFUSED)
             return
-        permit = self._permit = found.permit
+        self._model, permit = found.model, found.permit
         if permit is not None:
+            self._permit = permit
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
@@ -202,8 +204,10 @@ class Passage:
             self._leave_engine()
             self._dispatch()
             return
-        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
-        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
+        cold_ns, parts = link.engine.cold_ns(watch.start_ns), b""
+        if split is not None:
+            parts = split.told(read_ns - (watch.sent_ns or read_ns))
+            cold_ns = max(cold_ns, split.cold_ns(watch.start_ns))
         lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
         self.delivery.begin(link, head, lines + self._limits())
         watch.theirs(clock.now_ns())
@@ -345,7 +349,8 @@ class Passage:
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
-        self._wait_no_longer()
+        if self._ticket is not None:
+            self._wait_no_longer()
         if self._dialing is not None:
             self._dialing.cancel()
             self._dialing = None

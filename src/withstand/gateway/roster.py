@@ -116,7 +116,7 @@ class Model:
         return choose(seats, now_s) if seats else None
 
     def _with_room(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
-        return [seat for seat in self.untried(now_s, tried) if seat.has_room]
+        return [s for s in self.untried(now_s, tried) if s.max_in_flight is None or s.has_room]
 
     def _awaits_prefill(self, now_s: float) -> bool:
         pool = self.prefill
