@@ -42,6 +42,12 @@ _LATE = "The engine did not begin its answer in time."
 class Passage:
     """Made when a request is complete; ``start`` it, and the door hears of its end."""
 
+    __slots__ = (
+        "_body", "_choose", "_comment_s", "_deadlines", "_dialing", "_door", "_engine", "_house", "_id", "_incoming",
+        "_key", "_link", "_model", "_paused", "_permit", "_route", "_split", "_ticket", "_tried", "_watch",
+        "delivery", "outgoing", "timeouts",
+    )  # fmt: skip
+
     def __init__(self, house: "House", door: "Door", incoming: Incoming, route: Route) -> None:
         self._house = house
         self._door = door
@@ -381,6 +387,7 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
+        watch = self._watch
         said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
@@ -392,10 +399,10 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=self._watch.hop_ns,
-                queue_ns=self._watch.queue_ns,
-                first_byte_ns=self._watch.first_byte_ns,
-                total_ns=clock.now_ns() - self._watch.start_ns,
+                hop_ns=watch.hop_ns,
+                queue_ns=watch.queue_ns,
+                first_byte_ns=watch.first_byte_ns,
+                total_ns=clock.now_ns() - watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,
