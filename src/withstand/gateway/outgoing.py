@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Outgoing:
-    """``named`` is the model, as the client calls it; ``header`` gives the client's first of a name in small letters."""
+    """``named`` is the model, as the client calls it; ``header`` is the incoming one's."""
 
     __slots__ = ("_incoming", "_keyring", "_request_id", "body", "header", "named")
 

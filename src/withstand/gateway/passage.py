@@ -42,12 +42,6 @@ _LATE = "The engine did not begin its answer in time."
 class Passage:
     """Made when a request is complete; ``start`` it, and the door hears of its end."""
 
-    __slots__ = (
-        "_body", "_choose", "_comment_s", "_deadlines", "_dialing", "_door", "_engine", "_house", "_id", "_incoming",
-        "_key", "_link", "_model", "_paused", "_permit", "_route", "_split", "_ticket", "_tried", "_watch",
-        "delivery", "outgoing", "timeouts",
-    )  # fmt: skip
-
     def __init__(self, house: "House", door: "Door", incoming: Incoming, route: Route) -> None:
         self._house = house
         self._door = door
@@ -80,14 +74,12 @@ class Passage:
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
         found = admission(self._house, self.outgoing, self._route, self._door.shown)
-        self._key = found.key
+        self._key, self._model = found.key, cast("Model", found.model)
         if isinstance(found, TurnedAway):
-            self._model = cast("Model", found.model)
             self.refuse(found.refusal, Outcome.REFUSED)
             return
-        self._model, permit = found.model, found.permit
+        permit = self._permit = found.permit
         if permit is not None:
-            self._permit = permit
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
@@ -210,10 +202,8 @@ class Passage:
             self._leave_engine()
             self._dispatch()
             return
-        cold_ns, parts = link.engine.cold_ns(watch.start_ns), b""
-        if split is not None:
-            parts = split.told(read_ns - (watch.sent_ns or read_ns))
-            cold_ns = max(cold_ns, split.cold_ns(watch.start_ns))
+        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
+        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
         lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
         self.delivery.begin(link, head, lines + self._limits())
         watch.theirs(clock.now_ns())
@@ -355,8 +345,7 @@ class Passage:
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
-        if self._ticket is not None:
-            self._wait_no_longer()
+        self._wait_no_longer()
         if self._dialing is not None:
             self._dialing.cancel()
             self._dialing = None
@@ -387,7 +376,6 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
-        watch = self._watch
         said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
         self._house.passages.discard(self)
         self._house.note(
@@ -399,10 +387,10 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=watch.hop_ns,
-                queue_ns=watch.queue_ns,
-                first_byte_ns=watch.first_byte_ns,
-                total_ns=clock.now_ns() - watch.start_ns,
+                hop_ns=self._watch.hop_ns,
+                queue_ns=self._watch.queue_ns,
+                first_byte_ns=self._watch.first_byte_ns,
+                total_ns=clock.now_ns() - self._watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,

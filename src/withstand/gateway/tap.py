@@ -49,7 +49,7 @@ class _Usage(Struct, frozen=True):
         return self.cached_tokens if details is None else details.cached_tokens
 
 
-_COUNTS = [name for name in _Usage.__struct_fields__ if name.endswith("_tokens")]
+_COUNTS = {name: b'"%b"' % name.encode() for name in _Usage.__struct_fields__ if name.endswith("_tokens")}
 _usage = msgspec.json.Decoder(_Usage).decode
 
 
@@ -103,7 +103,7 @@ def _read(text: bytes) -> _Usage:
 
 def _found(text: bytes) -> _Usage:
     """Of each count the last, wherever it stands."""
-    return _Usage(**{name: _count(text, b'"%b"' % name.encode()) for name in _COUNTS})
+    return msgspec.convert({name: _count(text, quoted) for name, quoted in _COUNTS.items()}, _Usage)
 
 
 def _count(text: bytes, name: bytes) -> int | None:
