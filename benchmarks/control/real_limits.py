@@ -124,6 +124,7 @@ def main() -> None:
     """Print the table, or the two intervals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", action="store_true")
+    parser.add_argument("--server", default="", help="only those with this in their name")
     parser.add_argument("--slo", default="ttft:p90:1000", help="for the engine")
     asked = parser.parse_args()
     if asked.engine:
@@ -131,7 +132,7 @@ def main() -> None:
         return
     print(f"| {' | '.join(_HEADINGS)} |")
     print(f"|{' --- |' * len(_HEADINGS)}")
-    for real in REAL:
+    for real in (real for real in REAL if asked.server in real.virtual.name):
         print(f"| {' | '.join(_cells(real))} |", flush=True)
 
 
