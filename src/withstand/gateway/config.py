@@ -186,6 +186,14 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of an answer that its client does not read."""
 
 
+class Cors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pages in browsers that may ask: scheme, host and port as the browser has them; ``*`` = all."""
+
+    origins: tuple[Annotated[str, Meta(pattern=r"^(\*|[a-z][a-z0-9+.-]*://[^/\s]+)$")], ...] = ()
+    max_age_s: Annotated[int, Meta(ge=0)] = 600
+    """How long a browser need not ask again."""
+
+
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
@@ -216,6 +224,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}
     limits: Limits = Limits()
+    cors: Cors = Cors()
     keys: dict[str, KeyConfig] = {}
     host: HostConfig = HostConfig()
     keys_file: str | None = None

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
 _ROLES = ("prefill", "decode")
+_WORKERS = (
+    "only a gateway of one process starts engines, and this one has workers = {}; "
+    "say workers = 1, or start the engine yourself and take its command out"
+)
 
 
 def check(config: "Config") -> None:
@@ -117,7 +121,7 @@ def _check_hosting(config: "Config") -> None:
             if engine.command is None:
                 continue
             if config.workers > 1:
-                raise _wrong(f"{where}.command", "of several workers none could know when to stop it; take workers out")
+                raise _wrong(f"{where}.command", _WORKERS.format(config.workers))
             if engine.origin.tls:
                 raise _wrong(f"{where}.url", "an engine with a command is asked by http; put TLS elsewhere")
             first, other = commands.setdefault(engine.origin, (where, engine))
