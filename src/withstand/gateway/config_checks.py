@@ -32,6 +32,7 @@ def check(config: "Config") -> None:
     _check_engines(config)
     _check_hosting(config)
     _check_sessions(config)
+    _check_cors(config)
     _check_keys(config)
     _check_money(config)
 
@@ -149,6 +150,13 @@ def _check_sessions(config: "Config") -> None:
             if place not in fields and not re.fullmatch(r"header\.[A-Za-z0-9_-]+", place):
                 what = f"no session is named by {place!r}; say header.NAME, or one of {', '.join(fields)}"
                 raise _wrong(f"models.{name}.session_by[{i}]", what)
+
+
+def _check_cors(config: "Config") -> None:
+    for i, origin in enumerate(config.cors.origins):
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+", origin):
+            what = f"{origin!r} is no origin; write it as browsers do, without a path: https://chat.example.com, or *"
+            raise _wrong(f"cors.origins[{i}]", what)
 
 
 def _check_keys(config: "Config") -> None:
