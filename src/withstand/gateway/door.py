@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import httptools
 
 from withstand import clock
-from withstand.gateway import refusals
+from withstand.gateway import cors, refusals
 from withstand.gateway.config import Limits
 from withstand.gateway.heads import end_to_end
 from withstand.gateway.incoming import Incoming, request_id
@@ -241,6 +241,8 @@ class Door(asyncio.Protocol):
 
     def _answer(self, incoming: Incoming) -> None:
         self._answered = incoming
+        if self._house.config.cors.origins and self._is_preflight(incoming):
+            return
         route = route_of(incoming.method, incoming.target)
         if route is None:
             self._exchange = self._control(self, incoming)
@@ -248,9 +250,26 @@ class Door(asyncio.Protocol):
             self._exchange = Passage(self._house, self, incoming, route)
         self._exchange.start()
 
+    def _is_preflight(self, incoming: Incoming) -> bool:
+        """A browser asks for a page of its own, and was answered; or it gets what it wants with the answer to come."""
+        told = self._house.config.cors
+        allowed = cors.origin_of_page(told, incoming)
+        if allowed is None:
+            self.write = self.transport.write
+            return False
+        answer = cors.preflight(told, incoming, allowed)
+        if answer is None:
+            self.write = cors.writing(self.transport.write, allowed)
+            return False
+        self.write = self.transport.write
+        self.write(answer)
+        self.done(keep=incoming.keeps_alive)
+        return True
+
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
         self._exchange = None
+        self.write = self.transport.write
         if self._answered is not None and self._answered.held:
             self._house.let_go(self._answered)
         self._since_s = self._house.now_s()
