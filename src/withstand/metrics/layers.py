@@ -26,6 +26,7 @@ _TOLD: Final[Mapping[str, str]] = {
 """Server-Timing's name → layer; ``engine`` and ``decode`` tell until the head, which an engine may send at once."""
 _ENTRY = re.compile(r"([!#$%&'*+.^_`|~\w-]+)\s*((?:;[^,;]*)*)")
 _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
+_EDGE_WHOLE, _EDGE_BEHIND = "edge-whole", "edge-behind"
 _COUNTS_APART = 0.02
 _LAYERS: tuple[str, ...] = ("edge", "agent", "gateway queue", "gateway", "engine queue", "prefill", "decode")
 ELSE = "else"
@@ -60,6 +61,14 @@ def durations_ms(header: str) -> dict[str, float]:
     return found
 
 
+def _own(told: dict[str, float]) -> dict[str, float]:
+    """nginx cannot subtract: it tells how long it had the request, and how long it waited for what is behind."""
+    whole_ms, behind_ms = told.get(_EDGE_WHOLE), told.get(_EDGE_BEHIND)
+    if whole_ms is None or behind_ms is None:
+        return told
+    return {"edge": max(0.0, whole_ms - behind_ms), **told}
+
+
 def _number(text: str) -> float | None:
     try:
         value = float(text)
@@ -91,7 +100,7 @@ class LayerSums:
         self.first_ms += first_ns / NS_PER_MS
         self.decode_ms += (timing.e2el_ns - first_ns) / NS_PER_MS
         room_ms = first_ns / NS_PER_MS
-        told = durations_ms(record.server_timing) if record.server_timing else {}
+        told = _own(durations_ms(record.server_timing)) if record.server_timing else {}
         self.told += bool(told)
         for name, layer in _TOLD.items():
             if (part_ms := told.get(name)) is not None and part_ms <= room_ms:

@@ -81,6 +81,8 @@ def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool
                 *_paths(),
                 f"log_format edge escape=json '{json.dumps(_LOGGED)}';",
                 "access_log logs/edge-access.log edge;",
+                *_milliseconds("$request_time", "$edge_whole_ms"),
+                *_milliseconds("$upstream_header_time", "$edge_behind_ms"),
                 *_block("map $http_x_request_id $edge_request_id", ["default $http_x_request_id;", "'' $request_id;"]),
                 *_block(f"map {_variable(told)} $edge_affinity", [f"default {_variable(told)};", "'' $remote_addr;"]),
                 *_upstream("behind", told, behind.gateways),
@@ -91,6 +93,11 @@ def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _milliseconds(seconds: str, name: str) -> list[str]:
+    """nginx does not compute, but ``0.123`` without its point is in ms; a list, where several were tried, is nothing."""
+    return _block(f"map {seconds} {name}", ['"~^([0-9]+)[.]([0-9]{3})$" $1$2;'])
 
 
 def _upstream(name: str, told: Edge, urls: tuple[str, ...]) -> list[str]:
@@ -156,6 +163,7 @@ def _server(told: Edge, port: int, behind: Behind) -> list[str]:
         "proxy_socket_keepalive on;",
         _retries(several=len(behind.gateways) > 1),
         "add_header X-Accel-Buffering no always;  # for a proxy in front: nginx eats the one from behind",
+        'add_header Server-Timing "edge-whole;dur=$edge_whole_ms, edge-behind;dur=$edge_behind_ms";',
         *(line for status in _ERRORS for line in _error(status)),
         *(line for path in _PASSED for line in _block(f"location {path}", ["proxy_pass http://behind;"])),
         *(_block(f"location {AGENT_PATH}/v1/", ["proxy_pass http://agent/v1/;"]) if behind.agents else []),
