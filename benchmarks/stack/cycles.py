@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.stack.left import Ground, Left
-from benchmarks.stack.victims import Victim, WHO, chosen, kill
 from benchmarks.stack.verbs import Verbs
+from benchmarks.stack.victims import WHO, Victim, chosen, kill
+
 from withstand.spec.stack import stack_from_file
 
 MOMENTS = ("up", "running", "down")

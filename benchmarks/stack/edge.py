@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.stack.streams import Heard, streams
+
 from withstand.spec.stack import stack_of
 from withstand.stack.local import bring_up, take_down
 from withstand.testing import Schedule, TruthServer
@@ -111,7 +112,9 @@ def _left(engine: TruthServer, doors: Mapping[str, str], count: int) -> bool:
         known = [(served[h.request_id].aborted_ns, h.left_ns) for h in heard]
         took = [(seen - left) / _NS_PER_MS for seen, left in known if seen is not None and left is not None]
         worst = max(took) if len(took) == count else float("inf")
-        print(f"{way:<24} p50 {_percentile(took, 50):.3f}, p99 {_percentile(took, 99):.3f}, max {worst:.3f}; {len(took)}")
+        print(
+            f"{way:<24} p50 {_percentile(took, 50):.3f}, p99 {_percentile(took, 99):.3f}, max {worst:.3f}; {len(took)}"
+        )
     print(f"must hold: < {_LEAVES_MS:.0f} ms: {'yes' if worst < _LEAVES_MS else 'no'}")
     return worst < _LEAVES_MS
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from benchmarks.stack.left import Ground
+
 from withstand.stack.state import StackState
 
 WHO = ("supervisor", "keeper", "service", "child", "several", "command")

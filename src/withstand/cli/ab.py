@@ -87,7 +87,9 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
         return None
     stack = stack_of(tree, path.stem)
     if len(stack.plan.get("targets", {})) != 2:
-        raise UsageError(f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks.")
+        raise UsageError(
+            f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks."
+        )
     return stack
 
 

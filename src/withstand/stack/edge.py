@@ -11,7 +11,9 @@ _CONF = "edge.conf"
 _REASON = r"nginx: \[emerg\] (.+)|\[emerg\] \d+#\d+: (?:\*\d+ )?(.+)"
 
 
-def edge(told: Edge, place: Place, needs: tuple[str, ...], upstreams: tuple[str, ...], agents: tuple[str, ...] = ()) -> Process:
+def edge(
+    told: Edge, place: Place, needs: tuple[str, ...], upstreams: tuple[str, ...], agents: tuple[str, ...] = ()
+) -> Process:
     """Nginx in front of ``upstreams`` and of the gateways that it names itself; ``agents`` have a path of their own.
 
     Raises:
