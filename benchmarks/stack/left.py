@@ -1,4 +1,4 @@
-"""What is left of programs that were all started with one folder in their environment. It believes no records of theirs."""
+"""What is left of programs that all have one folder in their environment. It believes no records of theirs."""
 
 import os
 import time
@@ -95,13 +95,10 @@ def _state(pid: int) -> str:
 
 
 def _open(pid: int) -> list[str]:
-    found = []
     try:
-        for each in (_PROC / str(pid) / "fd").iterdir():
-            found.append(os.readlink(each))
-    except OSError:  # gone meanwhile
-        pass
-    return found
+        return [str(each.readlink()) for each in (_PROC / str(pid) / "fd").iterdir()]
+    except OSError:  # it is gone, or closes just that one: another look follows
+        return []
 
 
 def _listening() -> set[int]:

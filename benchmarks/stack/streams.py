@@ -1,4 +1,4 @@
-"""Streams heard by one thread: when each request was sent, when each event came, when we left. Only sockets, no HTTP library.
+"""Streams heard by one thread: when each request was sent, each event came, and we left. Sockets, no HTTP library.
 
 Times are monotonic ns, as the truth server's log has them; a request is known again by its ``x-request-id``.
 """
@@ -77,7 +77,7 @@ class _Stream:
 def streams(
     url: str, count: int, *, tokens: int, seconds: float, leave_at: int | None = None, name: str = "s"
 ) -> Iterator[Heard]:
-    """``count`` at once, each asked again when it is over, until none begins after ``seconds``; or left, and then once."""
+    """``count`` at once, each asked again when it is over, none after ``seconds``; or left in the middle, once."""
     looker = selectors.DefaultSelector()
     begun_ns = time.monotonic_ns()
     for i in range(count):

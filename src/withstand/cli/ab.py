@@ -59,9 +59,9 @@ def verb(
 ) -> int:
     """Measure two sides in turn, block by block: what drifts falls out. The order is A B B A B A A B.
 
-    A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. Or one
-    STACK.toml, whose plan has two targets: it is brought up, and taken down afterwards. Both sides of a pair get the same
-    prompts, each pair others.
+    A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. Or give
+    one STACK.toml whose plan has two targets: it is brought up, and taken down afterwards. Both sides of a pair get the
+    same prompts, each pair others.
     """
     if folder:
         refuse_others(context, "A and B")

@@ -96,7 +96,7 @@ def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool
 
 
 def _milliseconds(seconds: str, name: str) -> list[str]:
-    """Nginx does not compute, but ``0.123`` without its point is in ms; a list, where several were tried, is nothing."""
+    """By text: ``0.123`` without its point is in ms, and a list, where several were tried, is nothing."""
     return _block(f"map {seconds} {name}", ['"~^([0-9]+)[.]([0-9]{3})$" $1$2;'])
 
 

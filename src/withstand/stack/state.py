@@ -40,7 +40,7 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     """Stands in the environment of all that is the stack's, under ``MARK``."""
     began_s: float
     scratch: str | None = None
-    """The folder for temporary files of its services, which it does not outlive. Its path is short: sockets lie there."""
+    """The folder for its services' temporary files, and gone with it. Its path is short: sockets lie there."""
     units: tuple[UnitState, ...] = ()
     ended: str | None = None
     """Why there is none any more; None = it is up, or coming up."""
