@@ -8,7 +8,7 @@ from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.doctor.finding import Verdict
 from withstand.errors import UsageError
 from withstand.spec.stack import Edge
-from withstand.stack.nginx import nginx_conf
+from withstand.stack.nginx import Behind, nginx_conf
 
 SOUND = """
     proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
@@ -45,7 +45,7 @@ def test_what_is_sound_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("balance", ["least_conn", "hash", "round_robin"])
 def test_our_own_configuration_is_sound(balance: str, tmp_path: Path) -> None:
     told = Edge(balance=balance, gateways=("http://b:1",))  # type: ignore[arg-type]
-    text = nginx_conf(told, ("http://a:1",), (1, 2), root=True, cores=2)
+    text = nginx_conf(told, Behind(("http://a:1",)), (1, 2), root=True, cores=2)
     assert set(found(tmp_path, text).values()) == {Verdict.OK}
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from withstand.metrics.latency import timing_if_good
 from withstand.metrics.layers import Layers, LayerSums, durations_ms, layers_of
 from withstand.metrics.server import ServerSide
-from withstand.record import Record, decode_record, encode_record
+from withstand.record import Record, Step, decode_record, encode_record
 from withstand.testing.records import make_failure, make_record
 from withstand.testing.truth.schedule import Schedule
 
@@ -41,6 +41,31 @@ def test_each_layer_has_its_part() -> None:
         "else": 7.0,
     }
     assert layers.e2el_mean_ms == pytest.approx(100)
+
+
+def test_the_edge_tells_what_it_cannot_subtract() -> None:
+    edge = told("edge-whole;dur=0055, edge-behind;dur=0052").part("edge")
+    assert edge is not None
+    assert edge.mean_ms == pytest.approx(3)
+
+
+def test_an_agents_calls_have_their_parts_too() -> None:
+    call = Step(kind="model", took_ns=30_000_000, ttft_ns=20_000_000, server_timing="hop;dur=1, queue;dur=2")
+    record = make_record(schedule=PACE, server_timing="tool;dur=5, agent;dur=4")
+    record = msgspec.structs.replace(record, steps=[call, Step(kind="tool", took_ns=5_000_000), call])
+    server = msgspec.structs.replace(ENGINE, answered=2, prefill_mean_ms=15.0)
+    layers = layers_of(sums_of(record), server, 1)
+    assert layers is not None
+    assert {part.name: pytest.approx(part.mean_ms) for part in layers.parts} == {
+        "agent": 4.0,
+        "tools": 5.0,
+        "gateway queue": 4.0,
+        "gateway": 2.0,
+        "engine queue": 8.0,
+        "prefill": 30.0,
+        "decode": 20.0,
+        "else": 27.0,
+    }
 
 
 @given(

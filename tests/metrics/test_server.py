@@ -93,6 +93,13 @@ def test_means_are_sums_over_counts() -> None:
     assert (seen.queue_mean_ms, seen.prefill_mean_ms, seen.ttft_mean_ms) == pytest.approx((100, 200, 400))
 
 
+def test_caches_that_came_are_counted_and_timed() -> None:
+    before = {"transfers": 2, "transfer_s": 0.5, "transfer_bytes": 2e6}
+    seen = side(look(9.9, **before), look(20.1, transfers=12, transfer_s=0.6, transfer_bytes=22e6, transfers_failed=1))
+    assert (seen.transfers, seen.transfer_bytes, seen.transfers_failed) == (10, 20_000_000, 1)
+    assert seen.transfer_mean_ms == pytest.approx(10)
+
+
 def test_the_machine_is_no_engine() -> None:
     seen = side(look(11, HOST, cpu_share=0.5, memory_available_bytes=7), look(12, HOST, cpu_share=0.7))
     assert seen.cpu_share == Level(pytest.approx(0.6), 0.7)

@@ -17,7 +17,7 @@ from gateways import body, get, post
 from nginx import PROGRAM, Nginx
 from withstand.errors import SpecError
 from withstand.spec.stack import Edge
-from withstand.stack.nginx import nginx_conf
+from withstand.stack.nginx import Behind, nginx_conf
 from withstand.stack.ports import free_port
 from withstand.testing.certs import make_certificates
 
@@ -215,4 +215,4 @@ def test_streams_pass_tls(engine: Callable[[Behave], Engine], nginx: Callable[..
 
 def test_what_nginx_cannot_pass_to_is_refused() -> None:
     with pytest.raises(SpecError, match=r"http://HOST:PORT alone, not to https://x"):
-        nginx_conf(Edge(), ("https://x",), (1, 2), root=False, cores=1)
+        nginx_conf(Edge(), Behind(("https://x",)), (1, 2), root=False, cores=1)

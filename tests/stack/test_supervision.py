@@ -43,10 +43,20 @@ def test_one_that_never_was_ready_fails_the_stack() -> None:
     assert supervision.overdue(9) == []
     assert supervision.overdue(10.1) == ["engine"]
     supervision.ended("engine", 11, "no memory")
-    failed = supervision.never_ready
+    failed = supervision.never_up
     assert failed
     assert failed.reason == "no memory"
     assert supervision.to_start(1000) == []
+
+
+def test_one_that_ends_before_all_are_up_fails_the_stack_though_it_was_ready() -> None:
+    supervision = Supervision((process("engine"), process("gateway", "engine")))
+    ready(supervision, "engine", 0)
+    supervision.started("gateway", 1)
+    supervision.ended("engine", 2, "was killed")
+    failed = supervision.never_up
+    assert failed
+    assert failed.reason == "was killed"
 
 
 def test_one_that_ends_later_is_started_again_only_where_that_is_asked_for() -> None:
@@ -55,7 +65,7 @@ def test_one_that_ends_later_is_started_again_only_where_that_is_asked_for() -> 
         ready(supervision, name, at)
     supervision.ended("engine", 100, "crashed")
     supervision.ended("gateway", 100, "crashed")
-    assert supervision.never_ready is None
+    assert supervision.never_up is None
     assert names(supervision.to_start(100.5)) == []
     assert names(supervision.to_start(101)) == ["engine"]
     assert supervision.units["gateway"].phase is Phase.FAILED

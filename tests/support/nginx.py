@@ -21,14 +21,14 @@ PROGRAM = found_program("nginx")
 class Nginx:
     """Healthy when this returns."""
 
-    def __init__(self, folder: Path, told: Edge, *upstreams: str) -> None:
+    def __init__(self, folder: Path, told: Edge, *upstreams: str, agents: tuple[str, ...] = ()) -> None:
         assert PROGRAM
         (folder / "logs").mkdir(parents=True)
         ports = {"edge": free_port(), "edge-status": free_port()}
         place = Place(
             folder=folder, python="", ports=ports, threads=2, programs={"nginx": PROGRAM}, is_root=os.geteuid() == 0
         )
-        made = edge(told, place, (), upstreams)
+        made = edge(told, place, (), upstreams, agents)
         for name, text in made.files.items():
             (folder / name).write_text(text, "utf-8")
         self.folder, self.port, self.argv, self._clients = folder, ports["edge"], made.argv, list[Client]()

@@ -145,7 +145,7 @@ class Answer:
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        return [e["withstand"]["step"] for e in self.events if "withstand" in e]
+        return [e["withstand"]["step"] for e in self.events if "step" in e.get("withstand", {})]
 
     @property
     def finish(self) -> str:

@@ -31,9 +31,9 @@ class Forms:
         """A step that is over: an event without output."""
         return self._delta({}, withstand={"step": step})
 
-    def end(self, finish: str) -> bytes:
-        """Why it ended."""
-        return self._delta({}, finish)
+    def end(self, finish: str, timing: str) -> bytes:
+        """Why it ended, and where the time went: the head has gone before anybody knew."""
+        return self._delta({}, finish, withstand={"server_timing": timing})
 
     def usage(self, budget: Budget) -> bytes:
         """The tokens of all calls."""

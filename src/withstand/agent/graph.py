@@ -71,6 +71,7 @@ class React:
                 step=task.budget.steps,
                 ms=_ms(said.took_ns),
                 ttft_ms=None if said.ttft_ns is None else _ms(said.ttft_ns),
+                server_timing=said.server_timing,
                 prompt_tokens=said.prompt_tokens if said.told else None,
                 output_tokens=said.output_tokens if said.told else None,
                 calls=len(calls),

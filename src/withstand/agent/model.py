@@ -17,6 +17,7 @@ from withstand.agent.ways.way import Message, Say, Way
 
 _ERROR_BYTES = 2000
 _CHARS_PER_TOKEN = 4
+_TIMING_CHARS = 300
 PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
 
 
@@ -40,6 +41,8 @@ class Said(Struct, frozen=True, kw_only=True):
     """Whether the server counted; else it is an estimate of four characters a token."""
     ttft_ns: int | None
     took_ns: int
+    server_timing: str | None
+    """What the server told of its own time, as it came."""
 
 
 class _Heard:
@@ -50,6 +53,7 @@ class _Heard:
         self.usage: Mapping[str, Any] = {}
         self.done = False
         self.deltas = 0
+        self.server_timing: str | None = None
 
 
 class Model:
@@ -94,6 +98,7 @@ class Model:
             told=told,
             ttft_ns=ttft_ns,
             took_ns=clock.now_ns() - began_ns,
+            server_timing=heard.server_timing,
         )
 
     def _body(self, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> bytes:
@@ -122,6 +127,7 @@ class Model:
             async with asked as answer:
                 if answer.status_code != 200:
                     raise await _refusal(answer)
+                heard.server_timing = answer.headers.get("server-timing", "")[:_TIMING_CHARS] or None
                 async for line in answer.aiter_lines():
                     if line.startswith("data:") and (delta := _read(line[5:].strip(), heard)) is not None:
                         yield delta

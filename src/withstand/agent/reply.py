@@ -73,10 +73,8 @@ class Reply:
             return
         self._outcome = self._good()
         task = self._task
-        all_ms = (clock.now_ns() - self._began_ns) / 1e6
-        timing = forms.server_timing(task.ms("model"), task.ms("tool"), all_ms)
         body = self._forms.whole("".join(self._said), task.finish, task.budget, task.steps)
-        await self._start(send, 200, _JSON, ("server-timing", timing))
+        await self._start(send, 200, _JSON, ("server-timing", self._timing()))
         await send({"type": "http.response.body", "body": body})
 
     async def _stream(self, send: Send) -> None:
@@ -115,10 +113,14 @@ class Reply:
                 await self._refuse(e, send)
             return
         self._outcome = self._good()
-        await _piece(send, self._forms.end(self._task.finish))
+        await _piece(send, self._forms.end(self._task.finish, self._timing()))
         if self._asked.include_usage:
             await _piece(send, self._forms.usage(self._task.budget))
         await _piece(send, forms.DONE, more=False)
+
+    def _timing(self) -> str:
+        all_ms = (clock.now_ns() - self._began_ns) / 1e6
+        return forms.server_timing(self._task.ms("model"), self._task.ms("tool"), all_ms)
 
     def _good(self) -> str:
         return "limit" if any(step.kind == "limit" for step in self._task.steps) else "ok"

@@ -21,6 +21,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ms: float = 0.0
     ttft_ms: float | None = None
     """Of the model: until its first output, a tool's call included."""
+    server_timing: str | None = None
+    """Of the model: what its server told of that time, as it came."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     calls: int | None = None

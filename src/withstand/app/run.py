@@ -58,7 +58,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     plan = salted(fitted(plan), screen)
     stages = all_stages(plan)
     check_target(plan.target)
-    check_watch(plan.watch)
+    check_watch(plan.asked_watch)
     foresight = foreseen(plan, stages, screen)
     say_how_long(plan, stages, screen)
     journal = Journal.create(plan, stages, argv)

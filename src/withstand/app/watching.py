@@ -63,7 +63,7 @@ def watching(
     if not plan.watch.interval_s:
         yield lambda: None
         return
-    exporters = _exporters(plan.watch, endpoint)
+    exporters = _exporters(plan.asked_watch, endpoint)
     job = WatchJob(
         epoch_ns=epoch_ns,
         samples=str(folder.samples_file.absolute()),
@@ -76,7 +76,7 @@ def watching(
             yield lookout.look
         finally:
             lookout.end()
-    _tell_silent(plan.watch, exporters, folder, screen)
+    _tell_silent(plan.asked_watch, exporters, folder, screen)
 
 
 def _exporters(watch: Watch, endpoint: Endpoint) -> tuple[Exporter, ...]:

@@ -1,5 +1,6 @@
 """``withstand ab``: two sides measured in turn."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,21 @@ from withstand.cli.outcome import show_ab
 from withstand.cli.resumed import refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.side import labelled, tree_of
+from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
+from withstand.files import is_there
 from withstand.runs import AskedSide
 from withstand.spec import plan_from_file
+from withstand.spec.stack import Stack, is_stack, stack_of
+from withstand.spec.targets import laid_over_tree
+from withstand.stack.local import Standing, standing_for
 
 _BLOCKS = 8
 
 
 @click.command("ab", cls=Verb)
-@click.argument("sides", metavar="[A B]", nargs=-1)
+@click.argument("sides", metavar="[A B | STACK.toml]", nargs=-1)
 @click.option("--blocks", type=int, metavar="N", default=_BLOCKS, help=f"Blocks a side, an even number; {_BLOCKS}.")
 @click.option(
     "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
@@ -53,20 +59,50 @@ def verb(
 ) -> int:
     """Measure two sides in turn, block by block: what drifts falls out. The order is A B B A B A A B.
 
-    A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. What the
-    machine does from minute to minute falls out. Both sides of a pair get the same prompts, each pair others.
+    A side is a URL, a plan file, or `embedded`, as LABEL=SIDE if it shall have a name; options hold for both. Or give
+    one STACK.toml whose plan has two targets: it is brought up, and taken down afterwards. Both sides of a pair get the
+    same prompts, each pair others.
     """
     if folder:
         refuse_others(context, "A and B")
-    asked = None if folder else _asked(sides, options)
-    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
+    stack = _stack(sides)
+    asked = None if folder or stack else _asked(sides, options)
+    with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         if folder:
             outcome = resume_ab(folder, screen=screen)
         else:
+            if stack:
+                standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
+                asked = _asked_of(stack, standing, options)
             assert asked is not None
             argv = without_secrets(context.obj)
             outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=screen)
     return show_ab(outcome, as_json=as_json)
+
+
+def _stack(sides: tuple[str, ...]) -> Stack | None:
+    """A stack's file, where that is all that is given."""
+    path = Path(sides[0]) if len(sides) == 1 else None
+    if path is None or not is_there(path) or not is_stack(tree := plan_from_file(path)):
+        return None
+    stack = stack_of(tree, path.stem)
+    if len(stack.plan.get("targets", {})) != 2:
+        raise UsageError(
+            f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks."
+        )
+    return stack
+
+
+def _asked_of(stack: Stack, standing: Standing, options: dict[str, Any]) -> Sides:
+    """Its plan's targets."""
+    tree = aimed(options, stack.plan, standing)
+    base, targets = tree["target"], tree.pop("targets")
+    own = options | {"output_dir": None}
+    a, b = (
+        AskedSide(label=label, plan=build_plan(own, tree | {"target": laid_over_tree(base, target)}))
+        for label, target in targets.items()
+    )
+    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"])
 
 
 def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:

@@ -82,7 +82,7 @@ def verb(
             standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
             named = options["named"]
             drawn = Announced(screen, standing.folder) if stack.monitoring else screen
-            options, written = aimed(options, standing), ready_made(named) if named else stack.plan
+            written = aimed(options, ready_made(named) if named else stack.plan, standing)
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, screen)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from withstand import clock
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.stack.aims import with_aims
 from withstand.stack.local import Standing, standings
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
@@ -37,22 +38,19 @@ def _there_are(found: Sequence[Standing]) -> str:
     return f"there {'is' if len(found) == 1 else 'are'} {', '.join(s.name for s in found)}" if found else "none is up"
 
 
-def aimed(options: Mapping[str, Any], standing: Standing) -> dict[str, Any]:
-    """Options that lead to a stack's door.
+def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) -> dict[str, Any]:
+    """The plan with every target's address in the stack.
 
     Raises:
-        UsageError: they lead elsewhere.
+        UsageError: the options lead elsewhere, or a target to a service that is not there.
     """
     if options.get("base_url") is not None:
         raise UsageError("--base-url: a stack's file says itself where to ask; leave one of the two out.")
-    blueprint = standing.blueprint
-    metrics = [process.base_url + process.metrics for process in blueprint.processes if process.metrics]
-    return {
-        **options,
-        "base_url": blueprint.door,
-        "model": options.get("model") or blueprint.model,
-        "metrics_url": options.get("metrics_url") or metrics,
-    }
+    tree = with_aims(plan, standing.blueprint, options.get("model"))
+    if options.get("metrics_url"):
+        for target in (tree["target"], *tree.get("targets", {}).values()):
+            target.pop("metrics_urls", None)
+    return tree
 
 
 def draw_standing(standing: Standing, console: "Console") -> None:

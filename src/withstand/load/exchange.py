@@ -229,7 +229,7 @@ class Exchange:
             http_status=self.answer.status,
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
-            server_timing=_line(self.answer.headers.get("server-timing")),
+            server_timing=_line(self._server_timing()),
             retries=self.retries,
             reused=self.reused,
             streamed=self.streamed,
@@ -238,6 +238,11 @@ class Exchange:
             clock=Clock.KERNEL if self.kernel_stamped and self.first_byte_ns is not None else Clock.USER,
             text_head=one_line(reply.head, HEAD_CHARS) or None,
         )
+
+    def _server_timing(self) -> str | None:
+        """Of the head, and what an agent told behind its answer."""
+        told = (self.answer.headers.get("server-timing"), self.reply.server_timing)
+        return ", ".join(filter(None, told)) or None
 
     def _is_correct(self) -> bool | None:
         expected = self.due.request.expected

@@ -19,6 +19,7 @@ from withstand.record import Record
 _TOLD: Final[Mapping[str, str]] = {
     "edge": "edge",
     "agent": "agent",
+    "tool": "tools",
     "queue": "gateway queue",
     "hop": "gateway",
     "prefill": "prefill",
@@ -26,8 +27,10 @@ _TOLD: Final[Mapping[str, str]] = {
 """Server-Timing's name → layer; ``engine`` and ``decode`` tell until the head, which an engine may send at once."""
 _ENTRY = re.compile(r"([!#$%&'*+.^_`|~\w-]+)\s*((?:;[^,;]*)*)")
 _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
+_EDGE_WHOLE, _EDGE_BEHIND = "edge-whole", "edge-behind"
+_MODEL = "model"
 _COUNTS_APART = 0.02
-_LAYERS: tuple[str, ...] = ("edge", "agent", "gateway queue", "gateway", "engine queue", "prefill", "decode")
+_LAYERS: tuple[str, ...] = ("edge", "agent", "tools", "gateway queue", "gateway", "engine queue", "prefill", "decode")
 ELSE = "else"
 
 
@@ -60,6 +63,32 @@ def durations_ms(header: str) -> dict[str, float]:
     return found
 
 
+def _all_told(record: Record) -> dict[str, float]:
+    """By the answer's own header, and by those that an agent had of its model's server; of these the sum."""
+    found = _own(durations_ms(record.server_timing)) if record.server_timing else {}
+    for step in record.steps:
+        for name, ms in durations_ms(step.server_timing or "").items():
+            found[name] = found.get(name, 0.0) + ms
+    return found
+
+
+def _until_decode_ns(record: Record, e2el_ns: int, ttft_ns: int | None) -> int:
+    """All but decode. An agent's model decodes several times, and mostly unheard: it tells how long."""
+    calls = [step for step in record.steps if step.kind == _MODEL]
+    if not calls:
+        return e2el_ns if ttft_ns is None else ttft_ns
+    decode_ns = sum(s.took_ns - s.ttft_ns for s in calls if s.took_ns is not None and s.ttft_ns is not None)
+    return min(e2el_ns, max(0, e2el_ns - decode_ns))
+
+
+def _own(told: dict[str, float]) -> dict[str, float]:
+    """Nginx cannot subtract: it tells how long it had the request, and how long it waited for what is behind."""
+    whole_ms, behind_ms = told.get(_EDGE_WHOLE), told.get(_EDGE_BEHIND)
+    if whole_ms is None or behind_ms is None:
+        return told
+    return {"edge": max(0.0, whole_ms - behind_ms), **told}
+
+
 def _number(text: str) -> float | None:
     try:
         value = float(text)
@@ -73,6 +102,8 @@ class LayerSums:
 
     def __init__(self) -> None:
         self.answers = 0
+        self.calls = 0
+        """Of the engine: an agent's answer may take several."""
         self.told = 0
         """Answers whose header said something."""
         self.e2el_ms = 0.0
@@ -85,13 +116,14 @@ class LayerSums:
         """One request; only good answers count."""
         if timing is None or timing.e2el_ns is None:
             return
-        first_ns = timing.e2el_ns if timing.ttft_ns is None else timing.ttft_ns
+        first_ns = _until_decode_ns(record, timing.e2el_ns, timing.ttft_ns)
         self.answers += 1
+        self.calls += sum(step.kind == _MODEL for step in record.steps) or 1
         self.e2el_ms += timing.e2el_ns / NS_PER_MS
         self.first_ms += first_ns / NS_PER_MS
         self.decode_ms += (timing.e2el_ns - first_ns) / NS_PER_MS
         room_ms = first_ns / NS_PER_MS
-        told = durations_ms(record.server_timing) if record.server_timing else {}
+        told = _all_told(record)
         self.told += bool(told)
         for name, layer in _TOLD.items():
             if (part_ms := told.get(name)) is not None and part_ms <= room_ms:
@@ -101,6 +133,7 @@ class LayerSums:
     def merge(self, other: Self) -> None:
         """Those of other answers."""
         self.answers += other.answers
+        self.calls += other.calls
         self.told += other.told
         self.e2el_ms += other.e2el_ms
         self.first_ms += other.first_ms
@@ -115,7 +148,9 @@ def layers_of(sums: LayerSums, server: ServerSide | None, attempted: int) -> Lay
         return None
     known = {layer: part_ms / sums.answers for layer, part_ms in sums.layers_ms.items()}
     room_ms = sums.first_ms / sums.answers - math.fsum(known.values())
-    for layer, part_ms in _by_metrics(server, attempted):
+    calls = sums.calls / sums.answers
+    for layer, call_ms in _by_metrics(server, attempted * calls):
+        part_ms = call_ms * calls
         if layer not in known and part_ms <= room_ms:
             known[layer] = part_ms
             room_ms -= part_ms
@@ -129,7 +164,7 @@ def layers_of(sums: LayerSums, server: ServerSide | None, attempted: int) -> Lay
     return Layers(whole_ms, tuple(Layer(name, part_ms, part_ms / whole_ms) for name, part_ms in parts))
 
 
-def _by_metrics(server: ServerSide | None, attempted: int) -> Iterator[tuple[str, float]]:
+def _by_metrics(server: ServerSide | None, attempted: float) -> Iterator[tuple[str, float]]:
     """Means over the answers that the engine has counted: as many as were asked, or they are not of the same."""
     if server is None or not server.whole or server.answered is None:
         return

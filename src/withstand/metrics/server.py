@@ -66,6 +66,11 @@ class ServerSide(msgspec.Struct, frozen=True, kw_only=True):
     """By the server's clock; the next two are parts of it."""
     queue_mean_ms: float | None = None
     prefill_mean_ms: float | None = None
+    transfers: int | None = None
+    """KV caches that came from another engine, how long one took, and the bytes of all."""
+    transfer_mean_ms: float | None = None
+    transfer_bytes: int | None = None
+    transfers_failed: int | None = None
     passing: Level | None = None
     """Requests under way through a gateway, and those of them that wait there."""
     held: Level | None = None
@@ -126,6 +131,10 @@ def server_side(watched: Watched) -> ServerSide | None:
         ttft_mean_ms=_mean_ms(counters[Seen.TTFT_S], counters[Seen.ANSWERED]),
         queue_mean_ms=_mean_ms(counters[Seen.QUEUE_S], counters[Seen.QUEUED]),
         prefill_mean_ms=_mean_ms(counters[Seen.PREFILL_S], counters[Seen.PREFILLED]),
+        transfers=_whole(counters[Seen.TRANSFERS]),
+        transfer_mean_ms=_mean_ms(counters[Seen.TRANSFER_S], counters[Seen.TRANSFERS]),
+        transfer_bytes=_whole(counters[Seen.TRANSFER_BYTES]),
+        transfers_failed=_whole(counters[Seen.TRANSFERS_FAILED]),
         hop_mean_ms=_mean_ms(counters[Seen.HOP_S], counters[Seen.HOPPED]),
         memory_available_bytes_min=int(min(memory)) if memory else None,
         gpus=_gpus(watched),
@@ -206,6 +215,10 @@ _COUNTERS = (
     Seen.PREFILLED,
     Seen.TTFT_S,
     Seen.ANSWERED,
+    Seen.TRANSFERS,
+    Seen.TRANSFER_S,
+    Seen.TRANSFER_BYTES,
+    Seen.TRANSFERS_FAILED,
     Seen.HOP_S,
     Seen.HOPPED,
 )

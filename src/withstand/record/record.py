@@ -61,6 +61,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Events with output that had come before."""
     took_ns: int | None = None
     ttft_ns: int | None = None
+    server_timing: str | None = None
+    """Of the model's call: what its server told the agent of its own time. Older records have none."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
 

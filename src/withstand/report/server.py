@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from withstand.metrics.server import Level, ServerSide
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.report.numbers import count, number, percent, plain
+from withstand.report.numbers import count, counted, number, percent, plain
 
 _BUSY_SHARE = 0.8
 """From here on the load on the machine that sends is worth a word."""
 _COUNTS_APART = 0.02
+_MB = 1_000_000
 
 
 def server_lines(summary: Summary) -> Iterator[str]:
@@ -29,6 +30,7 @@ def _facts(stage: StageSummary, server: ServerSide) -> Iterator[str]:
         yield f"prefix hits {percent(server.prefix_share)}"
     if server.preemptions:
         yield f"preempted {count(server.preemptions)}"
+    yield from _transfers(server)
     yield from _gateway(server)
     if split := ttft_split(stage):
         yield split
@@ -36,6 +38,16 @@ def _facts(stage: StageSummary, server: ServerSide) -> Iterator[str]:
         yield f"GPU {_share(server.gpu_share)}"
     if server.cpu_share and server.cpu_share.p50 >= _BUSY_SHARE:
         yield f"this machine's CPU {_share(server.cpu_share)}"
+
+
+def _transfers(server: ServerSide) -> Iterator[str]:
+    """Between prefill and decode, where they are apart."""
+    if server.transfers:
+        each_mb = None if server.transfer_bytes is None else server.transfer_bytes / server.transfers / _MB
+        size = "" if each_mb is None else f", {number(each_mb)} MB each"
+        yield f"KV came {counted(server.transfers, 'time')}{size} in {number(server.transfer_mean_ms)} ms (mean)"
+    if server.transfers_failed:
+        yield f"did not come {counted(server.transfers_failed, 'time')}"
 
 
 def _gateway(server: ServerSide) -> Iterator[str]:

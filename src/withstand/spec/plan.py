@@ -132,6 +132,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, "price_per_hour", None)
 
     @property
+    def asked_watch(self) -> Watch:
+        """With the target's own addresses, where it has any."""
+        return msgspec.structs.replace(self.watch, urls=self.target.metrics_urls or self.watch.urls)
+
+    @property
     def asked_price(self) -> Price:
         """The target's own, laid over that of the plan."""
         return over(self.target.price, self.price)

@@ -42,5 +42,7 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeouts: Timeouts = Timeouts()
     serve: Serve | None = None
     """Started for the length of a run, and listens at ``base_url``."""
+    metrics_urls: tuple[str, ...] = ()
+    """Of what serves this target, in place of ``watch.urls``."""
     price: Price | None = None
     """Of this target, laid over the plan's."""

@@ -42,6 +42,8 @@ class Process(Struct, frozen=True, kw_only=True):
     """A pattern of what its log says when it fails; its group is quoted."""
     disaggregation: str | None = None
     """How its prefill and decode come together, as the gateway calls it."""
+    serves: tuple[str, ...] = ()
+    """The models' names, if it is an engine."""
     bootstrap_port: int | None = None
     """Where decode engines meet it, if it is SGLang's prefill."""
 
@@ -109,6 +111,18 @@ def in_order(processes: Iterable[Process]) -> tuple[Process, ...]:
         waiting.remove(ready)
         placed[ready.name] = ready
     return tuple(placed.values())
+
+
+def behind(name: str, processes: Sequence[Process]) -> list[Process]:
+    """It, and all that it needs, and what those need."""
+    found, wanted = list[Process](), [name]
+    by_name = {process.name: process for process in processes}
+    while wanted:
+        process = by_name[wanted.pop()]
+        if process not in found:
+            found.append(process)
+            wanted += process.needs
+    return found
 
 
 def needing(name: str, processes: Sequence[Process]) -> list[str]:

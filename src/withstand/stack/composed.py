@@ -14,6 +14,7 @@ from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX, edge
 from withstand.stack.engines.kind import Kind, Small
 from withstand.stack.exports.ray_serve import on_ray
 from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
+from withstand.stack.nginx import AGENT_PATH
 from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, ray_process
 
@@ -29,7 +30,7 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     """
     _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
-    started = _started(stack, place)
+    started = _serving(_started(stack, place), models)
     processes = list({process.name: process for process in started.values() if process}.values())
     urls = {name: process.base_url if process else _url(stack.engines[name]) for name, process in started.items()}
     _check_roles(stack)
@@ -43,10 +44,14 @@ def composed(stack: Stack, place: Place) -> Blueprint:
     if stack.agent:
         agent = _agent(stack, place, needs, doors[0], model)
         processes.append(agent)
-        doors, needs, model = [agent.base_url], [AGENT], str(stack.agent.config.get("name", AGENT))
+        model = str(stack.agent.config.get("name", AGENT))
+        if not (stack.edge and stack.gateway):
+            doors, needs = [agent.base_url], [AGENT]
     if stack.edge:
-        processes.append(edge(stack.edge, place, tuple(needs), tuple(doors)))
-        doors = [processes[-1].base_url]
+        agents = [p for p in processes if p.name == AGENT and stack.gateway]
+        needs = [*needs, *(p.name for p in agents)]
+        processes.append(edge(stack.edge, place, tuple(needs), tuple(doors), tuple(p.base_url for p in agents)))
+        doors = [processes[-1].base_url + AGENT_PATH * bool(agents)]
     if stack.monitoring:
         processes += monitoring(stack.monitoring, place, processes, stack.name)
     return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model)
@@ -58,6 +63,18 @@ def _started(stack: Stack, place: Place) -> dict[str, Process | None]:
         ray, there = ray_process(stack, place), on_ray(stack)
         return {name: ray if name in there else None for name in stack.engines}
     return {name: _kind(name, told).process(name, told, place) for name, told in stack.engines.items()}
+
+
+def _serving(started: dict[str, Process | None], models: Mapping[str, str]) -> dict[str, Process | None]:
+    """Each with the models that it serves, in the order of the file."""
+    served: dict[str, dict[str, None]] = {}
+    for name, process in started.items():
+        if process:
+            served.setdefault(process.name, {})[models[name]] = None
+    return {
+        name: process and msgspec.structs.replace(process, serves=tuple(served[process.name]))
+        for name, process in started.items()
+    }
 
 
 def _url(told: Engine) -> str:

@@ -2,7 +2,7 @@
 
 from withstand.spec.stack import Edge
 from withstand.stack.blueprint import Place, Process, upkeep_of
-from withstand.stack.nginx import nginx_conf
+from withstand.stack.nginx import Behind, nginx_conf
 from withstand.stack.ports import HOST
 
 EDGE, EDGE_STATUS = "edge", "edge-status"
@@ -11,14 +11,17 @@ _CONF = "edge.conf"
 _REASON = r"nginx: \[emerg\] (.+)|\[emerg\] \d+#\d+: (?:\*\d+ )?(.+)"
 
 
-def edge(told: Edge, place: Place, needs: tuple[str, ...], upstreams: tuple[str, ...]) -> Process:
-    """Nginx in front of ``upstreams`` and of the gateways that it names itself.
+def edge(
+    told: Edge, place: Place, needs: tuple[str, ...], upstreams: tuple[str, ...], agents: tuple[str, ...] = ()
+) -> Process:
+    """Nginx in front of ``upstreams`` and of the gateways that it names itself; ``agents`` have a path of their own.
 
     Raises:
         SpecError: an upstream is no plain HTTP address.
     """
     port, status = place.ports[EDGE], place.ports[EDGE_STATUS]
-    conf = nginx_conf(told, (*upstreams, *told.gateways), (port, status), root=place.is_root, cores=place.threads)
+    behind = Behind((*upstreams, *told.gateways), agents)
+    conf = nginx_conf(told, behind, (port, status), root=place.is_root, cores=place.threads)
     return Process(
         name=EDGE,
         kind=NGINX,

@@ -108,6 +108,8 @@ def take_down(standing: Standing) -> list[Identity]:
     left = end(_leftovers(state), _MORE_S)
     if not left:
         shutil.rmtree(standing.folder, ignore_errors=True)
+        if state.scratch:
+            shutil.rmtree(state.scratch, ignore_errors=True)
         with suppress(OSError):  # others may be up
             standing.folder.parent.rmdir()
     return left
@@ -233,8 +235,9 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             said = state
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
-        if state.ended is not None or not state.supervisor.is_alive:
-            why = state.ended or "its supervisor was killed."
+        failed = next((f"{unit.name} {unit.reason}" for unit in state.units if unit.phase is Phase.FAILED), None)
+        if state.ended is not None or failed or not state.supervisor.is_alive:
+            why = state.ended or failed or "its supervisor was killed."
             raise EngineError(f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}")
         clock.sleep_s(_LOOK_S)
 

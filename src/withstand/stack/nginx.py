@@ -7,6 +7,7 @@ connection before the gateway does (``IDLE_S``), so that no request is sent into
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from withstand.errors import SpecError
@@ -16,6 +17,8 @@ from withstand.stack.ports import HOST
 IDLE_S = 60
 """Below the 75 s of our gateway."""
 _CONNECT_S = 5
+AGENT_PATH = "/agent"
+"""Below it the agent answers, where it and a gateway stand behind one edge."""
 _PASSED = ("/v1/", "/tokenize", "/detokenize", "= /health", "= /ready")
 """Not ``/metrics`` and ``/admin``: they are not for those outside."""
 _LOGGED = {
@@ -43,12 +46,19 @@ _ERRORS = {
 }
 
 
-def nginx_conf(told: Edge, upstreams: tuple[str, ...], ports: tuple[int, int], *, root: bool, cores: int) -> str:
+class Behind(NamedTuple):
+    """URLs that requests are passed to: those below ``/v1/``, and those below ``/agent/v1/``."""
+
+    gateways: tuple[str, ...]
+    agents: tuple[str, ...] = ()
+
+
+def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool, cores: int) -> str:
     """The whole file. Paths in it are below nginx's prefix (``-p``), the stack's folder.
 
     Args:
         told: What is wanted.
-        upstreams: URLs that requests are passed to.
+        behind: Whom requests are passed to.
         ports: Of the door, and of nginx's own health and counts.
         root: Whether nginx is started by root: then its workers are root's too, as all of the stack is.
         cores: Of this machine.
@@ -57,8 +67,6 @@ def nginx_conf(told: Edge, upstreams: tuple[str, ...], ports: tuple[int, int], *
         SpecError: an upstream is no plain HTTP address.
     """
     door, status = ports
-    servers = [f"server {_host_port(url)} max_fails=1 fail_timeout=2s;" for url in upstreams]
-    balance = {"least_conn": ["least_conn;"], "hash": ["hash $edge_affinity consistent;"], "round_robin": []}
     lines = [
         *(["user root root;"] if root else []),
         "daemon off;",
@@ -73,25 +81,38 @@ def nginx_conf(told: Edge, upstreams: tuple[str, ...], ports: tuple[int, int], *
                 *_paths(),
                 f"log_format edge escape=json '{json.dumps(_LOGGED)}';",
                 "access_log logs/edge-access.log edge;",
+                *_milliseconds("$request_time", "$edge_whole_ms"),
+                *_milliseconds("$upstream_header_time", "$edge_behind_ms"),
                 *_block("map $http_x_request_id $edge_request_id", ["default $http_x_request_id;", "'' $request_id;"]),
                 *_block(f"map {_variable(told)} $edge_affinity", [f"default {_variable(told)};", "'' $remote_addr;"]),
-                *_block(
-                    "upstream behind",
-                    [
-                        "zone behind 256k;  # one view of all workers",
-                        *balance[told.balance],
-                        *servers,
-                        f"keepalive {told.keepalive};",
-                        "keepalive_requests 1000000;",
-                        f"keepalive_timeout {IDLE_S}s;",
-                    ],
-                ),
-                *_block("server", _server(told, door, several=len(upstreams) > 1)),
+                *_upstream("behind", told, behind.gateways),
+                *(_upstream("agent", told, behind.agents) if behind.agents else []),
+                *_block("server", _server(told, door, behind)),
                 *_block("server", _status(status)),
             ],
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _milliseconds(seconds: str, name: str) -> list[str]:
+    """By text: ``0.123`` without its point is in ms, and a list, where several were tried, is nothing."""
+    return _block(f"map {seconds} {name}", ['"~^([0-9]+)[.]([0-9]{3})$" $1$2;'])
+
+
+def _upstream(name: str, told: Edge, urls: tuple[str, ...]) -> list[str]:
+    balance = {"least_conn": ["least_conn;"], "hash": ["hash $edge_affinity consistent;"], "round_robin": []}
+    return _block(
+        f"upstream {name}",
+        [
+            f"zone {name} 256k;  # one view of all workers",
+            *balance[told.balance],
+            *(f"server {_host_port(url)} max_fails=1 fail_timeout=2s;" for url in urls),
+            f"keepalive {told.keepalive};",
+            "keepalive_requests 1000000;",
+            f"keepalive_timeout {IDLE_S}s;",
+        ],
+    )
 
 
 def _variable(told: Edge) -> str:
@@ -111,7 +132,7 @@ def _paths() -> list[str]:
     return [f"{kind}_temp_path edge-{kind};" for kind in kinds]
 
 
-def _server(told: Edge, port: int, *, several: bool) -> list[str]:
+def _server(told: Edge, port: int, behind: Behind) -> list[str]:
     read_s = f"{told.read_timeout_s:g}s"
     listen = f"listen {HOST}:{port} backlog=4096"
     return [
@@ -140,10 +161,12 @@ def _server(told: Edge, port: int, *, several: bool) -> list[str]:
         f"proxy_read_timeout {read_s};",
         f"proxy_send_timeout {read_s};",
         "proxy_socket_keepalive on;",
-        _retries(several=several),
+        _retries(several=len(behind.gateways) > 1),
         "add_header X-Accel-Buffering no always;  # for a proxy in front: nginx eats the one from behind",
+        'add_header Server-Timing "edge-whole;dur=$edge_whole_ms, edge-behind;dur=$edge_behind_ms";',
         *(line for status in _ERRORS for line in _error(status)),
         *(line for path in _PASSED for line in _block(f"location {path}", ["proxy_pass http://behind;"])),
+        *(_block(f"location {AGENT_PATH}/v1/", ["proxy_pass http://agent/v1/;"]) if behind.agents else []),
         *_block("location /", ["return 404;"]),
     ]
 

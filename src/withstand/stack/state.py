@@ -39,6 +39,8 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
     """Stands in the environment of all that is the stack's, under ``MARK``."""
     began_s: float
+    scratch: str | None = None
+    """The folder for its services' temporary files, and gone with it. Its path is short: sockets lie there."""
     units: tuple[UnitState, ...] = ()
     ended: str | None = None
     """Why there is none any more; None = it is up, or coming up."""

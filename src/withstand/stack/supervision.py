@@ -1,7 +1,8 @@
 """What to do next with a stack's processes. Pure: the supervisor tells what happened and when, and asks.
 
-A process is started once all that it needs is ready. One that ends before it has ever been ready has failed, and the
-stack with it. Later, one that is to be restarted is, after 1 s, 2 s, 4 s … 60 s, and after 1 s when a minute went well.
+A process is started once all that it needs is ready. One that ends before the stack has ever been up has failed, and
+the stack with it, unless it was ready and is to be restarted: it is then, as later too, after 1 s, 2 s, 4 s … 60 s, and
+after 1 s when a minute went well.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ class Supervision:
     def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
         self.units = {process.name: Unit(process) for process in processes}
+        self._was_up = False
 
     def to_start(self, now_s: float) -> list[Process]:
         """Those whose turn it is."""
@@ -79,6 +81,7 @@ class Supervision:
         unit.ready_after_s = now_s - unit.since_s
         unit.reason = ""
         unit.to(Phase.READY, now_s)
+        self._was_up = self._was_up or self.all_ready
 
     def overdue(self, now_s: float) -> list[str]:
         """Those that have not become ready in their time."""
@@ -104,10 +107,10 @@ class Supervision:
         return all(unit.phase is Phase.READY for unit in self.units.values())
 
     @property
-    def never_ready(self) -> Unit | None:
-        """One that has failed without ever having been ready: then there is no stack."""
-        failed = (unit for unit in self.units.values() if unit.phase is Phase.FAILED and unit.ready_after_s is None)
-        return next(failed, None)
+    def never_up(self) -> Unit | None:
+        """One that has failed before all were ready: then there is no stack."""
+        failed = (unit for unit in self.units.values() if unit.phase is Phase.FAILED)
+        return None if self._was_up else next(failed, None)
 
     def may_end(self, alive: Iterable[str]) -> list[str]:
         """Of those that are alive the ones that nobody else alive needs."""

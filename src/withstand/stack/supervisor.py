@@ -7,9 +7,11 @@ what is left of its service becomes the supervisor's, who ends it.
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -68,6 +70,7 @@ class Supervisor:
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
         self._mark = token_hex(16)
+        self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
         self._told_to_end = False
         self._ended: str | None = None
         self._written: StackState | None = None
@@ -81,11 +84,13 @@ class Supervisor:
     def run(self) -> None:
         """Until told to end, or until the stack cannot come up."""
         self._write()
+        self._scratch.mkdir(mode=0o700)  # known by now, so whoever kills us does not make it an orphan
         while not self._told_to_end and self._ended is None:
             self._step()
             self._write()
             clock.sleep_s(_LOOK_S)
         self._end_all()
+        shutil.rmtree(self._scratch, ignore_errors=True)
         self._ended = self._ended or "it was taken down"
         self._write()
 
@@ -106,7 +111,7 @@ class Supervisor:
             unit = supervision.units[name]
             if unit.phase is Phase.STARTING and is_healthy(unit.process.health_url, _ANSWER_S):
                 supervision.healthy(name, clock.wall_s())
-        if failed := supervision.never_ready:
+        if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
 
     def _start(self, process: Process) -> None:
@@ -115,7 +120,7 @@ class Supervisor:
             with path.open("ab") as log:
                 keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
                     _keeper(process),
-                    env=os.environ | environment(process.env) | {MARK: self._mark},
+                    env=self._environment(process),
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -128,6 +133,9 @@ class Supervisor:
             self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
         else:
             self._supervision.started(process.name, clock.wall_s())
+
+    def _environment(self, process: Process) -> dict[str, str]:
+        return os.environ | {"TMPDIR": str(self._scratch)} | environment(process.env) | {MARK: self._mark}
 
     def _bury(self, name: str, reason: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
@@ -168,7 +176,14 @@ class Supervisor:
         me = identity_of(os.getpid())
         assert me is not None
         units = tuple(self._told(unit) for unit in self._supervision.units.values())
-        state = StackState(supervisor=me, mark=self._mark, began_s=self._began_s, units=units, ended=self._ended)
+        state = StackState(
+            supervisor=me,
+            mark=self._mark,
+            began_s=self._began_s,
+            scratch=str(self._scratch),
+            units=units,
+            ended=self._ended,
+        )
         if state != self._written:
             write_state(self._folder, state)
             self._written = state

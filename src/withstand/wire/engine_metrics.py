@@ -67,6 +67,10 @@ _VLLM: _Table = {
     Seen.PREFILLED: _any("vllm:request_prefill_time_seconds_count"),
     Seen.TTFT_S: _any("vllm:time_to_first_token_seconds_sum"),
     Seen.ANSWERED: _any("vllm:time_to_first_token_seconds_count"),
+    Seen.TRANSFERS: _any("vllm:nixl_xfer_time_seconds_count"),
+    Seen.TRANSFER_S: _any("vllm:nixl_xfer_time_seconds_sum"),
+    Seen.TRANSFER_BYTES: _any("vllm:nixl_bytes_transferred_sum"),
+    Seen.TRANSFERS_FAILED: _any("vllm:nixl_num_failed_transfers_total"),
 }
 _SGLANG: _Table = {
     Seen.RUNNING: _any("sglang:num_running_reqs"),

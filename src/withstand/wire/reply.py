@@ -37,6 +37,7 @@ class Reply:
         "prompt_tokens",
         "reasoning_events",
         "reasoning_tokens",
+        "server_timing",
         "steps",
         "text",
         "trailed",
@@ -62,6 +63,8 @@ class Reply:
         """None = the dialect does not tell reasoning from the answer."""
         self.steps: list[Step] = []
         """What an agent has told of its steps; ``at_ns`` as stamped."""
+        self.server_timing: str | None = None
+        """What an agent has told behind its answer: as the header of that name, which had gone before."""
         self.done = False
         self.fault: tuple[Status, str] | None = None
         self._cumulative: list[int] = []

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from withstand.record import Step
-from withstand.wire.reply import Reply
+from withstand.wire.reply import Reply, one_line
 
 _NAME_CHARS = 64
 Ms = float | None
@@ -17,6 +17,7 @@ class _Told(msgspec.Struct):
     ok: bool = True
     ms: Ms = None
     ttft_ms: Ms = None
+    server_timing: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
 
@@ -24,6 +25,7 @@ class _Told(msgspec.Struct):
 class _Steps(msgspec.Struct):
     step: _Told | None = None
     steps: list[_Told] = []
+    server_timing: str | None = None
 
 
 def take_steps(told: Any, reply: Reply, stamp_ns: int | None) -> None:
@@ -32,6 +34,8 @@ def take_steps(told: Any, reply: Reply, stamp_ns: int | None) -> None:
         steps = msgspec.convert(told, _Steps)
     except msgspec.ValidationError:
         return
+    if steps.server_timing:
+        reply.server_timing = one_line(steps.server_timing)
     for each in [steps.step] if steps.step else steps.steps:
         step = Step(
             kind=each.kind[:_NAME_CHARS],
@@ -41,6 +45,7 @@ def take_steps(told: Any, reply: Reply, stamp_ns: int | None) -> None:
             events=len(reply.chunk_ns),
             took_ns=_ns(each.ms),
             ttft_ns=_ns(each.ttft_ms),
+            server_timing=one_line(each.server_timing) if each.server_timing else None,
             prompt_tokens=each.prompt_tokens,
             output_tokens=each.output_tokens,
         )

@@ -1,0 +1,83 @@
+"""Where a plan's targets lead in a stack that is up: a service's name → its address, model and metrics. Pure.
+
+``service`` in ``[target]`` or ``[targets.NAME]`` of a stack's plan names it; without one it is the door of the model.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from withstand.errors import SpecError
+from withstand.spec.targets import laid_over_tree
+from withstand.stack.blueprint import Blueprint, Process, behind
+
+Tree = dict[str, Any]
+_SERVICE = "service"
+
+
+def with_aims(plan: Tree, blueprint: Blueprint, model: str | None = None) -> Tree:
+    """The plan with an address for every target that has none; ``model`` is what was typed.
+
+    Raises:
+        SpecError: there is no such service.
+    """
+    base = plan.get("target", {})
+    if not isinstance(base, dict):
+        return plan
+    if isinstance(targets := plan.get("targets"), dict) and targets:
+        aimed = {name: _aimed(f"targets.{name}", base, told, blueprint, model) for name, told in targets.items()}
+        return plan | {"target": {key: base[key] for key in base if key != _SERVICE}, "targets": aimed}
+    return plan | {"target": _aimed("target", {}, base, blueprint, model)}
+
+
+def _aimed(where: str, base: Tree, told: Any, blueprint: Blueprint, model: str | None) -> Any:
+    whole = laid_over_tree(base, told)
+    if not isinstance(whole, dict) or "base_url" in whole:
+        return told
+    asked, service = model or whole.get("model"), whole.get(_SERVICE)
+    door = _door(blueprint, asked) if service is None else _service(where, blueprint, service)
+    led = {
+        "base_url": door.url,
+        "model": asked or door.model,
+        "metrics_urls": _metrics(blueprint, door.service, asked or door.model),
+    }
+    return {key: value for key, value in (led | told).items() if key != _SERVICE}
+
+
+class _Door(NamedTuple):
+    service: str
+    url: str
+    model: str
+
+
+def _door(blueprint: Blueprint, model: str | None) -> _Door:
+    """The stack's own; where an agent stands beside a gateway, models of engines are asked of the gateway."""
+    last = _last(blueprint.processes, ("edge", "agent", "gateway"))
+    if model in (None, blueprint.model):
+        return _Door(last, blueprint.door, blueprint.model)
+    edge = [process for process in blueprint.processes if process.name == "edge"]
+    return _Door(last, edge[0].base_url if edge else blueprint.door, blueprint.model)
+
+
+def _last(processes: Sequence[Process], names: Sequence[str]) -> str:
+    there = [process.name for process in processes]
+    return next((name for name in names if name in there), there[0] if there else "")
+
+
+def _service(where: str, blueprint: Blueprint, name: str) -> _Door:
+    found = {process.name: process for process in blueprint.processes}
+    if name not in found:
+        names = ", ".join(found)
+        raise SpecError(f"The stack is wrong: it has no service {name!r}, but {names} - at `$.plan.{where}.service`.")
+    if name == "agent":
+        return _Door(name, found[name].base_url, blueprint.model)
+    served = [model for process in behind(name, blueprint.processes) for model in process.serves]
+    return _Door(name, found[name].base_url, served[0] if served else blueprint.model)
+
+
+def _metrics(blueprint: Blueprint, service: str, model: str) -> list[str]:
+    """Of the gateways and engines behind it; of engines those that serve the model, where any of them does."""
+    there = behind(service, blueprint.processes) if service else []
+    engines = [process for process in there if process.serves]
+    told = [process for process in engines if model in process.serves] or engines
+    told = [process for process in there if process.kind == "gateway"] + told
+    return [f"{process.base_url}{process.metrics}" for process in told if process.metrics]
