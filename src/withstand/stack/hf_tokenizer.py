@@ -19,7 +19,8 @@ def check_known(facts: dict[str, Any]) -> None:
     found = tuple(str(facts.get(f"tokenizer.ggml.{key}")) for key in ("model", "pre"))
     if found != _KNOWN:
         raise UsageError(
-            f"The tokenizer {found[0]} with pre-tokenizer {found[1]} is not known; take a GGUF with {' and '.join(_KNOWN)}."
+            f"The tokenizer {found[0]} with pre-tokenizer {found[1]} is not known; take a GGUF with "
+            f"{' and '.join(_KNOWN)}."
         )
 
 
