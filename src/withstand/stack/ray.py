@@ -8,6 +8,7 @@ import msgspec
 from withstand.errors import SpecError
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Place, Process, Upkeep
+from withstand.stack.engines.kind import folder_of, model_name
 from withstand.stack.exports.ray_serve import application, on_ray
 from withstand.stack.ports import HOST
 
@@ -27,6 +28,7 @@ def ray_process(stack: Stack, place: Place) -> Process:
     """
     if not stack.ray.python:
         raise SpecError("The stack is wrong: Ray runs in an environment of its own - at `$.ray.python`; give it.")
+    stack = _with_small_model(stack, place)
     engines = [stack.engines[name] for name in on_ray(stack)]
     port = place.ports[RAY]
     config: dict[str, Any] = {
@@ -50,3 +52,14 @@ def ray_process(stack: Stack, place: Place) -> Process:
             stop_s=max(engine.stop_s for engine in engines) + _SHUTDOWN_S,
         ),
     )
+
+
+def _with_small_model(stack: Stack, place: Place) -> Stack:
+    """Where vLLM is told no model it runs the small one, as it does without Ray."""
+    told = {
+        name: msgspec.structs.replace(engine, model=folder_of(name, engine, place), served_as=model_name(engine, place))
+        if engine.kind == "vllm" and engine.model is None and place.small_folder
+        else engine
+        for name, engine in stack.engines.items()
+    }
+    return msgspec.structs.replace(stack, engines=told)
