@@ -13,7 +13,8 @@ from withstand.stack.engines.kind import folder_of, model_name
 from withstand.stack.exports.ray_serve import application, on_ray
 from withstand.stack.ports import HOST
 
-RAY, RAY_READY = "ray", "ray-ready"
+RAY: Final = "ray"
+RAY_READY: Final = "ray-ready"
 """Where models are asked, and whether all of them are there."""
 _CONFIG = "ray.json"
 _PROGRAM = Path(__file__).parent / "foreign" / "ray_program.py"
