@@ -1,4 +1,4 @@
-"""Ray Serve LLM for real, on vLLM's CPU build. ``make test-heavy-ray``; skipped where WITHSTAND_RAY names no interpreter."""
+"""Ray Serve LLM for real, on the CPU. ``make test-heavy-ray``; skipped where WITHSTAND_RAY names no interpreter."""
 
 import json
 import os
