@@ -173,7 +173,6 @@ class _Series:
         self._asked_ns: list[int] = []
         self.took_ns: list[int] = []
         """Of those that were answered well."""
-        self._first_ns: list[int] = []
         self._promises = promises
         self._times: list[list[float]] = [[] for _ in promises]
         """Logarithms of what each promise is about, in ms."""
@@ -194,14 +193,13 @@ class _Series:
             took_ns = timing.e2el_ns or 0
             self._asked_ns.append(record.sent_ns)
             self.took_ns.append(took_ns)
-            self._first_ns.append(timing.ttft_ns if timing.ttft_ns is not None else took_ns)
             for promise, times in zip(self._promises, self._times, strict=True):
                 took = took_of(timing, promise.metric) if promise.limit and promise.metric != "itl" else None
                 if took:
                     times.append(math.log(took / NS_PER_MS))
 
     def memory(self) -> float:
-        """As many requests as count as one: by their times, and by the company that they met.
+        """As many requests as count as one: by the times that are promised, and by the company that they met.
 
         Where nothing has had to wait yet, times tell nothing of how long a queue will stay; the company does. Where
         nearly all times stay far below what is promised, how they hang together tells nothing of what breaks it: a
@@ -210,8 +208,13 @@ class _Series:
         if len(self.took_ns) < _FIRST_LOOK:
             return 1.0
         met = self._met()
-        series = [met] if self._far_below else [_logs(self._first_ns), _logs(self.took_ns), met]
-        return max(1 + math.fsum(met) / len(met), *map(memory_in_values, series))
+        hanging = [] if self._far_below else self._promised()
+        return max(1 + math.fsum(met) / len(met), *map(memory_in_values, [met, *hanging]))
+
+    def _promised(self) -> list[list[float]]:
+        """The times of each promise; those of whole answers where it has none of its own."""
+        whole = _logs(self.took_ns)
+        return [times or whole for times in self._times]
 
     @property
     def _far_below(self) -> bool:
@@ -234,8 +237,7 @@ class _Series:
     @property
     def steady(self) -> bool:
         """Whether the times that are promised have settled; where no request has one of its own, whole answers."""
-        whole = _logs(self.took_ns)
-        return all(len(set(times)) < 2 or steady_from(times) is not None for times in (t or whole for t in self._times))
+        return all(len(set(times)) < 2 or steady_from(times) is not None for times in self._promised())
 
 
 def _is_far(times: Sequence[float], promise: Promise) -> bool:
