@@ -16,9 +16,10 @@ PIP := -m pip --disable-pip-version-check install --quiet --constraint constrain
 demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
-# All tests, the real engine's among them.
+# All tests, the real engine's among them: two at a time, as most wait; then those that measure, alone.
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m 'not alone' --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m alone
 
 # The agent. LangGraph has an environment of its own: it is 80 MB.
 test-agent: $(AGENT_VENV)/agent.stamp
