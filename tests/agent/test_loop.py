@@ -184,8 +184,22 @@ def test_schema_for_small_models_and_its_answer_streams(model: Model, agent: Mak
     schema = first["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["action"]["enum"] == ["search", "calculator", "answer"]
     assert "tools" not in first
-    assert [m["role"] for m in second["messages"]] == ["system", "user", "assistant", "user"]
+    assert [m["role"] for m in second["messages"]] == ["system", *["user", "assistant"] * 5, "user"]
     assert second["messages"][-1]["content"] == "Result: 42"
+
+
+@pytest.mark.parametrize("way", ["schema", "native"])
+def test_required_holds_for_a_tasks_first_call_alone(model: Model, agent: MakeAgent, way: str) -> None:
+    calls = {"schema": [{"content": '{"action": "calculator", "input": "6*7"}'}], "native": wants(SIX_TIMES_SEVEN)}
+    answers = {"schema": [{"content": '{"action": "answer", "input": "42"}'}], "native": said("42")}
+    scripted = model(calls[way], answers[way])
+    assert agent(scripted.url, way=way, tool_choice="required").ask("6*7?").text == "42"
+    first, second = scripted.script.asked
+    if way == "native":
+        assert (first["tool_choice"], second["tool_choice"]) == ("required", "auto")
+        return
+    enums = [a["response_format"]["json_schema"]["schema"]["properties"]["action"]["enum"] for a in (first, second)]
+    assert enums == [["search", "calculator"], ["search", "calculator", "answer"]]
 
 
 def test_models_health_and_nothing_else(model: Model, agent: MakeAgent) -> None:

@@ -67,7 +67,7 @@ def csv_of(cwd: Path) -> str:
 
 def test_a_report_is_asked_for_prices_afterwards(tmp_path: Path) -> None:
     with TruthServer(QUICK) as server:
-        load = ("--max-concurrency", "1,4", "--num-prompts", "60")
+        load = ("--max-concurrency", "1,4", "--num-prompts", "30")
         withstand("run", "--base-url", server.base_url, *SMALL, *load, "--output-dir", "r", cwd=tmp_path)
     assert stages_of(tmp_path / "r")[0]["economy"] is None
     price = ("--price-per-hour", "3.6", "--against-token-price", "3:6")

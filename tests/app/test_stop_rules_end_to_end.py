@@ -71,7 +71,9 @@ def test_what_is_heavier_than_a_load_that_was_too_much_is_left_out_when_asked(tm
 
 def test_a_queue_that_grows_is_named_while_the_stage_goes_on_although_nobody_asked(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(
-        SHORT + '[[stages]]\nname = "s"\narrivals = { kind = "constant", rate = 70 }\nduration_s = 16\n'
+        "drain_s = 1\n"
+        + SHORT
+        + '[[stages]]\nname = "s"\narrivals = { kind = "constant", rate = 70 }\nduration_s = 16\n'
     )
     with TruthServer(Schedule(ttft_ms=48, itl_ms=1, tokens=3), slots=2) as server:
         done = withstand("plan.toml", "--base-url", server.base_url, "--output-dir", "r", cwd=tmp_path)

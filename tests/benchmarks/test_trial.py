@@ -8,9 +8,10 @@ import pytest
 from benchmarks.load.instrument import AbsentError, Cores, go_truth_server, truth_server
 from benchmarks.load.trial import LARGE_WORDS, Load, run_withstand
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs /proc and two cores"
-)
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs /proc and two cores"),
+]
 
 
 @pytest.fixture(params=["own", "go"])

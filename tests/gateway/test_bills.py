@@ -58,6 +58,9 @@ def ending(outcome: Outcome = Outcome.OK, status: int = 200, **more: Any) -> End
         ),
         ([b'{"text":"\\"usage\\":{\\"prompt_tokens\\":9}"}'], b"", Said()),
         ([b'{"usage":{"prompt_to', b'kens":12,"completion_tokens":4}}'], b"", Said(12, None, 4)),
+        ([b'{"usage":{"prompt_tokens":9,"cached_tokens":2},"x":{"more_tokens":1}}'], b"", Said(9, 2)),
+        ([b'{"usage":{"prompt_tokens":"9","completion_tokens":1234567890123}}'], b"", Said()),
+        ([b'{"usage":{"prompt_tokens":9,"other":[{"cached_tokens":2}]}}'], b"", Said(9, 2)),
         ([], b"", Said()),
     ],
 )

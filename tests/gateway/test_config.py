@@ -51,6 +51,11 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         (models(disaggregation=VLLM, engines=[PREFILL]), "$.models.m.engines", "both roles"),
         (models(disaggregation=VLLM, engines=[{**PREFILL, "bootstrap_port": 1}]), "engines[0]", "take it out"),
         (models(disaggregation=SGLANG, engines=[{**DECODE, "bootstrap_port": 1}]), "engines[0]", "take it out"),
+        ({"workers": 2, **models(engines=[{**ENGINE, "command": ["vllm"]}])}, "engines[0].command", "say workers = 1"),
+        (models(health={"every_s": 0}), "$.models[...].health.every_s", ">= 0.05"),
+        (models(engines=[{**ENGINE, "health": {"path": "health"}}]), "engines[0].health.path", "regex"),
+        ({"cors": {"origins": ["*", "chat.example.com"]}}, "$.cors.origins[1]", "https://chat.example.com"),
+        ({"cors": {"origins": ["https://chat.example.com/"]}}, "$.cors.origins[0]", "without a path"),
         (models(disaggregation={**SGLANG, "fallback": True}, engines=[PREFILL, DECODE]), "disaggregation", "prefill;"),
     ],
 )

@@ -1,5 +1,6 @@
 """The parts that decide, without sockets and without a clock."""
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from withstand.gateway import asked, tap
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
-from withstand.gateway.config import Timeouts
+from withstand.gateway.config import KeyConfig, Timeouts
 from withstand.gateway.deadlines import Deadlines
 from withstand.gateway.incoming import Incoming
+from withstand.gateway.keys import Keyring, Shown
 from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.routes import ROUTES, route_of
 from withstand.gateway.stopwatch import Stopwatch
@@ -93,6 +95,31 @@ def test_a_name_that_is_spelled_with_escapes_is_renamed_too() -> None:
     assert asked.renamed(rb'{"mod\u0065l":"g\u0070t","x": 1.0e0 }', "gpt", "m") == b'{"model":"m","x":1.0e0}'
     with pytest.raises(ValueError, match="utf-8"):
         asked.renamed(b'{"\xff":1,"model":"g\\u0070t"}', "gpt", "m")
+
+
+# Keys.
+
+
+def test_a_key_shown_again_is_looked_up_anew_when_it_or_the_keyring_is_another() -> None:
+    def ring(**keys: str) -> Keyring:
+        told = {owner: KeyConfig(sha256=hashlib.sha256(key.encode()).hexdigest()) for owner, key in keys.items()}
+        return Keyring(told, local=False)
+
+    def owner(keyring: Keyring, key: bytes) -> str | None:
+        found = keyring.key_of({b"authorization": b"Bearer " + key}.get, shown)
+        return None if found is None else found.owner
+
+    shown = Shown()
+    before, after = ring(alice="a", bob="b"), ring(carol="a")
+    assert [owner(before, key) for key in (b"a", b"a", b"b", b"x", b"x", b"a")] == [
+        "alice",
+        "alice",
+        "bob",
+        None,
+        None,
+        "alice",
+    ]
+    assert [owner(after, key) for key in (b"a", b"b")] == ["carol", None]
 
 
 # Answers.

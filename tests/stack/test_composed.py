@@ -12,7 +12,7 @@ from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import composed, service_names
 
-PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent", "ray"))}
+PORTS = {name: 9000 + i for i, name in enumerate(("small", "big", "any", "gateway", "agent", "ray", "ray-ready"))}
 TLS = {"certificate": "/c.pem", "key": "/k.pem"}
 PLACE = Place(
     folder=Path("/stacks/s"),

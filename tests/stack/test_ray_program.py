@@ -8,10 +8,15 @@ import sys
 from pathlib import Path
 
 from withstand.stack import ray
+from withstand.stack.ports import free_port
 
 STAND_IN = {
     "ray/__init__.py": "def init(**told): print('init', told['address'], flush=True)\ndef shutdown(): print('gone')\n",
-    "ray/serve.py": (
+    "ray/serve/context.py": "from ray import serve\ndef _get_global_client(): return serve\n",
+    "ray/serve/__init__.py": (
+        "from types import SimpleNamespace as Told\n"
+        "http_config = Told(port=1)\n"
+        "def status(): return Told(applications={}, proxies={'node': 1})\n"
         "def start(http_options): print('port', http_options['port'])\n"
         "def run(app, name, route_prefix): print('runs', name, app, flush=True)\n"
         "def shutdown(): print('no more')\n"
@@ -23,10 +28,12 @@ STAND_IN = {
 
 def ended(tmp_path: Path, address: str) -> list[str]:
     for name, text in STAND_IN.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
     application = {"name": "chat", "route_prefix": "/", "import_path": "app:build", "args": {"models": 2}}
-    told = {"address": address, "host": "127.0.0.1", "port": 1, "application": application}
+    folder = tmp_path / "ray-files"
+    told = {"address": address, "host": "127.0.0.1", "port": 1, "ready_port": free_port(), "folder": str(folder)}
+    told |= {"application": application}
     (tmp_path / "told.json").write_text(json.dumps(told))
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
     argv = [sys.executable, str(ray._PROGRAM), str(tmp_path / "told.json")]
@@ -38,7 +45,7 @@ def ended(tmp_path: Path, address: str) -> list[str]:
             if line.startswith("runs"):
                 program.send_signal(signal.SIGTERM)
     assert program.returncode == 128 + signal.SIGTERM
-    assert not list(tmp_path.glob("wsr-*"))
+    assert not list(tmp_path.glob("ray-files"))
     return lines
 
 

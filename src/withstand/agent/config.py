@@ -26,6 +26,8 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     api_key_file: str | None = None
     way: Literal["native", "schema"] = "native"
     """How it calls tools: by the API's own ``tools``, or as JSON that a schema holds it to."""
+    tool_choice: Literal["auto", "required"] = "auto"
+    """``required``: the first call of a task has to call a tool; small models would rather guess."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
     max_tokens: Count = 1024
     """Of one call."""

@@ -62,7 +62,7 @@ class Model:
     def __init__(self, config: ModelConfig, key: str | None, seconds: float, most: int) -> None:
         self._config = config
         self._key = key
-        self._way: Way = Schema() if config.way == "schema" else Native()
+        self._way: Way = (Schema if config.way == "schema" else Native)(config.tool_choice)
         limits = httpx.Limits(max_connections=most, max_keepalive_connections=most)
         timeout = httpx.Timeout(seconds, connect=min(seconds, 5.0))
         self._client = httpx.AsyncClient(trust_env=False, limits=limits, timeout=timeout)

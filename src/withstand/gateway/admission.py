@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from withstand.gateway import refusals
 from withstand.gateway.asked import Asked
-from withstand.gateway.keys import Key
+from withstand.gateway.keys import Key, Shown
 from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
@@ -36,9 +36,9 @@ class TurnedAway(Struct, frozen=True):
     model: "Model | None" = None
 
 
-def admission(house: "House", outgoing: Outgoing, route: Route) -> Admitted | TurnedAway:
-    """By its key, its body's model, and what both may still have."""
-    key = house.keyring.key_of(outgoing.header)
+def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) -> Admitted | TurnedAway:
+    """By its key, its body's model, and what both may still have. ``shown`` is its connection's."""
+    key = house.keyring.key_of(outgoing.header, shown)
     if key is None:
         return TurnedAway(refusals.unauthorized())
     if len(house.passages) >= house.config.limits.requests:

@@ -25,26 +25,24 @@ class Breaker:
         self._failures = [0] if failures is None else failures
         self._until_s = [0.0] if until_s is None else until_s
 
-    @property
-    def tripped(self) -> bool:
-        """It has been left alone, and has not worked since."""
-        return self._failures[0] >= FAILURES_MAX
-
     def is_open(self, now_s: float) -> bool:
         """Leave it alone."""
         return self._until_s[0] > now_s
 
     def began(self, now_s: float) -> None:
         """A request goes to it; where it is the one that tries, the others are held back for as long again."""
-        if self.tripped:
+        if self._failures[0] >= FAILURES_MAX:
             self._until_s[0] = now_s + PAUSE_S
 
-    def worked(self) -> None:
-        """It answered."""
-        self._failures[0], self._until_s[0] = 0, 0.0
+    def worked(self) -> bool:
+        """It answered; whether it had been left alone before."""
+        failures = self._failures[0]
+        if failures or self._until_s[0]:
+            self._failures[0], self._until_s[0] = 0, 0.0
+        return failures >= FAILURES_MAX
 
     def failed(self, now_s: float) -> None:
         """It did not."""
         self._failures[0] += 1
-        if self.tripped:
+        if self._failures[0] >= FAILURES_MAX:
             self._until_s[0] = now_s + PAUSE_S

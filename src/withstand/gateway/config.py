@@ -40,6 +40,18 @@ class Poll(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(pattern="^/[!-~]*$")] = "/metrics"
 
 
+class Health(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an engine is asked whether it is well."""
+
+    path: Annotated[str, Meta(pattern="^/[!-~]*$")] = "/health"
+    every_s: Annotated[float, Meta(ge=0.05, le=3600)] = 5.0
+    timeout_s: Seconds = 2.0
+    unhealthy: Annotated[int, Meta(ge=1)] = 3
+    """Failures in a row that take it out."""
+    healthy: Annotated[int, Meta(ge=1)] = 2
+    """Successes in a row that take it back."""
+
+
 class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One engine's address; ``model`` is the name that it serves, where that is not the model's name here.
 
@@ -54,6 +66,8 @@ class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True
     api_key_env: str | None = None
     api_key_file: str | None = None
     poll: bool | Poll | None = None
+    """None = as the model has it."""
+    health: bool | Health | None = None
     """None = as the model has it."""
     role: Role | None = None
     """Of a disaggregated model's engines alone."""
@@ -107,11 +121,17 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     session_by: tuple[str, ...] = SESSION_BY
     warm_up_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0
     poll: bool | Poll = False
+    health: bool | Health = False
 
     def poll_of(self, engine: EngineConfig) -> Poll | None:
         """How one of its engines is asked; None = it is not."""
         poll = self.poll if engine.poll is None else engine.poll
         return Poll() if poll is True else poll or None
+
+    def health_of(self, engine: EngineConfig) -> Health | None:
+        """How one of its engines is checked; None = it is not."""
+        health = self.health if engine.health is None else engine.health
+        return Health() if health is True else health or None
 
     @property
     def line(self) -> Line:
@@ -166,6 +186,14 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of an answer that its client does not read."""
 
 
+class Cors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Pages in browsers that may ask: scheme, host and port as the browser has them; ``*`` = all."""
+
+    origins: tuple[str, ...] = ()
+    max_age_s: Annotated[int, Meta(ge=0)] = 600
+    """How long a browser need not ask again."""
+
+
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
@@ -196,6 +224,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}
     limits: Limits = Limits()
+    cors: Cors = Cors()
     keys: dict[str, KeyConfig] = {}
     host: HostConfig = HostConfig()
     keys_file: str | None = None

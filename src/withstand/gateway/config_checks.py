@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _SESSION_FIELDS = ("prompt_cache_key", "session_id", "user", "metadata.user_id")
 _ROLES = ("prefill", "decode")
+_WORKERS = (
+    "only a gateway of one process starts engines, and this one has workers = {}; "
+    "say workers = 1, or start the engine yourself and take its command out"
+)
 
 
 def check(config: "Config") -> None:
@@ -28,6 +32,7 @@ def check(config: "Config") -> None:
     _check_engines(config)
     _check_hosting(config)
     _check_sessions(config)
+    _check_cors(config)
     _check_keys(config)
     _check_money(config)
 
@@ -117,7 +122,7 @@ def _check_hosting(config: "Config") -> None:
             if engine.command is None:
                 continue
             if config.workers > 1:
-                raise _wrong(f"{where}.command", "of several workers none could know when to stop it; take workers out")
+                raise _wrong(f"{where}.command", _WORKERS.format(config.workers))
             if engine.origin.tls:
                 raise _wrong(f"{where}.url", "an engine with a command is asked by http; put TLS elsewhere")
             first, other = commands.setdefault(engine.origin, (where, engine))
@@ -145,6 +150,13 @@ def _check_sessions(config: "Config") -> None:
             if place not in fields and not re.fullmatch(r"header\.[A-Za-z0-9_-]+", place):
                 what = f"no session is named by {place!r}; say header.NAME, or one of {', '.join(fields)}"
                 raise _wrong(f"models.{name}.session_by[{i}]", what)
+
+
+def _check_cors(config: "Config") -> None:
+    for i, origin in enumerate(config.cors.origins):
+        if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\sA-Z]+", origin):
+            what = f"{origin!r} is no origin; write it as browsers do, without a path: https://chat.example.com, or *"
+            raise _wrong(f"cors.origins[{i}]", what)
 
 
 def _check_keys(config: "Config") -> None:

@@ -69,9 +69,9 @@ class Counts:
     """Since the start of the process."""
 
     def __init__(self) -> None:
-        self.requests: Counter[tuple[str, str, int, Outcome]] = Counter()
+        self.requests: dict[tuple[str, str, int, Outcome], int] = {}
         """(route, model, status, outcome); a model that does not exist is the empty name."""
-        self.tokens: Counter[str] = Counter()
+        self.tokens: dict[str, int] = {}
         self.retries = 0
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
@@ -103,7 +103,8 @@ class Counts:
     def add(self, ending: Ending) -> None:
         """One more request that is over."""
         model = ending.model or ""
-        self.requests[ending.route, model, ending.status, ending.outcome] += 1
+        which = ending.route, model, ending.status, ending.outcome
+        self.requests[which] = self.requests.get(which, 0) + 1
         if ending.outcome is not Outcome.OK:
             return
         self.hop.add(ending.hop_ns)
@@ -111,7 +112,7 @@ class Counts:
         if ending.first_byte_ns is not None:
             _of(self.first_byte, model).add(ending.first_byte_ns)
         if ending.output_tokens is not None:
-            self.tokens[model] += ending.output_tokens
+            self.tokens[model] = self.tokens.get(model, 0) + ending.output_tokens
 
     def add_usage(self, owner: str, sums: Sums) -> None:
         """One more request that is settled."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 import httptools
 
 from withstand import clock
-from withstand.gateway import refusals
+from withstand.gateway import cors, refusals
 from withstand.gateway.config import Limits
 from withstand.gateway.heads import end_to_end
 from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.keys import Shown
 from withstand.gateway.passage import Passage
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Dialect, route_of
@@ -60,6 +61,7 @@ class Door(asyncio.Protocol):
     def __init__(self, house: "House", control: "Callable[[Door, Incoming], Exchange]") -> None:
         self.write: Callable[[bytes], None] = _nowhere
         self.transport = cast("asyncio.Transport", None)
+        self.shown = Shown()
         self._house = house
         self._control = control
         self._parser = httptools.HttpRequestParser(self)
@@ -159,8 +161,9 @@ class Door(asyncio.Protocol):
         self._current.target += part
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head and self._current is not None:  # what comes after the chunks says nothing to anybody
-            self._current.add_header(name, value)
+        incoming = self._current
+        if self._in_head and incoming is not None:  # what comes after the chunks says nothing to anybody
+            incoming.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         incoming = self._current
@@ -171,7 +174,8 @@ class Door(asyncio.Protocol):
         incoming.method = self._parser.get_method()
         incoming.version = self._parser.get_http_version()
         incoming.keeps_alive = self._parser.should_keep_alive()
-        self._refusal = self._refusal or _unacceptable(incoming)
+        if incoming.header(b"transfer-encoding") is not None:
+            self._refusal = self._refusal or _unacceptable(incoming)
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
         if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
@@ -237,6 +241,8 @@ class Door(asyncio.Protocol):
 
     def _answer(self, incoming: Incoming) -> None:
         self._answered = incoming
+        if self._house.config.cors.origins and self._is_preflight(incoming):
+            return
         route = route_of(incoming.method, incoming.target)
         if route is None:
             self._exchange = self._control(self, incoming)
@@ -244,9 +250,26 @@ class Door(asyncio.Protocol):
             self._exchange = Passage(self._house, self, incoming, route)
         self._exchange.start()
 
+    def _is_preflight(self, incoming: Incoming) -> bool:
+        """A browser asks for a page of its own, and was answered; or it gets what it wants with the answer to come."""
+        told = self._house.config.cors
+        allowed = cors.origin_of_page(told, incoming)
+        if allowed is None:
+            self.write = self.transport.write
+            return False
+        answer = cors.preflight(told, incoming, allowed)
+        if answer is None:
+            self.write = cors.writing(self.transport.write, allowed)
+            return False
+        self.write = self.transport.write
+        self.write(answer)
+        self.done(keep=incoming.keeps_alive)
+        return True
+
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
         self._exchange = None
+        self.write = self.transport.write
         if self._answered is not None and self._answered.held:
             self._house.let_go(self._answered)
         self._since_s = self._house.now_s()

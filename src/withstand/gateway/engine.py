@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
-from withstand.gateway.config import Poll, Role
+from withstand.gateway.checkup import Checkup
+from withstand.gateway.config import Health, Poll, Role
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import Link
@@ -38,6 +39,9 @@ class Engine:
         self.host = self.label.removesuffix(origin.prefix.encode("ascii"))
         self.prefix = origin.prefix.encode("ascii")
         self.breaker = Breaker(row.failures, row.until_s)
+        self.checkup = Checkup(row.against, row.ill, row.due_s)
+        self.health: Health | None = None
+        """How it is checked; None = it is not."""
         self._row = row
         self.sent = 0
         """Requests, since it is known."""
@@ -57,12 +61,27 @@ class Engine:
 
     def may_be_asked(self, now_s: float) -> bool:
         """It is up, not on its way out, and not failing."""
-        return self.is_there and not self.breaker.is_open(now_s)
+        return self.is_askable and not self.breaker.is_open(now_s)
+
+    @property
+    def is_up(self) -> bool:
+        """It is ours to ask, and not asleep."""
+        return not self.removed and (self.process is None or self.process.is_open)
+
+    @property
+    def is_askable(self) -> bool:
+        """It may be asked, failing or not: its checks have nothing against it."""
+        return self.is_there and not self.checkup.is_ill
+
+    def recovered(self, now_s: float) -> None:
+        """Its checks have taken it back."""
+        self.breaker.worked()
+        self.since_s = now_s
 
     @property
     def is_there(self) -> bool:
         """It may be asked, well or not."""
-        return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
+        return self.is_up and not self.draining
 
     def is_coming(self, now_s: float) -> bool:
         """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
@@ -107,9 +126,8 @@ class Engine:
         if status >= 500:
             self.failed(now_s)
             return
-        if self.breaker.tripped:
+        if self.breaker.worked():
             self.since_s = now_s
-        self.breaker.worked()
         if status >= 400:
             self.unseen.erred(now_s)
         else:

@@ -29,6 +29,11 @@ def _engines(engines: Iterable[Engine], now_s: float) -> Iterator[str]:
     yield from (f"{_PREFIX}engine_in_flight{labels[engine]} {engine.in_flight}" for engine in engines)
     yield from _head("engine_load", "gauge", "What the policies go by: with what others sent, and with errors.")
     yield from (f"{_PREFIX}engine_load{labels[engine]} {engine.load(now_s):.6g}" for engine in engines)
+    yield from _head("engine_failing", "gauge", "Whether an engine is left alone after failures of requests.")
+    yield from (f"{_PREFIX}engine_failing{labels[engine]} {int(engine.breaker.is_open(now_s))}" for engine in engines)
+    checked = [engine for engine in engines if engine.health is not None]
+    yield from _head("engine_healthy", "gauge", "Whether an engine's health checks have nothing against it.")
+    yield from (f"{_PREFIX}engine_healthy{labels[engine]} {int(not engine.checkup.is_ill)}" for engine in checked)
     yield from _head("engine_polled_age_seconds", "gauge", "Since an engine was asked that has said what it has to do.")
     for engine in engines:
         if engine.unseen.said_s is not None:

@@ -42,18 +42,18 @@ def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> by
     return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in incoming.headers if key not in dropped])
 
 
-def request_head(incoming: Incoming, own: bytes, size: int, dropped: frozenset[bytes]) -> bytes:
-    """The whole head; ``own`` is the request line and the lines that are the gateway's."""
-    return b"%b%bcontent-length: %d\r\n\r\n" % (own, end_to_end(incoming, dropped), size)
-
-
-def request_line(incoming: Incoming, prefix: bytes, host: bytes) -> bytes:
-    """``POST /v1/completions HTTP/1.1`` and the host.
+def request_head(
+    incoming: Incoming, prefix: bytes, host: bytes, own: tuple[bytes, bytes, int], dropped: frozenset[bytes]
+) -> bytes:
+    """The whole head. ``own``: the request's name, the line with the gateway's key or nothing, and the body's size.
 
     A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
     """
+    request_id, key, size = own
     version = b"1.0" if incoming.version == "1.0" else b"1.1"
-    return b"POST %b%b HTTP/%b\r\nhost: %b\r\n" % (prefix, incoming.target, version, host)
+    return b"POST %b%b HTTP/%b\r\nhost: %b\r\nx-request-id: %b\r\n%b%bcontent-length: %d\r\n\r\n" % (
+        prefix, incoming.target, version, host, request_id, key, end_to_end(incoming, dropped), size,
+    )  # fmt: skip
 
 
 def told(

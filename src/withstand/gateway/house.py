@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from withstand import clock
 from withstand.errors import UsageError
+from withstand.gateway.checking import Checking
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.descriptors import Descriptors
@@ -70,6 +71,7 @@ class House:
         """What is wrong with the state."""
         self.polling = Polling(self)
         self.polling.look()
+        self.checking = Checking(self)
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -127,6 +129,7 @@ class House:
         self._next_look.cancel()
         self.till.close()
         self.polling.close()
+        self.checking.close()
         await self.host.close(self.roster.engines.values())
         self.journal.close()
         if self.traces is not None:
@@ -166,6 +169,7 @@ class House:
         for passage in tuple(self.passages):
             passage.look(now_s)
         self._look_at_engines()
+        self.checking.look(now_s)
         for door in tuple(self.held_back):
             door.listen()
         self.lobby.stir()  # an engine's time to be left alone may be over

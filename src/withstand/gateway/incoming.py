@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+from collections.abc import Callable
 from itertools import count
 
 _IDS = [count(secrets.randbits(48))]
@@ -13,17 +14,32 @@ _CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
 class Incoming:
     """Head and body. ``headers`` keep the client's spelling and order, with the name in small letters in front.
 
-    ``size`` is the body's, in bytes; ``held`` is what it counts for among all that the process holds.
+    ``header`` gives the first of a name, which is given in small letters, or None. ``size`` is the body's, in bytes;
+    ``held`` is what it counts for among all that the process holds.
     """
 
-    __slots__ = ("_first", "headers", "held", "keeps_alive", "method", "parts", "read_ns", "size", "target", "version")
+    __slots__ = (
+        "first",
+        "header",
+        "headers",
+        "held",
+        "keeps_alive",
+        "method",
+        "parts",
+        "read_ns",
+        "size",
+        "target",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.method = b""
         self.target = b""
         self.version = "1.1"
         self.headers: list[tuple[bytes, bytes, bytes]] = []
-        self._first: dict[bytes, bytes] = {}
+        self.first: dict[bytes, bytes] = {}
+        """Of each name, in small letters, the first value."""
+        self.header: Callable[[bytes], bytes | None] = self.first.get
         self.parts: list[bytes] = []
         self.size = 0
         self.held = 0
@@ -47,11 +63,7 @@ class Incoming:
         """One more."""
         key = name.lower()
         self.headers.append((key, name, value))
-        self._first.setdefault(key, value)
-
-    def header(self, name: bytes) -> bytes | None:
-        """The first of that name, which is given in small letters."""
-        return self._first.get(name)
+        self.first.setdefault(key, value)
 
 
 def request_id(said: bytes | None) -> bytes:

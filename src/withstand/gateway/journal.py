@@ -6,13 +6,38 @@ import sys
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from withstand import clock
 from withstand.errors import UsageError
-from withstand.gateway.counts import Ending
+from withstand.gateway.counts import Ending, Outcome
 
 _LINES_MAX = 100_000
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
+
+
+class Line(Struct, frozen=True):
+    """Its fields are the log's."""
+
+    at: str
+    request_id: str
+    route: str
+    key: str | None
+    model: str | None
+    engine: str | None
+    status: int
+    outcome: Outcome
+    hop_ms: float
+    queue_ms: float | None
+    first_byte_ms: float | None
+    total_ms: float
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+
+
+_written = msgspec.json.Encoder().encode
 
 
 class Journal:
@@ -57,25 +82,25 @@ class Journal:
 
 def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
     """Times in ms, costs in USD."""
-    told = {
-        "at": at,
-        "request_id": ending.request_id,
-        "route": ending.route,
-        "key": ending.key,
-        "model": ending.model,
-        "engine": ending.engine,
-        "status": ending.status,
-        "outcome": ending.outcome.value,
-        "hop_ms": ending.hop_ns // 1000 / 1000,
-        "queue_ms": None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
-        "first_byte_ms": None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
-        "total_ms": ending.total_ns // 1000 / 1000,
-        "prompt_tokens": ending.prompt_tokens,
-        "cached_tokens": ending.cached_tokens,
-        "output_tokens": ending.output_tokens,
-        "cost_usd": None if cost_nusd is None else cost_nusd / 1e9,
-    }
-    return msgspec.json.encode(told) + b"\n"
+    line = Line(
+        at,
+        ending.request_id,
+        ending.route,
+        ending.key,
+        ending.model,
+        ending.engine,
+        ending.status,
+        ending.outcome,
+        ending.hop_ns // 1000 / 1000,
+        None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
+        None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
+        ending.total_ns // 1000 / 1000,
+        ending.prompt_tokens,
+        ending.cached_tokens,
+        ending.output_tokens,
+        None if cost_nusd is None else cost_nusd / 1e9,
+    )
+    return _written(line) + b"\n"
 
 
 def _opened(path: str | None) -> int | None:

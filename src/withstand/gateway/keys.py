@@ -24,6 +24,18 @@ class Key(Struct, frozen=True):
         return self.models is None or model in self.models
 
 
+class Shown:
+    """The key that a connection's last request has shown, for the next one's is nearly always the same."""
+
+    __slots__ = ("key", "keyring", "secret")
+
+    def __init__(self) -> None:
+        self.keyring: Keyring | None = None
+        """What it was looked up in."""
+        self.secret = b""
+        self.key: Key | None = None
+
+
 class Keyring:
     """All keys; without any, everybody is served.
 
@@ -39,8 +51,8 @@ class Keyring:
                 raise UsageError(f"{first.owner!r} and {owner!r} have the same key; make one for each.")
         self._anybody = Key(None, admin=local)
 
-    def key_of(self, header: Callable[[bytes], bytes | None]) -> Key | None:
-        """By its hash.
+    def key_of(self, header: Callable[[bytes], bytes | None], before: "Shown | None" = None) -> Key | None:
+        """By its hash, unless the connection has shown the same ``before``.
 
         How long the lookup takes says nothing of a key: what is compared are hashes, and whoever tries keys cannot
         steer theirs to come near another's.
@@ -52,7 +64,14 @@ class Keyring:
             secret: bytes | None = said[7:]
         else:
             secret = header(b"x-api-key") or header(b"api-key")
-        return self._keys.get(hashlib.sha256(secret.strip()).digest()) if secret is not None else None
+        if secret is None:
+            return None
+        if before is None:
+            return self._keys.get(hashlib.sha256(secret.strip()).digest())
+        if before.keyring is not self or before.secret != secret:
+            before.keyring, before.secret = self, secret
+            before.key = self._keys.get(hashlib.sha256(secret.strip()).digest())
+        return before.key
 
     def dropped(self, *, engine_has_key: bool) -> frozenset[bytes]:
         """Headers that an engine does not get to see: keys of ours among them, and any in the place of its own."""

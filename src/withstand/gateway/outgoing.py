@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
 
 class Outgoing:
-    """``named`` is the model, as the client calls it."""
+    """``named`` is the model, as the client calls it; ``header`` is the incoming one's."""
 
-    __slots__ = ("_incoming", "_keyring", "_request_id", "body", "named")
+    __slots__ = ("_incoming", "_keyring", "_request_id", "body", "header", "named")
 
     def __init__(self, incoming: Incoming, request_id: bytes, keyring: Keyring) -> None:
         self._incoming = incoming
         self._request_id = request_id
         self._keyring = keyring
+        self.header = incoming.header
         self.body = incoming.body
         self.named = ""
 
@@ -32,10 +33,6 @@ class Outgoing:
         self.named = told.model
         return told
 
-    def header(self, name: bytes) -> bytes | None:
-        """The client's first of that name, which is given in small letters."""
-        return self._incoming.header(name)
-
     def body_for(self, seat: "Seat") -> bytes:
         """The client's bytes, unless the engine knows the model by another name.
 
@@ -48,10 +45,9 @@ class Outgoing:
 
     def head_for(self, seat: "Seat", size: int, more_dropped: frozenset[bytes] = frozenset()) -> bytes:
         """That of a request with a body of ``size`` bytes."""
-        line = heads.request_line(self._incoming, seat.engine.prefix, seat.engine.host)
         key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
         dropped = self._keyring.dropped(engine_has_key=seat.credentials is not None)
         if more_dropped:
             dropped |= more_dropped
-        own = b"%bx-request-id: %b\r\n%b" % (line, self._request_id, key)
-        return heads.request_head(self._incoming, own, size, dropped)
+        engine, own = seat.engine, (self._request_id, key, size)
+        return heads.request_head(self._incoming, engine.prefix, engine.host, own, dropped)

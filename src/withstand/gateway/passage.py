@@ -73,7 +73,7 @@ class Passage:
 
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
-        found = admission(self._house, self.outgoing, self._route)
+        found = admission(self._house, self.outgoing, self._route, self._door.shown)
         self._key, self._model = found.key, cast("Model", found.model)
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)

@@ -80,7 +80,7 @@ async def _page(engine: Engine, path: str) -> bytes:
     """
     reader, writer = await asyncio.open_connection(engine.origin.host, engine.origin.port, ssl=engine.context)
     try:
-        writer.write(_request(engine, path))
+        writer.write(question(engine, path))
         return await _read(reader)
     finally:
         writer.transport.abort()
@@ -100,7 +100,8 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
     return b"".join(page.parts)
 
 
-def _request(engine: Engine, path: str) -> bytes:
+def question(engine: Engine, path: str) -> bytes:
+    """A GET on a connection of its own."""
     key = b"" if engine.credentials is None else b"authorization: Bearer %b\r\n" % engine.credentials
     line = b"GET %b%b HTTP/1.1\r\nhost: %b\r\n" % (engine.prefix, path.encode("ascii"), engine.host)
     return b"%baccept: text/plain\r\n%bconnection: close\r\n\r\n" % (line, key)

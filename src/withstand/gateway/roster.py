@@ -98,7 +98,7 @@ class Model:
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
         """The healthy ones, or failing ones where there is no other."""
         return self.healthy(now_s, tried) or [
-            s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_there and s not in tried
+            s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_askable and s not in tried
         ]
 
     def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
@@ -116,7 +116,7 @@ class Model:
         return choose(seats, now_s) if seats else None
 
     def _with_room(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
-        return [seat for seat in self.untried(now_s, tried) if seat.has_room]
+        return [s for s in self.untried(now_s, tried) if s.max_in_flight is None or s.has_room]
 
     def _awaits_prefill(self, now_s: float) -> bool:
         pool = self.prefill
@@ -177,7 +177,7 @@ class Roster:
         keys = {(name, told.url): _credentials(told) for name, m in config.models.items() for told in m.engines}
         then, self.models, self._by_name = self.models, {}, {}
         for there in self.engines.values():
-            there.poll = there.credentials = None
+            there.poll = there.health = there.credentials = None
         for name, told in config.models.items():
             model = then[name] if name in then else Model(name, self.lobby.room(0, 0.0), self._dice)
             self.models[name] = model
@@ -230,6 +230,7 @@ class Roster:
             seat = Seat(engine, told.weight, model.name)
         engine = seat.engine
         engine.poll = engine.poll or model.config.poll_of(told)
+        engine.health = engine.health or model.config.health_of(told)
         engine.credentials = engine.credentials or credentials
         seat.weight, seat.served, seat.credentials = told.weight, told.model or model.name, credentials
         seat.warm_up_s = model.config.warm_up_s
@@ -251,6 +252,7 @@ class Roster:
         for engine in self.engines.values():
             if engine not in seated and not engine.removed:
                 engine.removed = True
+                engine.checkup.forget()
                 engine.close_idle(float("inf"))
         self.sweep()
 

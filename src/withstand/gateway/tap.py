@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from typing import Annotated
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
@@ -18,6 +20,37 @@ class Said(Struct, frozen=True):
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
+
+
+_Count = Annotated[int, Meta(ge=0, lt=10**12)] | None
+
+
+class _Details(Struct, frozen=True):
+    cached_tokens: _Count = None
+
+
+class _Usage(Struct, frozen=True):
+    """As engines write it, in whichever dialect."""
+
+    prompt_tokens: _Count = None
+    completion_tokens: _Count = None
+    input_tokens: _Count = None
+    output_tokens: _Count = None
+    cached_tokens: _Count = None
+    cache_read_input_tokens: _Count = None
+    cache_creation_input_tokens: _Count = None
+    prompt_tokens_details: _Details | None = None
+    input_tokens_details: _Details | None = None
+
+    @property
+    def cached(self) -> int | None:
+        """Of the prompt; who counts it at all mostly does so in the details."""
+        details = self.prompt_tokens_details or self.input_tokens_details
+        return self.cached_tokens if details is None else details.cached_tokens
+
+
+_COUNTS = {name: b'"%b"' % name.encode() for name in _Usage.__struct_fields__ if name.endswith("_tokens")}
+_usage = msgspec.json.Decoder(_Usage).decode
 
 
 def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
@@ -37,23 +70,40 @@ def _usage_in(text: bytes) -> Said:
     end = len(text)
     while (start := text.rfind(b'"usage"', 0, end)) >= 0 and _USAGE.match(text, start) is None:
         end = start  # null, as all but a stream's last events may have it
-    last = _said(text[max(start, 0) :])
+    last = _said(_found(text) if start < 0 else _read(text[start:]))
     if last.prompt is not None or start < 0:
         return last
     before = _usage_in(text[:start])
     return before if last.completion is None else Said(before.prompt, before.cached, last.completion)
 
 
-def _said(usage: bytes) -> Said:
+def _said(usage: _Usage) -> Said:
     """Anthropic counts what it took from the cache, and put there, beside the prompt."""
-    prompt, completion = _count(usage, b'"prompt_tokens"'), _count(usage, b'"completion_tokens"')
+    if usage.prompt_tokens is not None:
+        return Said(usage.prompt_tokens, usage.cached, usage.completion_tokens)
+    prompt, read = usage.input_tokens, usage.cache_read_input_tokens
     if prompt is not None:
-        return Said(prompt, _count(usage, b'"cached_tokens"'), completion)
-    prompt, read = _count(usage, b'"input_tokens"'), _count(usage, b'"cache_read_input_tokens"')
-    if prompt is not None:
-        prompt += (read or 0) + (_count(usage, b'"cache_creation_input_tokens"') or 0)
-    cached = _count(usage, b'"cached_tokens"') if read is None else read
-    return Said(prompt, cached, _count(usage, b'"output_tokens"') if completion is None else completion)
+        prompt += (read or 0) + (usage.cache_creation_input_tokens or 0)
+    completion = usage.output_tokens if usage.completion_tokens is None else usage.completion_tokens
+    return Said(prompt, usage.cached if read is None else read, completion)
+
+
+def _read(text: bytes) -> _Usage:
+    """Of text that begins with a usage: the object up to its last count, closed there; else whatever can be found."""
+    end = text.find(b"}", text.rfind(b'_tokens"')) + 1
+    usage = text[text.index(b"{") : end]
+    still_open = usage.count(b"{") - usage.count(b"}")
+    try:
+        read = _usage(usage + b"}" * still_open)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # cut off, or with something else behind it
+        return _found(text)
+    where = usage.count(b'"cached_tokens"')  # also where no dialect has it
+    return read if where == (read.cached is not None) else _found(text)
+
+
+def _found(text: bytes) -> _Usage:
+    """Of each count the last, wherever it stands."""
+    return msgspec.convert({name: _count(text, quoted) for name, quoted in _COUNTS.items()}, _Usage)
 
 
 def _count(text: bytes, name: bytes) -> int | None:

@@ -176,6 +176,8 @@ class Ray(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     address: str = "local"
     """Of a cluster (``auto``, ``HOST:6379``); ``local`` = one of its own, on this machine, that ends with the stack."""
+    port: Port | None = None
+    """Where its proxy listens. None = any that is free; a cluster's Serve that runs already has one."""
     python: str | None = None
     """The interpreter of the environment that has ``ray[serve]`` and vLLM."""
     prefix_aware: bool = False

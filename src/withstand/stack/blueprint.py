@@ -37,6 +37,8 @@ class Process(Struct, frozen=True, kw_only=True):
     """Those that must be ready before it is started."""
     files: dict[str, str] = {}
     """What it reads: path below the stack's folder → text."""
+    scratch: tuple[str, ...] = ()
+    """Folders that it makes elsewhere; they go with the stack."""
     upkeep: Upkeep = Upkeep()
     reason: str | None = None
     """A pattern of what its log says when it fails; its group is quoted."""

@@ -16,7 +16,7 @@ from withstand.stack.exports.ray_serve import on_ray
 from withstand.stack.monitoring import BENCH, EDGE_COUNTS, EXPORTERS, MACHINE, MONITORING, PROMETHEUS, monitoring
 from withstand.stack.nginx import AGENT_PATH
 from withstand.stack.ports import HOST
-from withstand.stack.ray import RAY, ray_process
+from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT = "gateway", "agent"
 
@@ -85,7 +85,7 @@ def _url(told: Engine) -> str:
 def service_names(stack: Stack) -> list[str]:
     """Of all that listens on a port."""
     local = [name for name, told in stack.engines.items() if told.kind != "remote"]
-    started = [RAY] if stack.runner == "ray" else local
+    started = [RAY, RAY_READY] if stack.runner == "ray" else local
     gateways = _gateway_names(stack.gateway.copies) if stack.gateway else []
     edges = [EDGE, EDGE_STATUS] if stack.edge else []
     watchers = [MONITORING, BENCH, MACHINE, EDGE_COUNTS] if stack.monitoring else []

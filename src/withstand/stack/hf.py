@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from withstand.stack.hf_tokenizer import tokenizer_config, tokenizer_of
+from withstand.errors import UsageError
+from withstand.stack.hf_tokenizer import check_known, tokenizer_config, tokenizer_of
 
 _NAMES = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -32,13 +33,18 @@ _DTYPES = {"float32": "F32", "float16": "F16"}
 
 
 def to_hf(source: Path, folder: Path) -> None:
-    """Write the weights, their description and the tokenizer into ``folder``."""
+    """Write the weights, their description and the tokenizer into ``folder``.
+
+    Raises:
+        UsageError: the tokenizer is of a kind that is not known.
+    """
     import gguf  # noqa: PLC0415 - the extra `engine`: numpy and gguf are not in the core
 
     reader = gguf.GGUFReader(source)
     facts = {key: field.contents() for key, field in reader.fields.items()}
     if facts["general.architecture"] != "llama":
         sys.exit(f"a model of the architecture {facts['general.architecture']} cannot be laid out anew")
+    check_known(facts)  # before anything is written
     weights = {named(t.name): _rows(t, facts) for t in reader.tensors}
     _write_weights(weights, folder / "model.safetensors")
     for name, content in {
@@ -121,4 +127,7 @@ def _write_weights(weights: dict[str, Any], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    to_hf(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        to_hf(Path(sys.argv[1]), Path(sys.argv[2]))
+    except UsageError as e:
+        sys.exit(str(e))

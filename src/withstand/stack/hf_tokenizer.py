@@ -2,12 +2,35 @@
 
 from typing import Any
 
+from withstand.errors import UsageError
+
+_KNOWN = ("gpt2", "smollm")
+"""The model and the pre-tokenizer that ``tokenizer_of`` writes down."""
 _CONTROL = 3
 """The type of tokens that no text becomes."""
 
 
+def check_known(facts: dict[str, Any]) -> None:
+    """Another pre-tokenizer would cut texts in other places, and nobody would notice.
+
+    Raises:
+        UsageError: it is not the one that is known here.
+    """
+    found = tuple(str(facts.get(f"tokenizer.ggml.{key}")) for key in ("model", "pre"))
+    if found != _KNOWN:
+        raise UsageError(
+            f"The tokenizer {found[0]} with pre-tokenizer {found[1]} is not known; take a GGUF with "
+            f"{' and '.join(_KNOWN)}."
+        )
+
+
 def tokenizer_of(facts: dict[str, Any]) -> dict[str, Any]:
-    """``tokenizer.json``: digits one by one (the pre-tokenizer ``smollm``), then GPT-2's bytes and merges."""
+    """``tokenizer.json``: digits one by one (the pre-tokenizer ``smollm``), then GPT-2's bytes and merges.
+
+    Raises:
+        UsageError: see ``check_known``.
+    """
+    check_known(facts)
     tokens = facts["tokenizer.ggml.tokens"]
     bytes_alone = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     digits = {"type": "Digits", "individual_digits": True}

@@ -31,6 +31,7 @@ from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.programs import found_programs
 from withstand.stack.progress import Progress
+from withstand.stack.ray import RAY
 from withstand.stack.secrets import environment
 from withstand.stack.state import (
     MARK,
@@ -107,6 +108,8 @@ def take_down(standing: Standing) -> list[Identity]:
     state = read_state(standing.folder) or standing.state
     left = end(_leftovers(state), _MORE_S)
     if not left:
+        for scratch in [path for process in standing.blueprint.processes for path in process.scratch]:
+            shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(standing.folder, ignore_errors=True)
         if state.scratch:
             shutil.rmtree(state.scratch, ignore_errors=True)
@@ -186,8 +189,10 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
 
 
 def _port(stack: Stack, name: str) -> int:
+    if name == RAY and stack.ray.port and stack.ray.address != "local":
+        return stack.ray.port  # Serve on that cluster may listen there already
     served = told_of(stack, name)
-    wanted = served.port if served else None
+    wanted = stack.ray.port if name == RAY else served.port if served else None
     if wanted is not None and (owner := listener_on(wanted)):
         raise EngineError(f"Port {wanted} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
     return free_port(wanted)

@@ -1,5 +1,6 @@
 """All engines of a stack as one process that runs them on Ray Serve, and ends with them. Pure."""
 
+import hashlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,10 +9,13 @@ import msgspec
 from withstand.errors import SpecError
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Place, Process, Upkeep
+from withstand.stack.engines.kind import folder_of, model_name
 from withstand.stack.exports.ray_serve import application, on_ray
 from withstand.stack.ports import HOST
 
 RAY: Final = "ray"
+RAY_READY: Final = "ray-ready"
+"""Where models are asked, and whether all of them are there."""
 _CONFIG = "ray.json"
 _PROGRAM = Path(__file__).parent / "foreign" / "ray_program.py"
 _ENV = {"RAY_USAGE_STATS_ENABLED": "0", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
@@ -27,12 +31,16 @@ def ray_process(stack: Stack, place: Place) -> Process:
     """
     if not stack.ray.python:
         raise SpecError("The stack is wrong: Ray runs in an environment of its own - at `$.ray.python`; give it.")
+    stack = _with_small_model(stack, place)
     engines = [stack.engines[name] for name in on_ray(stack)]
     port = place.ports[RAY]
+    folder = f"/tmp/wsr-{hashlib.sha256(str(place.folder).encode()).hexdigest()[:16]}"  # noqa: S108  made with 0700
     config: dict[str, Any] = {
         "address": stack.ray.address,
         "host": HOST,
         "port": port,
+        "ready_port": place.ports[RAY_READY],
+        "folder": folder,
         "application": application(stack),
     }
     return Process(
@@ -41,8 +49,9 @@ def ray_process(stack: Stack, place: Place) -> Process:
         argv=(stack.ray.python, str(_PROGRAM), str(place.folder / _CONFIG)),
         env={**_ENV, **{name: value for engine in engines for name, value in engine.env.items()}},
         port=port,
-        health=engines[0].health or "/v1/models",
+        health=f"http://{HOST}:{place.ports[RAY_READY]}/",
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"},
+        scratch=(folder,) if stack.ray.address == "local" else (),
         reason=r"(?:ERROR|Error).*?((?:[A-Z]\w+Error|error): .+)",
         upkeep=Upkeep(
             restart=any(engine.restart for engine in engines),
@@ -50,3 +59,14 @@ def ray_process(stack: Stack, place: Place) -> Process:
             stop_s=max(engine.stop_s for engine in engines) + _SHUTDOWN_S,
         ),
     )
+
+
+def _with_small_model(stack: Stack, place: Place) -> Stack:
+    """Where vLLM is told no model it runs the small one, as it does without Ray."""
+    told = {
+        name: msgspec.structs.replace(engine, model=folder_of(name, engine, place), served_as=model_name(engine, place))
+        if engine.kind == "vllm" and engine.model is None and place.small_folder
+        else engine
+        for name, engine in stack.engines.items()
+    }
+    return msgspec.structs.replace(stack, engines=told)

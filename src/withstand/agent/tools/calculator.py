@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from withstand.agent.tools.tool import Tool, ToolError
+from withstand.agent.tools.tool import Example, Tool, ToolError
 
 CHARS_MAX = 400
 NODES_MAX = 200
@@ -71,6 +71,9 @@ def calculator() -> Tool:
         argument="expression",
         meaning="the arithmetic, in digits, for example (31 - 4) * 2.5",
         run=run,
+        example=Example(
+            question="Add 12 and 30, then halve it.", argument="(12 + 30) / 2", result="21", answer="The result is 21."
+        ),
     )
 
 

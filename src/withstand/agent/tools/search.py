@@ -9,7 +9,7 @@ import msgspec
 from withstand import plugins
 from withstand.agent.config import SearchConfig
 from withstand.agent.tools.bm25 import Ranking
-from withstand.agent.tools.tool import Tool, ToolError
+from withstand.agent.tools.tool import Example, Tool, ToolError
 from withstand.errors import SpecError
 
 OUR_CORPUS = Path(__file__).parents[1] / "corpus"
@@ -56,6 +56,12 @@ def search_tool(config: SearchConfig) -> Tool:
         argument="query",
         meaning="a few words that the passage should hold",
         run=run,
+        example=Example(
+            question="Tell me who wrote Hamlet.",
+            argument="wrote Hamlet",
+            result="[1] Hamlet (plays.md)\nHamlet is a play that William Shakespeare wrote around 1600.",
+            answer="William Shakespeare wrote Hamlet.",
+        ),
     )
 
 

@@ -11,6 +11,15 @@ class ToolError(Exception):
     """What went wrong, in words for the model."""
 
 
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that the tool solves, shown to models that learn its use from one."""
+
+    question: str
+    argument: str
+    result: str
+    answer: str
+
+
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """One tool. It has one argument, a text: small models are good for no more, and large ones need no more."""
 
@@ -20,6 +29,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
     """What the argument is."""
     run: Callable[[str], Awaitable[str]]
+    example: Example | None = None
 
     @property
     def declared(self) -> dict[str, Any]:

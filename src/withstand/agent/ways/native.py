@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from withstand.agent.tools.tool import Tool
-from withstand.agent.ways.way import Message, Say
+from withstand.agent.ways.way import Message, Say, choice_of
 
 _CALLS_MAX = 64
 
@@ -12,11 +12,14 @@ _CALLS_MAX = 64
 class Native:
     """See the module."""
 
+    def __init__(self, tool_choice: str = "auto") -> None:
+        self._choice = tool_choice
+
     def body(self, messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
         """With the tools declared."""
         fields: dict[str, Any] = {"messages": list(messages)}
         if tools:
-            fields |= {"tools": [tool.declared for tool in tools], "tool_choice": "auto"}
+            fields |= {"tools": [tool.declared for tool in tools], "tool_choice": choice_of(self._choice, messages)}
         return fields
 
     def reading(self, say: Say, tools: Sequence[Tool]) -> "NativeReading":  # noqa: ARG002  one shape for all

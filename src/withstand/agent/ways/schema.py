@@ -1,6 +1,7 @@
 """``schema``: each answer is a JSON object that a schema holds the model to, for models whose template knows no tools.
 
 ``{"action": NAME, "input": TEXT}``; the action ``answer`` ends the task, and its input is passed on while it comes.
+Before the task stand the tools' examples, as if they had been asked: small models imitate what they do not understand.
 llama.cpp, vLLM, SGLang and OpenAI all take ``response_format``.
 """
 
@@ -10,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from withstand.agent.tools.tool import Tool
-from withstand.agent.ways.way import Message, Say
+from withstand.agent.tools.tool import Example, Tool
+from withstand.agent.ways.way import Message, Say, choice_of
 
 ANSWER = "answer"
 _HEAD = re.compile(r'\s*\{\s*"action"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"input"\s*:\s*"')
@@ -25,11 +26,16 @@ _CHARS_MAX = 1 << 20
 class Schema:
     """See the module."""
 
+    def __init__(self, tool_choice: str = "auto") -> None:
+        self._choice = tool_choice
+
     def body(self, messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
         """With the tools described in words, and the schema."""
         told = [{"role": "system", "content": _instructions(messages, tools)}]
+        told += [_as_text(m) for tool in tools if tool.example for m in _shown(tool.name, tool.example)]
         told += [_as_text(m) for m in messages if m["role"] != "system"]
-        form = {"name": "step", "strict": True, "schema": schema_of(tools)}
+        may_answer = not tools or choice_of(self._choice, messages) == "auto"
+        form = {"name": "step", "strict": True, "schema": schema_of(tools, may_answer=may_answer)}
         return {"messages": told, "response_format": {"type": "json_schema", "json_schema": form}}
 
     def reading(self, say: Say, tools: Sequence[Tool]) -> "SchemaReading":
@@ -37,9 +43,9 @@ class Schema:
         return SchemaReading(say, {tool.name: tool for tool in tools})
 
 
-def schema_of(tools: Sequence[Tool]) -> dict[str, Any]:
+def schema_of(tools: Sequence[Tool], *, may_answer: bool = True) -> dict[str, Any]:
     """The action stands first, so that it is known before the input is over."""
-    actions = [*(tool.name for tool in tools), ANSWER]
+    actions = [*(tool.name for tool in tools), *([ANSWER] if may_answer else ())]
     return {
         "type": "object",
         "properties": {"action": {"type": "string", "enum": actions}, "input": {"type": "string"}},
@@ -53,6 +59,17 @@ def _instructions(messages: Sequence[Message], tools: Sequence[Tool]) -> str:
     told = [f"- {tool.name}: {tool.purpose} input: {tool.meaning}." for tool in tools]
     lead = 'Say one JSON object: {"action": ..., "input": ...}. Actions:'
     return "\n".join([*system, lead, *told, f"- {ANSWER}: ends the task. input: the answer to the user."])
+
+
+def _shown(name: str, example: Example) -> list[Message]:
+    """An example as it would have gone."""
+    call = {"name": name, "arguments": msgspec.json.encode({"": example.argument}).decode()}
+    return [
+        {"role": "user", "content": example.question},
+        {"role": "assistant", "tool_calls": [{"function": call}]},
+        {"role": "tool", "content": example.result},
+        {"role": "assistant", "content": example.answer},
+    ]
 
 
 def _as_text(message: Message) -> Message:

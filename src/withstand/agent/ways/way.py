@@ -33,6 +33,11 @@ class Way(Protocol):
         """Who reads the answer."""
 
 
+def choice_of(tool_choice: str, messages: Sequence[Message]) -> str:
+    """``required`` holds for the first call of a task: behind a tool's result the model may answer."""
+    return tool_choice if messages and messages[-1]["role"] == "user" else "auto"
+
+
 def whole(messages: Sequence[Message]) -> list[Message]:
     """Without calls that were never answered: a task may have been left in the middle."""
     found: list[Message] = []

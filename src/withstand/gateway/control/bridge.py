@@ -5,6 +5,7 @@ the door's.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -42,7 +43,7 @@ class ControlExchange(HttpToolsProtocol):
         super().__init__(config=config, server_state=state, app_state={})
         self._door = door
         self._incoming = incoming
-        self._borrowed = _Borrowed(door.transport, self)
+        self._borrowed = _Borrowed(door.transport, door.write, self)
         self._over = False
 
     def start(self) -> None:
@@ -83,13 +84,14 @@ class ControlExchange(HttpToolsProtocol):
 class _Borrowed(asyncio.Transport):
     """The door's transport, which uvicorn may write to; to close it is to give it back for closing."""
 
-    def __init__(self, transport: asyncio.Transport, exchange: ControlExchange) -> None:
+    def __init__(self, transport: asyncio.Transport, write: Callable[[bytes], None], exchange: ControlExchange) -> None:
         super().__init__()
         self._transport = transport
+        self._write = write
         self._exchange = exchange
 
     def write(self, data: Any) -> None:
-        self._transport.write(data)
+        self._write(data)
 
     def close(self) -> None:
         self._exchange.give_back(keep=False)

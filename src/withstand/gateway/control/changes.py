@@ -66,6 +66,7 @@ def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
         "draining": engine.draining,
         "process": None if engine.process is None else engine.process.state.value,
         "failing": engine.breaker.is_open(now_s),
+        "healthy": None if engine.health is None else not engine.checkup.is_ill,
     }
 
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 _ROWS = 4096
-_COMMON = 4
+_COMMON = 6
 """The name's hash, and what belongs to nobody."""
 _WORD = 8
 
@@ -31,13 +31,16 @@ class Cell(IntEnum):
 class Row:
     """One engine's, or one key's, as one worker sees it."""
 
-    __slots__ = ("_first", "_words", "failures", "until_s")
+    __slots__ = ("_first", "_words", "against", "due_s", "failures", "ill", "until_s")
 
     def __init__(self, words: memoryview, worker: int) -> None:
         self._words = words.cast("q")
         self._first = _COMMON + worker * len(Cell)
         self.failures = self._words[1:2]
         self.until_s = words[2 * _WORD : 3 * _WORD].cast("d")
+        self.against = self._words[3:4]
+        self.ill = self._words[4:5]
+        self.due_s = words[5 * _WORD : 6 * _WORD].cast("d")
 
     def add(self, cell: int, amount: int) -> None:
         """So much more of this worker's."""

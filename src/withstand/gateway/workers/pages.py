@@ -5,7 +5,14 @@ Whatever a series is, what all workers have of it is the sum, but for what each 
 
 from collections.abc import Iterable, Sequence
 
-_SEEN_WHOLE = ("engine_in_flight", "engine_load", "engine_polled_age_seconds", "engine_up")
+_SEEN_WHOLE = (
+    "engine_in_flight",
+    "engine_load",
+    "engine_polled_age_seconds",
+    "engine_up",
+    "engine_healthy",
+    "engine_failing",
+)
 _LASTS = frozenset(("counter", "histogram"))
 
 _Series = dict[str, float]

@@ -9,7 +9,7 @@ from withstand.stack.engines.kind import Kind, Small, folder_of, model_name, opt
 from withstand.stack.ports import HOST
 
 _ENV = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
-_GB = 10**9
+GB: Final = 10**9
 _REASON = r"(?:ERROR|Error).*?((?:[A-Z]\w+Error|error): .+)"
 _LMCACHE = {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}
 _NIXL = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
@@ -42,7 +42,7 @@ class Vllm:
                         (_switch("enable-prefix-caching", told.prefix_caching), told.prefix_caching is not None),
                         (_switch("enable-chunked-prefill", told.chunked_prefill), told.chunked_prefill is not None),
                         ("--speculative-config", _speculative(told)),
-                        ("--kv-cache-memory-bytes", told.kv_cache_gb and int(told.kv_cache_gb * _GB)),
+                        ("--kv-cache-memory-bytes", told.kv_cache_gb and int(told.kv_cache_gb * GB)),
                         ("--kv-offloading-size", told.kv_offload_gb),
                         ("--kv-transfer-config", _transfer(told)),
                         ("--load-format", "dummy" if told.dummy_weights else None),
@@ -50,7 +50,7 @@ class Vllm:
                 ),
                 *told.args,
             ),
-            env={**_ENV, **_cpu(told), **_nixl(name, told, place), **told.env},
+            env={**_ENV, **cpu_build(told), **_nixl(name, told, place), **told.env},
             port=port,
             health=told.health or "/health",
             metrics="/metrics",
@@ -86,8 +86,8 @@ def _transfer(told: Engine) -> str | None:
     return json.dumps(_NIXL) if told.role else None
 
 
-def _cpu(told: Engine) -> dict[str, str]:
-    """Of the CPU build: its cache takes most of the memory where nothing is said, in whole GiB; and which cores."""
+def cpu_build(told: Engine) -> dict[str, str]:
+    """Environment of the CPU build: its cores and its cache, whole GiB, which is most of the memory if nothing is said."""
     said = {
         "VLLM_CPU_KVCACHE_SPACE": told.kv_cache_gb and max(1, round(told.kv_cache_gb)),
         "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, told.room.cpus)) or None,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from withstand.errors import SpecError
 from withstand.spec.stack import Engine, Stack
+from withstand.stack.engines.vllm import GB, cpu_build
 from withstand.stack.exports.yaml import document
 
 _BUILDER, _PD_BUILDER = "build_openai_app", "build_pd_openai_app"
@@ -63,8 +64,6 @@ def _engines(stack: Stack) -> dict[str, Engine]:
     for name, engine in stack.engines.items():
         if engine.kind not in {"vllm", "remote"}:
             raise _wrong(f"engines.{name}.kind", f"Ray Serve LLM runs vllm, not {engine.kind}")
-        if engine.kind == "vllm" and not engine.model:
-            raise _wrong(f"engines.{name}.model", "vLLM wants a model's folder or name; give it")
     found = {name: engine for name, engine in stack.engines.items() if engine.kind == "vllm"}
     if not found:
         raise _wrong("engines", "Ray has nothing to run; there is no engine of kind vllm")
@@ -78,6 +77,8 @@ def model_id(engine: Engine) -> str:
 
 def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
     """One model, as ``ray.serve.llm.LLMConfig`` has it."""
+    if not engine.model:
+        raise _wrong(f"engines.{name}.model", "vLLM wants a model's folder or name; give it")
     deploy = engine.deploy
     replicas = {
         "min_replicas": deploy.min_replicas,
@@ -101,7 +102,7 @@ def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
         "model_loading_config": {"model_id": model_id(engine), "model_source": engine.model},
         "engine_kwargs": _engine_kwargs(name, engine),
         "deployment_config": deployment,
-        "runtime_env": {"env_vars": {**_ENV, **_cpu(engine), **_plain(engine)}},
+        "runtime_env": {"env_vars": {**_ENV, **cpu_build(engine), **_plain(engine)}},
         # Ray gathers tokens for 50 ms by itself: TTFT comes 50 ms late, and most gaps between tokens are 0.
         "experimental_configs": {"stream_batching_interval_ms": stack.ray.stream_batching_ms},
     }
@@ -112,10 +113,6 @@ def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
     return config
 
 
-def _cpu(engine: Engine) -> dict[str, str]:
-    return {} if engine.kv_cache_gb is None else {"VLLM_CPU_KVCACHE_SPACE": f"{engine.kv_cache_gb:g}"}
-
-
 def _plain(engine: Engine) -> dict[str, str]:
     """Secrets are the cluster's own: they must be in the environment of its nodes."""
     return {name: value for name, value in engine.env.items() if isinstance(value, str)}
@@ -123,6 +120,8 @@ def _plain(engine: Engine) -> dict[str, str]:
 
 def _engine_kwargs(name: str, engine: Engine) -> dict[str, Any]:
     told = {word: getattr(engine, key) for key, word in _WORDS.items() if getattr(engine, key) is not None}
+    if engine.kv_cache_gb:
+        told["kv_cache_memory_bytes"] = int(engine.kv_cache_gb * GB)
     if engine.speculative:
         draft = {"num_speculative_tokens": engine.speculative.tokens}
         model = engine.speculative.draft_model

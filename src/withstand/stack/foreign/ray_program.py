@@ -6,9 +6,10 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 _OBJECTS_BYTES = 200 * 1024 * 1024
@@ -22,9 +23,14 @@ def main(argv: list[str]) -> None:
     told = json.loads(Path(argv[0]).read_text("utf-8"))
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _leave)
-    folder = tempfile.mkdtemp(prefix="wsr-")  # a socket's path in it may have 107 characters
+    if told["address"] != "local":
+        _on_cluster(told)
+        return
+    folder = Path(told["folder"])
+    shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+    folder.mkdir(mode=0o700)
     try:
-        _serve(told, folder)
+        _on_its_own(told, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -35,36 +41,71 @@ def _leave(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def _serve(told: Mapping[str, Any], folder: str) -> None:
+def _on_its_own(told: Mapping[str, Any], folder: Path) -> None:
     import ray  # noqa: PLC0415  there is none where this file is only looked at
     from ray import serve  # noqa: PLC0415
 
-    is_own = told["address"] == "local"
-    if is_own:
-        ray.init(
-            address="local",
-            num_cpus=max(_CPUS_MIN, os.cpu_count() or 1),
-            include_dashboard=False,
-            object_store_memory=_OBJECTS_BYTES,
-            _node_ip_address=told["host"],
-            _temp_dir=folder,
-        )
-    else:
-        ray.init(address=told["address"])
-    name = told["application"]["name"]
+    ray.init(
+        address="local",
+        num_cpus=max(_CPUS_MIN, os.cpu_count() or 1),
+        include_dashboard=False,
+        object_store_memory=_OBJECTS_BYTES,
+        _node_ip_address=told["host"],
+        _temp_dir=str(folder),
+    )
     try:
-        serve.start(http_options={"host": told["host"], "port": told["port"]})
-        module, _, builder = told["application"]["import_path"].partition(":")
-        built = getattr(importlib.import_module(module), builder)(told["application"]["args"])
-        serve.run(built, name=name, route_prefix=told["application"]["route_prefix"])
-        while True:
-            signal.pause()
+        _serve(told)
     finally:
-        if is_own:
-            serve.shutdown()
-        else:
-            serve.delete(name)  # the cluster is not ours
+        serve.shutdown()
         ray.shutdown()
+
+
+def _on_cluster(told: Mapping[str, Any]) -> None:
+    """The cluster is not ours; Serve on it is, where nobody had started that."""
+    import ray  # noqa: PLC0415
+    from ray import serve  # noqa: PLC0415
+
+    ray.init(address=told["address"])
+    name = told["application"]["name"]
+    found = serve.status()
+    if name in found.applications:
+        sys.exit(f"error: The cluster has an application {name!r} already; give the stack another name.")
+    was_serving = bool(found.applications or found.proxies)
+    try:
+        _serve(told)
+    finally:
+        serve.delete(name)
+        if not was_serving and not serve.status().applications:
+            serve.shutdown()
+        ray.shutdown()
+
+
+def _serve(told: Mapping[str, Any]) -> None:
+    from ray import serve  # noqa: PLC0415
+    from ray.serve.context import _get_global_client  # noqa: PLC0415  nothing public tells where it listens
+
+    serve.start(http_options={"host": told["host"], "port": told["port"]})
+    if (port := _get_global_client().http_config.port) != told["port"]:
+        sys.exit(f"error: Serve on that cluster listens on port {port} already; say so: port = {port} in [ray].")
+    application = told["application"]
+    module, _, builder = application["import_path"].partition(":")
+    built = getattr(importlib.import_module(module), builder)(application["args"])
+    serve.run(built, name=application["name"], route_prefix=application["route_prefix"])
+    # Ray's own proxy says 200 while the engine still loads its weights.
+    Thread(target=HTTPServer((told["host"], told["ready_port"]), _Ready).serve_forever, daemon=True).start()
+    while True:
+        signal.pause()
+
+
+class _Ready(BaseHTTPRequestHandler):
+    """Answers 200: all that was asked for runs."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: it is asked several times a second."""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""Engines that want it are asked whether they are well, beside the way of the tokens.
+
+Any status below 500 is an answer of one that is well, as it is for the breaker. One that does not know the page is
+asked for ``/v1/models``. One that is not up, of those that the gateway starts, is not asked.
+"""
+
+import asyncio
+import errno
+from typing import TYPE_CHECKING
+
+from withstand.gateway.config import Health
+from withstand.gateway.engine import Engine
+from withstand.gateway.polling import question
+
+if TYPE_CHECKING:
+    from withstand.gateway.house import House
+
+_OTHER_PATH = "/v1/models"
+_UNKNOWN_PAGE = frozenset((404, 405, 501))
+_LINE_BYTES_MAX = 1024
+
+
+class Checking:
+    """``look`` often: each check is a task of its own, and an engine has one at a time here."""
+
+    def __init__(self, house: "House") -> None:
+        self._house = house
+        self._tasks: dict[Engine, asyncio.Task[None]] = {}
+        self._ill: set[Engine] = set()
+
+    def look(self, now_s: float) -> None:
+        """Begin what is due; take back who was found well again, whichever worker found it."""
+        engines = self._house.roster.engines.values()
+        for engine in engines:
+            told = engine.health
+            if told is None or not engine.is_up:
+                if engine.checkup.is_ill and not engine.removed:
+                    engine.checkup.forget()
+            elif engine not in self._tasks and engine.checkup.is_due(now_s, told, engine.name):
+                self._tasks[engine] = self._house.loop.create_task(self._check(engine, told))
+        ill = {engine for engine in engines if engine.checkup.is_ill}
+        for engine in self._ill - ill:
+            engine.recovered(now_s)
+        self._ill = ill
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _check(self, engine: Engine, told: Health) -> None:
+        try:
+            well = await _is_well(engine, told)
+        finally:
+            del self._tasks[engine]
+        if well is not None and engine.health == told and engine.is_up:
+            engine.checkup.found(told, well=well)
+
+
+async def _is_well(engine: Engine, told: Health) -> bool | None:
+    """None where we could not ask."""
+    try:
+        async with asyncio.timeout(told.timeout_s):
+            status = await _status(engine, told.path)
+            if status in _UNKNOWN_PAGE:
+                status = await _status(engine, _OTHER_PATH)
+            return status not in range(500, 600) or status in _UNKNOWN_PAGE
+    except OSError as e:
+        return None if e.errno in {errno.EMFILE, errno.ENFILE} else False
+    except ValueError:
+        return False
+
+
+async def _status(engine: Engine, path: str) -> int:
+    """Of the answer, of which nothing else is read.
+
+    Raises:
+        OSError: there is none.
+        ValueError: this is not HTTP.
+    """
+    reader, writer = await asyncio.open_connection(
+        engine.origin.host, engine.origin.port, ssl=engine.context, limit=_LINE_BYTES_MAX
+    )
+    try:
+        writer.write(question(engine, path))
+        line = await reader.readline()
+    finally:
+        writer.transport.abort()
+    version, _, rest = line.partition(b" ")
+    if not version.startswith(b"HTTP/1."):
+        raise ValueError("This is not HTTP.")
+    return int(rest[:3])
