@@ -29,7 +29,8 @@ def ray_process(stack: Stack, place: Place) -> Process:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
-    if not stack.ray.python:
+    python = stack.ray.python
+    if not python:
         raise SpecError("The stack is wrong: Ray runs in an environment of its own - at `$.ray.python`; give it.")
     stack = _with_small_model(stack, place)
     engines = [stack.engines[name] for name in on_ray(stack)]
@@ -46,7 +47,7 @@ def ray_process(stack: Stack, place: Place) -> Process:
     return Process(
         name=RAY,
         kind=RAY,
-        argv=(stack.ray.python, str(_PROGRAM), str(place.folder / _CONFIG)),
+        argv=(python, str(_PROGRAM), str(place.folder / _CONFIG)),
         env={**_ENV, **{name: value for engine in engines for name, value in engine.env.items()}},
         port=port,
         health=f"http://{HOST}:{place.ports[RAY_READY]}/",

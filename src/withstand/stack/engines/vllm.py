@@ -87,7 +87,7 @@ def _transfer(told: Engine) -> str | None:
 
 
 def cpu_build(told: Engine) -> dict[str, str]:
-    """Environment of the CPU build: its cores, and its cache in whole GiB: most of the memory if nothing is said."""
+    """Environment of the CPU build: its cores and its cache, whole GiB; else it takes most of the memory."""
     said = {
         "VLLM_CPU_KVCACHE_SPACE": told.kv_cache_gb and max(1, round(told.kv_cache_gb)),
         "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, told.room.cpus)) or None,
