@@ -7,13 +7,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of
 from withstand.spec.stack import Stack, stack_of
-from withstand.stack.local import Standing, bring_up, standing_of, standings, take_down
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.local import Standing, bring_up, planned, standing_of, standings, take_down
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
 
@@ -117,6 +120,21 @@ def test_one_that_does_not_come_up_is_named_and_none_is_left() -> None:
     assert not standing.is_up
     assert not any(unit.leader and unit.leader.is_alive for unit in standing.state.units)
     assert up(stack()).is_up  # what was left there is no obstacle
+
+
+def test_what_a_service_makes_elsewhere_goes_also_where_the_stack_does_not_come_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+
+    def planned_with_scratch(*told: Any) -> Blueprint:
+        blueprint = planned(*told)
+        return replace(blueprint, processes=tuple(replace(p, scratch=(str(elsewhere),)) for p in blueprint.processes))
+
+    monkeypatch.setattr("withstand.stack.local.planned", planned_with_scratch)
+    with pytest.raises(EngineError):
+        up(stack(a={"kind": "command", "args": ["sh", "-c", f"mkdir {elsewhere}; exit 7"], "served_as": "m"}))
+    assert not elsewhere.exists()
 
 
 def test_one_that_is_not_ready_in_time_is_named() -> None:

@@ -99,6 +99,11 @@ class Blueprint(Struct, frozen=True, kw_only=True):
         """The stack's."""
         return self.made_of.name
 
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Folders elsewhere, that go with the stack."""
+        return tuple(path for process in self.processes for path in process.scratch)
+
 
 def upkeep_of(served: Served) -> Upkeep:
     """As its description wants it."""

@@ -108,7 +108,7 @@ def take_down(standing: Standing) -> list[Identity]:
     state = read_state(standing.folder) or standing.state
     left = end(_leftovers(state), _MORE_S)
     if not left:
-        for scratch in [path for process in standing.blueprint.processes for path in process.scratch]:
+        for scratch in standing.blueprint.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(standing.folder, ignore_errors=True)
         if state.scratch:

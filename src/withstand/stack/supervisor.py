@@ -71,6 +71,7 @@ class Supervisor:
         self._began_s = clock.wall_s()
         self._mark = token_hex(16)
         self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
+        self._elsewhere = blueprint.scratch
         self._told_to_end = False
         self._ended: str | None = None
         self._written: StackState | None = None
@@ -90,7 +91,8 @@ class Supervisor:
             self._write()
             clock.sleep_s(_LOOK_S)
         self._end_all()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        for scratch in (self._scratch, *self._elsewhere):
+            shutil.rmtree(scratch, ignore_errors=True)
         self._ended = self._ended or "it was taken down"
         self._write()
 
