@@ -91,7 +91,7 @@ class Supervisor:
             self._write()
             clock.sleep_s(_LOOK_S)
         self._end_all()
-        for scratch in (self._scratch, *self._elsewhere):
+        for scratch in (str(self._scratch), *self._elsewhere):
             shutil.rmtree(scratch, ignore_errors=True)
         self._ended = self._ended or "it was taken down"
         self._write()
