@@ -353,7 +353,6 @@ def test_without_workers_asked_for_a_run_takes_those_that_it_needs(tmp_path: Pat
 # The whole.
 
 
-@pytest.mark.alone
 def test_a_calibration_measures_both_kinds_of_load() -> None:
     heard: list[float] = []
     calibration = calibrate(seconds=1.0, listener=lambda _, share: heard.append(share))

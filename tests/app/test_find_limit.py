@@ -223,7 +223,6 @@ def test_what_cannot_be_asked_is_one_sentence(arguments: tuple[str, ...], senten
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.alone
 def test_a_run_ends_a_stage_once_its_number_is_known_as_exactly_as_asked(tmp_path: Path) -> None:
     jittery = Schedule(ttft_ms=10, ttft_jitter="exp", itl_ms=1, tokens=3)
     with TruthServer(jittery) as server:

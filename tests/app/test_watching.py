@@ -74,7 +74,6 @@ def test_what_the_server_says_is_in_the_folder_the_summary_the_text_and_the_page
     assert '"kv_share"' in (tmp_path / "r" / "report.html").read_text()
 
 
-@pytest.mark.alone
 def test_a_target_without_metrics_is_normal(tmp_path: Path) -> None:
     with TruthServer(QUICK) as server:
         done = run("--base-url", server.base_url, cwd=tmp_path)

@@ -9,7 +9,6 @@ from benchmarks.load.instrument import AbsentError, Cores, go_truth_server, trut
 from benchmarks.load.trial import LARGE_WORDS, Load, run_withstand
 
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2, reason="needs /proc and two cores"),
 ]
 

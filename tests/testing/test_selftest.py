@@ -205,7 +205,6 @@ def test_cases_are_chosen_by_behaviour() -> None:
         chosen(["nonsense"])
 
 
-@pytest.mark.alone
 def test_our_client_is_right_in_everything_but_time(tmp_path: Path) -> None:
     """Times depend on what else this machine does; whether they hold is for ``withstand selftest`` to say."""
     results = [judged(played, TOLERANCE_MS) for played in play(CASES, 3, tmp_path)]

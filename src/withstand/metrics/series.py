@@ -23,6 +23,8 @@ from withstand.record import Record
 
 _QUANTILES_MAX = 200
 _BINS_MAX = 240
+_DIGITS = 6
+"""Of shares of tokens: beyond, a sum depends on the order of adding, and half a token would be rounded either way."""
 
 
 class Ecdf(msgspec.Struct, frozen=True):
@@ -121,7 +123,7 @@ def _tokens(flow: Flow, first: int, width: int, count: int) -> list[int]:
     shares = [0.0] * count
     for slot, tokens in flow.tokens_by_bin.items():
         shares[max(0, slot - first) // width] += tokens
-    return _differences([0, *(round(total) for total in accumulate(shares))])
+    return _differences([0, *(round(round(total, _DIGITS)) for total in accumulate(shares))])
 
 
 def _concurrency(flow: Flow, edges: list[int]) -> list[float]:
