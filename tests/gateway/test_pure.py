@@ -12,7 +12,7 @@ from withstand.gateway import asked, tap
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
 from withstand.gateway.config import KeyConfig, Timeouts
 from withstand.gateway.deadlines import Deadlines
-from withstand.gateway.incoming import Incoming
+from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring, Shown
 from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.routes import ROUTES, route_of
@@ -174,8 +174,8 @@ def test_only_posts_to_known_paths_go_to_engines() -> None:
 
 
 def test_headers_are_found_whatever_their_case() -> None:
-    incoming = Incoming()
-    incoming.add_header(b"X-A", b"1")
-    incoming.add_header(b"x-a", b"2")
-    assert incoming.header(b"x-a") == b"1"
-    assert incoming.header(b"x-b") is None
+    head = Head()
+    head.add_header(b"X-A", b"1")
+    head.add_header(b"x-a", b"2")
+    assert head.header(b"x-a") == b"1"
+    assert head.header(b"x-b") is None

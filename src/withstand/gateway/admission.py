@@ -51,7 +51,7 @@ def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) ->
     model = house.roster.model(told.model)
     if model is None or not key.may_use(model.name):
         return TurnedAway(refusals.unknown_model(told.model), key)
-    permit = house.till.admit(key, model.name, outgoing.body, route, house.now_s())
+    permit = None if house.till.idle else house.till.admit(key, model.name, outgoing.body, route, house.now_s())
     if isinstance(permit, Refusal):
         return TurnedAway(permit, key, model)
     return Admitted(key, model, told, permit)

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
     CLIENT_LEFT = "client_left"
 
 
-class Ending(Struct, frozen=True):
+class Ending(Struct, frozen=True, gc=False):
     """One request that is over; None = it did not come to that."""
 
     request_id: str
@@ -102,10 +102,10 @@ class Counts:
 
     def add(self, ending: Ending) -> None:
         """One more request that is over."""
-        model = ending.model or ""
-        which = ending.route, model, ending.status, ending.outcome
+        model, outcome = ending.model or "", ending.outcome
+        which = ending.route, model, ending.status, outcome
         self.requests[which] = self.requests.get(which, 0) + 1
-        if ending.outcome is not Outcome.OK:
+        if outcome is not Outcome.OK:
             return
         self.hop.add(ending.hop_ns)
         _of(self.total, model).add(ending.total_ns)

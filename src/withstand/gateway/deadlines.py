@@ -9,14 +9,12 @@ _ALL_OF_IT = "The answer took longer than the gateway waits for all of one."
 class Deadlines:
     """Of one request: one for what it waits for just now, and one for everything."""
 
-    __slots__ = ("_last_s", "_next_s", "_seen", "_what", "_within_s")
+    _within_s = 0.0
+    _what = _ALL_OF_IT
+    _seen: bytes | None = None
 
     def __init__(self, timeouts: Timeouts, now_s: float) -> None:
-        self._last_s = now_s + timeouts.total_s
-        self._next_s = self._last_s
-        self._within_s = 0.0
-        self._what = _ALL_OF_IT
-        self._seen: bytes | None = None
+        self._last_s = self._next_s = now_s + timeouts.total_s
 
     def expect(self, within_s: float, what: str, now_s: float) -> None:
         """From now on it waits for this; ``what`` says it in the past, for whoever hears that it did not come."""

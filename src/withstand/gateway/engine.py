@@ -8,16 +8,19 @@ from collections.abc import Callable
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
 from withstand.gateway.checkup import Checkup
-from withstand.gateway.config import Health, Poll, Role
+from withstand.gateway.config import WEIGHT_MIN, Health, Poll, Role
+from withstand.gateway.familiar import Memory
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
-from withstand.gateway.link import Link
+from withstand.gateway.link import AnswerHead, Link
 from withstand.gateway.load import Unseen
 from withstand.gateway.workers.board import Cell, Row, private_row
 
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
+_UNDER_WAY = int(Cell.UNDER_WAY)
+"""A plain number is added faster."""
 BOOTSTRAP_PORT = 8998
 """SGLang's default."""
 _COLD = 0.1
@@ -56,12 +59,16 @@ class Engine:
         """It has no seat any more, and ends what it has begun."""
         self.process: Process | None = None
         """Its command, where the gateway starts it."""
+        self.memory = Memory[AnswerHead]()
+        """Of heads that came with their answers in one read."""
         self._idle: dict[Link, float] = {}
         self.context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
         """It is up, not on its way out, and not failing."""
-        return self.is_askable and not self.breaker.is_open(now_s)
+        if self._row.until_s[0] > now_s or self._row.ill[0] or self.draining or self.removed:  # each worker may tell
+            return False
+        return self.process is None or self.process.is_open
 
     @property
     def is_up(self) -> bool:
@@ -113,13 +120,13 @@ class Engine:
 
     def sends(self, now_s: float) -> None:
         """It gets a request."""
-        self._row.add(Cell.UNDER_WAY, 1)
+        self._row.add(_UNDER_WAY, 1)
         self.sent += 1
         self.breaker.began(now_s)
 
     def rests(self) -> None:
         """It has one less."""
-        self._row.add(Cell.UNDER_WAY, -1)
+        self._row.add(_UNDER_WAY, -1)
 
     def answered(self, status: int, now_s: float) -> None:
         """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""
@@ -130,7 +137,7 @@ class Engine:
             self.since_s = now_s
         if status >= 400:
             self.unseen.erred(now_s)
-        else:
+        elif self.unseen.errors:
             self.unseen.worked()
 
     def failed(self, now_s: float) -> None:
@@ -197,6 +204,14 @@ class Seat:
     def has_room(self) -> bool:
         """One request more would not be too many."""
         return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
+
+    def is_at_hand(self, now_s: float) -> bool:
+        """It may be asked, and has room."""
+        return (
+            self.weight >= WEIGHT_MIN
+            and self.engine.may_be_asked(now_s)
+            and (self.max_in_flight is None or self.has_room)
+        )
 
     def share(self, now_s: float) -> float:
         """Its weight, of which an engine that is new or has come back gets more and more while it warms up."""

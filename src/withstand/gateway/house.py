@@ -81,7 +81,7 @@ class House:
         if self.traces is not None:
             self.traces.add(ending, parent)
         self.counts.add(ending)
-        self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
+        self.journal.add(ending, None if permit is None else self.till.settle(permit, ending, self.now_s()))
 
     def adopt(self, config: Config) -> None:
         """Another configuration, from the next request on.

@@ -6,6 +6,7 @@ done when it has returned.
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
@@ -39,6 +40,24 @@ class Carried(Protocol):
         """What came is no answer."""
 
 
+class AnswerHead:
+    """What an engine says before the body, as far as the gateway must know it. Complete, it is not changed any more."""
+
+    status = 0
+    """0 = none has come yet, but for interim ones."""
+    chunked = False
+    length: bytes | None = None
+    is_events = False
+    is_named = False
+    """It has an x-request-id of its own."""
+    has_hop_by_hop = False
+    """It speaks of this connection."""
+    is_reusable = False
+
+
+_NONE = AnswerHead()
+
+
 class Link(asyncio.Protocol):
     """``passage`` is whose request it carries; None while it waits for work."""
 
@@ -52,23 +71,20 @@ class Link(asyncio.Protocol):
         self._write: Callable[[bytes], None] = _nowhere
         self._remember: Callable[[bytes], None] = _nowhere
         self._reading = True
+        self._coming = _NONE
+        """While the parser is in it."""
         self._reset()
 
     def _reset(self) -> None:
+        self.head = _NONE
         self.held = b""
         """What came of the head, while it is not complete."""
-        self.status = 0
-        self.chunked = False
-        self.is_events = False
-        self.named = False
-        """The answer has an x-request-id of its own."""
-        self.has_hop_by_hop = False
-        """Its head speaks of this connection."""
-        self.reusable = False
-        self._sized = False
+        self.body_at = 0
+        """Where the head that is handed over ends."""
         self._head_over = False
         self._flowing = False
-        self._complete = False
+        self.is_complete = False
+        """All of the answer has come."""
         self.has_surplus = False
         """More has come than the answer."""
 
@@ -103,11 +119,12 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        reusable = self.reusable and self._complete and not self.has_surplus and not self._transport.is_closing()
+        is_fit = self.is_complete and self.head.is_reusable and not self.has_surplus
         self._reset()
         self.used = True
-        self.resume()
-        return reusable
+        if not self._reading:
+            self.resume()
+        return is_fit and not self._transport.is_closing()
 
     def abort(self) -> None:
         """Stop the engine's work: the connection is what it hears that by."""
@@ -132,7 +149,8 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self.status != 0 and not (self._sized or self.chunked or self._complete)
+        head = self.head
+        return head.length is None and head.status != 0 and not (head.chunked or self.is_complete)
 
     # asyncio.Protocol.
 
@@ -156,28 +174,56 @@ class Link(asyncio.Protocol):
             passage.began(read_ns)
             self._flowing = True
             self.data_received(data)
-            return
-        self.held += data
+        elif self._recognizes(data):
+            self._hand_over(passage, data, read_ns)
+        else:
+            self._read_head(passage, data, read_ns)
+
+    def _recognizes(self, data: bytes) -> bool:
+        """Whether it is a whole answer with a head that is known, and then no news to the parser."""
+        memory = self.engine.memory
+        known = memory.known
+        if known is None or self.held:
+            return False
+        at = known.body_at(data)
+        if not at:
+            return False
+        memory.strange = 0
+        self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
+        return True
+
+    def _read_head(self, passage: Carried, data: bytes, read_ns: int) -> None:
+        is_first, self.held = not self.held, self.held + data
         if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
-        elif self.status:
-            self._hand_over(passage, read_ns)
+        elif self.head.status:
+            if is_first and self.is_complete:
+                self._learn(data)
+            head = heads.final(self.held)
+            self.body_at = head.index(b"\r\n\r\n") + 4
+            self._hand_over(passage, head, read_ns)
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
-    def _hand_over(self, passage: Carried, read_ns: int) -> None:
+    def _learn(self, data: bytes) -> None:
+        """The read brought a whole answer and nothing else, which the next one may resemble."""
+        head = self.head
+        if head.status == HTTPStatus.OK and head.length is not None and head.length.isdigit() and not head.chunked:
+            self.engine.memory.meet(head, data, int(head.length))
+
+    def _hand_over(self, passage: Carried, head: bytes, read_ns: int) -> None:
         """The head is complete: the passage takes it, or leaves it and asks another engine."""
-        head = heads.final(self.held)
         passage.answered(self, head, read_ns)
-        if self._head_over and len(head) > head.index(b"\r\n\r\n") + 4:
+        if self._head_over and len(head) > self.body_at:
             passage.began(read_ns)
             self._flowing = True
-        self._conclude()
+        if self.is_complete and self.passage is not None:
+            passage.finished(self)
 
     def _parse(self, data: bytes) -> None:
-        if not self._parsed(data) and not self._complete and self.passage is not None:
+        if not self._parsed(data) and not self.is_complete and self.passage is not None:
             self.passage.broke(self, "The engine's answer is not HTTP any more.")
-        if self._complete:
+        if self.is_complete:
             self._conclude()
 
     def _parsed(self, data: bytes) -> bool:
@@ -189,7 +235,7 @@ class Link(asyncio.Protocol):
         return True
 
     def _conclude(self) -> None:
-        if self._complete and self.passage is not None:
+        if self.is_complete and self.passage is not None:
             self.passage.finished(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -197,7 +243,7 @@ class Link(asyncio.Protocol):
         if self.passage is None:
             self.engine.forget(self)
         elif exc is None and self.ends_with_connection:
-            self._complete = True
+            self.is_complete = True
             self.passage.finished(self)
         else:
             self.passage.lost(self)
@@ -205,29 +251,30 @@ class Link(asyncio.Protocol):
     # httptools.
 
     def on_message_begin(self) -> None:
-        self.has_surplus = self._complete
+        self.has_surplus = self.is_complete
+        self._coming = AnswerHead()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
+        name, head = name.lower(), self._coming
         if name == b"content-type":
-            self.is_events = value.lower().startswith(b"text/event-stream")
+            head.is_events = value.lower().startswith(b"text/event-stream")
         elif name == b"content-length":
-            self._sized = True
+            head.length = value
         elif name == b"transfer-encoding":
-            self.chunked = True
+            head.chunked = True
         elif name == b"x-request-id":
-            self.named = True
+            head.is_named = True
         elif name in _HOP_BY_HOP:
-            self.has_hop_by_hop = True
+            head.has_hop_by_hop = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200:
-            self.status = status
-            self.reusable = self._parser.should_keep_alive()
+        if status >= 200 and not self.has_surplus:
+            self.head, self._coming.status = self._coming, status
+            self.head.is_reusable = self._parser.should_keep_alive()
 
     def on_message_complete(self) -> None:
-        self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
+        self.is_complete = self.head.status >= 200  # 100 Continue and 103 Early Hints are messages without being it
 
 
 _HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection"))

@@ -42,32 +42,36 @@ _LATE = "The engine did not begin its answer in time."
 class Passage:
     """Made when a request is complete; ``start`` it, and the door hears of its end."""
 
+    _key: Key | None = None
+    _model = cast("Model", None)
+    _permit: Permit | None = None
+    _body = b""
+    _choose: "Choose | None" = None
+    """How the model's policy chooses for this request; None once nobody else will be asked."""
+    _split: "Split | None" = None
+    _engine: "Engine | None" = None
+    _link: "Link | None" = None
+    _dialing: asyncio.Task[None] | None = None
+    _ticket: Ticket | None = None
+    """Its place in the waiting room."""
+    _comment_s = NEVER
+    """When the client is to hear that it has not been forgotten."""
+    _paused = False
+
     def __init__(self, house: "House", door: "Door", incoming: Incoming, route: Route) -> None:
+        head = incoming.head
         self._house = house
         self._door = door
         self._incoming = incoming
         self._route = route
-        self._id = request_id(incoming.header(b"x-request-id"))
+        self._id = request_id(head.header(b"x-request-id"))
+        now_s = house.now_s()
         self.timeouts = house.timeouts[route.path]
-        self._deadlines = Deadlines(self.timeouts, house.now_s())
+        self._deadlines = Deadlines(self.timeouts, now_s)
         self._watch = Stopwatch(incoming.read_ns)
         self.outgoing = Outgoing(incoming, self._id, house.keyring)
-        self._body = b""
-        self._key: Key | None = None
-        self._permit: Permit | None = None
-        self._model = cast("Model", None)
-        self._split: Split | None = None
-        self._choose: Choose | None = None
-        """How the model's policy chooses for this request; None once nobody else will be asked."""
+        self.delivery = Delivery(door.write, route.dialect, old=head.version == "1.0")
         self._tried: list[Seat] = []
-        self._engine: Engine | None = None
-        self._link: Link | None = None
-        self._dialing: asyncio.Task[None] | None = None
-        self._ticket: Ticket | None = None  # its place in the waiting room
-        self.delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
-        self._comment_s = NEVER
-        """When the client is to hear that it has not been forgotten."""
-        self._paused = False
 
     # The way there.
 
@@ -78,14 +82,15 @@ class Passage:
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)
             return
-        permit = self._permit = found.permit
+        permit = found.permit
         if permit is not None:
+            self._permit = permit
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
-        self._choose = self._model.policy.chooser(found.told, self._incoming.header)
+        self._choose = self._model.policy.chooser(found.told, self.outgoing.header)
         self._house.passages.add(self)
-        if self._model.room:
+        if self._model.room.count:
             self._wait()  # behind those who wait already
             self._house.lobby.stir()
         else:
@@ -131,13 +136,14 @@ class Passage:
 
     def _go_to(self, seat: "Seat", now_s: float) -> None:
         """It holds the engine also while another prefills for it."""
-        self._house.counts.failovers += bool(self._tried)
+        if self._tried:
+            self._house.counts.failovers += 1
         self._tried.append(seat)
         engine = self._engine = seat.engine
         engine.sends(now_s)
         try:
-            if self._split is None or self._split.is_outdated:
-                self._split = split_of(self._house, self, self._model, self._route)
+            if self._model.prefill is not None or self._split is not None:
+                self._split = self._split_anew()
             if self._split is None:
                 self.reach()
             else:
@@ -146,6 +152,11 @@ class Passage:
                 self._watch.theirs(clock.now_ns())
         except ValueError as e:
             self.refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
+
+    def _split_anew(self) -> "Split | None":
+        if self._split is None or self._split.is_outdated:
+            return split_of(self._house, self, self._model, self._route)
+        return self._split
 
     def reach(self) -> None:
         """The engine that was chosen is asked."""
@@ -185,8 +196,7 @@ class Passage:
         link.carry(self, self.outgoing.head_for(self._tried[-1], len(self._body)), self._body)
         if self._paused:
             link.pause()
-        self._watch.sent_ns = now_ns = clock.now_ns()
-        self._watch.theirs(now_ns)
+        self._watch.sends(clock.now_ns())
         within_s = self.timeouts.first_byte_s
         self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
 
@@ -194,20 +204,28 @@ class Passage:
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
-        now_s = self._house.now_s()
-        split, watch = self._split, self._watch
-        watch.ours(read_ns)
-        link.engine.answered(link.status, now_s)
-        if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
+        now_s, status = self._house.now_s(), link.head.status
+        self._watch.ours(read_ns)
+        link.engine.answered(status, now_s)
+        if status in _PASSED_OVER and self._model.free(now_s, self._tried):
             self._leave_engine()
             self._dispatch()
             return
-        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
-        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
-        lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
-        self.delivery.begin(link, head, lines + self._limits())
-        watch.theirs(clock.now_ns())
-        self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+        self.delivery.begin(link, head, self._lines(link, read_ns))
+        self._watch.theirs(clock.now_ns())
+        if not link.is_complete:
+            self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+
+    def _lines(self, link: "Link", read_ns: int) -> bytes:
+        """Ours in the answer's head."""
+        watch, split = self._watch, self._split
+        lines = heads.told(link.engine.label, None if link.head.is_named else self._id, watch, read_ns)
+        if watch.queue_ns is not None:
+            cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
+            lines += heads.waited(watch.queue_ns, cold_ns)
+        if split is not None:
+            lines += split.told(read_ns - (watch.sent_ns or read_ns))
+        return lines + self._limits()
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body: nobody else will be asked."""
@@ -221,11 +239,11 @@ class Passage:
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        if self._split is not None and link.status < 300:
+        if self._split is not None and link.head.status < 300:
             self._split.finished()
         told_apart = self.delivery.finish(link)
         link.engine.take_back(link, self._house.now_s())
-        self._end(Outcome.OK, keep=told_apart and self._incoming.keeps_alive)
+        self._end(Outcome.OK, keep=told_apart and self._incoming.head.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
@@ -282,7 +300,7 @@ class Passage:
         self._watch.sent_ns = leg.sent_ns
         lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
         self.delivery.show(leg.status, leg.head, lines, leg.body)
-        self._end(Outcome.OK, keep=self._incoming.keeps_alive)
+        self._end(Outcome.OK, keep=self._incoming.head.keeps_alive)
 
     # Time.
 
@@ -314,7 +332,7 @@ class Passage:
 
     def _comment_later(self, now_s: float) -> None:
         every_s = self._house.config.keep_alive_comment_s
-        if every_s is not None and self._incoming.version != "1.0":
+        if every_s is not None and self._incoming.head.version != "1.0":
             self._comment_s = now_s + every_s
 
     # For the door.
@@ -345,17 +363,18 @@ class Passage:
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
-        self._wait_no_longer()
+        if self._ticket is not None:
+            self._wait_no_longer()
         if self._dialing is not None:
             self._dialing.cancel()
             self._dialing = None
-        link, self._link = self._link, None
-        if link is not None:
+        if self._link is not None:
+            link, self._link = self._link, None
             link.abort()
         if self._split is not None:
             self._split.cancel()
-        engine, self._engine = self._engine, None
-        if engine is not None:
+        if self._engine is not None:
+            engine, self._engine = self._engine, None
             engine.rests()
             self._house.lobby.stir()
 
@@ -365,10 +384,11 @@ class Passage:
             self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
         else:
             self.delivery.refuse(refusal, self._id, self._limits())
-            self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+            self._end(outcome, keep=self._incoming.head.keeps_alive and not refusal.closes)
 
     def _limits(self) -> bytes:
-        return self._house.till.lines(self._key, self._route, self._house.now_s())
+        till = self._house.till
+        return b"" if till.idle else till.lines(self._key, self._route, self._house.now_s())
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -376,9 +396,11 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
-        said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
-        self._house.passages.discard(self)
-        self._house.note(
+        house, watch, permit = self._house, self._watch, self._permit
+        pieces = self.delivery.pieces
+        said = tap.NOTHING if pieces is None else tap.said(pieces, b"" if permit is None else permit.first)
+        house.passages.discard(self)
+        house.note(
             Ending(
                 request_id=self._id.decode("ascii"),
                 route=self._route.path,
@@ -387,14 +409,14 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=self._watch.hop_ns,
-                queue_ns=self._watch.queue_ns,
-                first_byte_ns=self._watch.first_byte_ns,
-                total_ns=clock.now_ns() - self._watch.start_ns,
+                hop_ns=watch.hop_ns,
+                queue_ns=watch.queue_ns,
+                first_byte_ns=watch.first_byte_ns,
+                total_ns=clock.now_ns() - watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,
             ),
-            self._permit,
-            self._incoming.header(b"traceparent"),
+            permit,
+            self._incoming.head.header(b"traceparent"),
         )

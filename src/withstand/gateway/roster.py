@@ -112,7 +112,7 @@ class Model:
         """
         if self.prefill is not None and self._awaits_prefill(now_s):
             return None
-        seats = self._with_room(now_s, tried)
+        seats = [s for s in self.seats if s.is_at_hand(now_s) and s not in tried] or self._with_room(now_s, tried)
         return choose(seats, now_s) if seats else None
 
     def _with_room(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:

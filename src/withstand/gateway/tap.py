@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
+_OPENING = b'"usage":{'
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _VALUE = re.compile(rb"\s*:\s*(\d{1,12})\b")
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
@@ -22,6 +23,7 @@ class Said(Struct, frozen=True):
     completion: int | None = None
 
 
+NOTHING = Said()
 _Count = Annotated[int, Meta(ge=0, lt=10**12)] | None
 
 
@@ -55,15 +57,31 @@ _usage = msgspec.json.Decoder(_Usage).decode
 
 def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
     """Of the last pieces, and of the first bytes what they do not say: Anthropic's streams begin with the prompt."""
-    last = _usage_in(b"".join(pieces))
+    text = b"".join(pieces)
+    last = _plain(text) or _odd(text)
     if last.prompt is not None or not first:
         return last
-    begun = _usage_in(first)
+    begun = _odd(first)
     completion = begun.completion if last.completion is None else last.completion
     return Said(begun.prompt, begun.cached, completion)
 
 
-def _usage_in(text: bytes) -> Said:
+def _plain(text: bytes) -> Said | None:
+    """Of a last usage without objects in it, behind which there are no other counts: so nearly all are."""
+    start = text.rfind(_OPENING)
+    end = text.find(b"}", start) + 1
+    if start < 0 or not end or text.find(b"{", start + len(_OPENING), end) > 0 or text.find(b'_tokens"', end) > 0:
+        return None
+    try:
+        usage = _usage(text[start + len(_OPENING) - 1 : end])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if usage.prompt_tokens is None or usage.cached_tokens is not None:
+        return None
+    return Said(usage.prompt_tokens, None, usage.completion_tokens)
+
+
+def _odd(text: bytes) -> Said:
     """Of the last usage; where that has no prompt, of the one before."""
     if text.rfind(b'_tokens"') < 0:
         return Said()
@@ -73,7 +91,7 @@ def _usage_in(text: bytes) -> Said:
     last = _said(_found(text) if start < 0 else _read(text[start:]))
     if last.prompt is not None or start < 0:
         return last
-    before = _usage_in(text[:start])
+    before = _odd(text[:start])
     return before if last.completion is None else Said(before.prompt, before.cached, last.completion)
 
 

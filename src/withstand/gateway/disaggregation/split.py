@@ -124,7 +124,7 @@ class Split(ABC):
         total_s = self.left_s(timeouts.first_byte_s) + _AFTER_ALL_S
         if self._told.prefill_s is not None:
             total_s = min(total_s, self._told.prefill_s)
-        head = self._passage.outgoing.head_for(seat, len(body), _ENCODINGS)
+        head = self._passage.outgoing.head_for_us(seat, len(body), _ENCODINGS)
         self._last, self._leg = None, Leg(self._house, seat, self._ended)
         self._leg.start(head, body, Patience(timeouts.connect_s, total_s))
 
