@@ -138,7 +138,7 @@ async def _main(asked: argparse.Namespace, folder: str) -> None:
     rig = Rig(asked.engines, folder)
     gc.collect()
     gc.freeze()
-    request_us = _fastest_us(rig.request, rig.house.journal.flush)
+    request_us = _fastest_us(rig.request, rig.house.ledger.flush)
     if asked.profile:
         with cProfile.Profile() as profile:
             for _ in range(_ROUNDS * _TIMES):

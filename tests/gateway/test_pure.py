@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from withstand.gateway import asked, tap
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
-from withstand.gateway.config import KeyConfig, Timeouts
-from withstand.gateway.deadlines import Deadlines
+from withstand.gateway.config import KeyConfig
+from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring, Shown
 from withstand.gateway.last_words import Framing, last_words
@@ -41,7 +41,7 @@ def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_try() -> None:
 
 
 def test_a_deadline_moves_with_each_piece_but_the_last_one_stays() -> None:
-    deadlines = Deadlines(Timeouts(total_s=10.0), 0.0)
+    deadlines = Deadlines(10.0)
     deadlines.expect(1.0, "late", 0.0)
     assert deadlines.overdue(None, 0.9) is None
     for n in range(1, 9):
@@ -53,7 +53,7 @@ def test_a_deadline_moves_with_each_piece_but_the_last_one_stays() -> None:
 
 
 def test_a_deadline_says_what_did_not_come() -> None:
-    deadlines = Deadlines(Timeouts(), 0.0)
+    deadlines = Deadlines(NEVER)
     deadlines.expect(1.0, "It is late.", 5.0)
     assert deadlines.overdue(None, 6.0) == "It is late."
 

@@ -38,7 +38,7 @@ class TurnedAway(Struct, frozen=True):
 
 def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) -> Admitted | TurnedAway:
     """By its key, its body's model, and what both may still have. ``shown`` is its connection's."""
-    key = house.keyring.key_of(outgoing.header, shown)
+    key = house.keyring.key_of(outgoing.head.header, shown)
     if key is None:
         return TurnedAway(refusals.unauthorized())
     if len(house.passages) >= house.config.limits.requests:
@@ -49,7 +49,7 @@ def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) ->
         refusal = refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
         return TurnedAway(refusal, key)
     model = house.roster.model(told.model)
-    if model is None or not key.may_use(model.name):
+    if model is None or not (key.models is None or key.may_use(model.name)):
         return TurnedAway(refusals.unknown_model(told.model), key)
     permit = None if house.till.idle else house.till.admit(key, model.name, outgoing.body, route, house.now_s())
     if isinstance(permit, Refusal):

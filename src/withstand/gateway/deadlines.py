@@ -1,7 +1,5 @@
 """How long a request may still take: pure, with the time passed in."""
 
-from withstand.gateway.config import Timeouts
-
 NEVER = float("inf")
 _ALL_OF_IT = "The answer took longer than the gateway waits for all of one."
 
@@ -9,12 +7,13 @@ _ALL_OF_IT = "The answer took longer than the gateway waits for all of one."
 class Deadlines:
     """Of one request: one for what it waits for just now, and one for everything."""
 
-    _within_s = 0.0
-    _what = _ALL_OF_IT
-    _seen: bytes | None = None
+    __slots__ = ("_last_s", "_next_s", "_seen", "_what", "_within_s")
 
-    def __init__(self, timeouts: Timeouts, now_s: float) -> None:
-        self._last_s = self._next_s = now_s + timeouts.total_s
+    def __init__(self, last_s: float) -> None:
+        self._last_s = self._next_s = last_s
+        self._within_s = 0.0
+        self._what = _ALL_OF_IT
+        self._seen: bytes | None = None
 
     def expect(self, within_s: float, what: str, now_s: float) -> None:
         """From now on it waits for this; ``what`` says it in the past, for whoever hears that it did not come."""

@@ -30,22 +30,23 @@ _GATHERED_BYTES_MAX = 64 << 10
 class Delivery:
     """Of one request. ``write`` is the client's transport's; ``old`` is a client of HTTP/1.0, which reads no chunks."""
 
-    _gathered: list[bytes] | None = None
-    """An answer that must become an event."""
-    pieces: MutableSequence[bytes] | None = None
-    """The last ones, as the engine sent them; None = none has come, unless they are to be remembered elsewhere."""
-    status = 0
-    """What the client has been told."""
-    head_is_out = False
-    framing: Framing | None = None
-    """None until an engine's answer has begun."""
-    begun = False
-    """A byte of an answer's body has come."""
+    __slots__ = ("_dialect", "_gathered", "_old", "_write", "begun", "framing", "head_is_out", "pieces", "status")
 
     def __init__(self, write: Callable[[bytes], None], dialect: Dialect, *, old: bool) -> None:
         self._write = write
         self._dialect = dialect
         self._old = old
+        self._gathered: list[bytes] | None = None
+        """An answer that must become an event."""
+        self.pieces: MutableSequence[bytes] | None = None
+        """The last ones, as the engine sent them; None = none has come, unless they are to be remembered elsewhere."""
+        self.status = 0
+        """What the client has been told."""
+        self.head_is_out = False
+        self.framing: Framing | None = None
+        """None until an engine's answer has begun."""
+        self.begun = False
+        """A byte of an answer's body has come."""
 
     # Before there is an answer.
 
@@ -91,7 +92,7 @@ class Delivery:
         if self.head_is_out:
             self._go_on(link, head[link.body_at :], pieces)
             return
-        open_ended = link.ends_with_connection
+        open_ended = not (link.is_complete or told.is_framed)
         ours = open_ended and not self._old
         self.head_is_out, self.status = True, told.status
         self.framing = Framing(told.is_events, told.chunked, open_ended and self._old, ours)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from withstand import clock
 from withstand.gateway import cors, refusals
 from withstand.gateway.config import Limits
-from withstand.gateway.incoming import Head, Incoming, request_id
+from withstand.gateway.incoming import Head, Incoming, request_id_of
 from withstand.gateway.keys import Shown
 from withstand.gateway.passage import Passage
 from withstand.gateway.reader import Reader
@@ -83,7 +83,7 @@ class Door(asyncio.Protocol):
         sock = self.transport.get_extra_info("socket")
         if sock is not None and self._house.descriptors.scarce(sock.fileno()):
             self._house.descriptors.missed()
-            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id(None)))
+            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id_of(None)))
             self._deaf = True
             self.transport.close()
 
@@ -128,7 +128,7 @@ class Door(asyncio.Protocol):
         self._unread = False
         if self._exchange is not None:
             self._exchange.resume()
-        elif self._has_more:
+        elif self._reader.complete or self._reader.refusal is not None or self in self._house.held_back:
             self._house.loop.call_soon(self._next)
 
     # Requests in their turn.
@@ -145,12 +145,6 @@ class Door(asyncio.Protocol):
         else:
             self._house.held_back.discard(self)
             self.transport.resume_reading()
-
-    @property
-    def _has_more(self) -> bool:
-        """Something is left to be done for the client, or to be heard from it."""
-        reader = self._reader
-        return bool(reader.complete) or reader.refusal is not None or self in self._house.held_back
 
     def _answer(self, incoming: Incoming) -> None:
         self._answered = incoming
@@ -181,7 +175,7 @@ class Door(asyncio.Protocol):
 
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
-        self._exchange = None
+        reader, self._exchange = self._reader, None
         self.write = self.transport.write
         if self._answered is not None and self._answered.held:
             self._house.let_go(self._answered)
@@ -190,7 +184,7 @@ class Door(asyncio.Protocol):
             self._reset()
         elif not keep or self._house.draining:
             self.transport.close()
-        elif self._has_more:
+        elif reader.complete or reader.refusal is not None or self in self._house.held_back:
             self._house.loop.call_soon(self._next)
 
     def _reset(self) -> None:
@@ -213,7 +207,7 @@ class Door(asyncio.Protocol):
         if self in self._house.held_back:
             self._house.held_back.discard(self)
             self.transport.resume_reading()  # what it still sends is passed over
-        self.write(refusals.answer(refusal, Dialect.OPENAI, request_id(None)))
+        self.write(refusals.answer(refusal, Dialect.OPENAI, request_id_of(None)))
 
     # For the house.
 

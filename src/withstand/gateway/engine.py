@@ -19,8 +19,6 @@ from withstand.gateway.workers.board import Cell, Row, private_row
 IDLE_S = 4.0
 """Shorter than servers keep a quiet connection (uvicorn: 5 s): who closes first at the wrong moment costs a retry."""
 _IDLE_MAX = 1024
-_UNDER_WAY = int(Cell.UNDER_WAY)
-"""A plain number is added faster."""
 BOOTSTRAP_PORT = 8998
 """SGLang's default."""
 _COLD = 0.1
@@ -88,7 +86,7 @@ class Engine:
     @property
     def is_there(self) -> bool:
         """It may be asked, well or not."""
-        return self.is_up and not self.draining
+        return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
 
     def is_coming(self, now_s: float) -> bool:
         """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
@@ -120,20 +118,21 @@ class Engine:
 
     def sends(self, now_s: float) -> None:
         """It gets a request."""
-        self._row.add(_UNDER_WAY, 1)
+        self._row.under_way[0] += 1
         self.sent += 1
-        self.breaker.began(now_s)
+        if self._row.failures[0]:
+            self.breaker.began(now_s)
 
     def rests(self) -> None:
         """It has one less."""
-        self._row.add(_UNDER_WAY, -1)
+        self._row.under_way[0] -= 1
 
     def answered(self, status: int, now_s: float) -> None:
         """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""
         if status >= 500:
             self.failed(now_s)
             return
-        if self.breaker.worked():
+        if (self._row.failures[0] or self._row.until_s[0]) and self.breaker.worked():
             self.since_s = now_s
         if status >= 400:
             self.unseen.erred(now_s)
@@ -159,7 +158,7 @@ class Engine:
         """The one that was used last, for it lives longest."""
         while self._idle:
             link, _ = self._idle.popitem()
-            if not link.is_closing:
+            if not link.transport.is_closing():
                 return link
         return None
 

@@ -59,27 +59,21 @@ class Head:
 
 
 class Incoming:
-    """Head and body. ``size`` is of the parts that have come; ``held`` is what it counts for among all that is held."""
+    """Head and body. ``size`` is of what has come of it; ``held`` is what it counts for among all that is held."""
 
-    __slots__ = ("head", "held", "parts", "read_ns", "size")
+    __slots__ = ("body", "head", "held", "read_ns", "size")
 
-    def __init__(self, head: Head, read_ns: int, parts: list[bytes]) -> None:
+    def __init__(self, head: Head, read_ns: int = 0, body: bytes = b"") -> None:
         self.head = head
         self.read_ns = read_ns
         """When the read began that brought its last byte."""
-        self.parts = parts
+        self.body = body
+        """Nothing until all of it is here."""
         self.size = 0
         self.held = 0
 
-    @property
-    def body(self) -> bytes:
-        """All of it."""
-        if len(self.parts) != 1:
-            self.parts = [b"".join(self.parts)]  # not twice in memory
-        return self.parts[0]
 
-
-def request_id(said: bytes | None) -> bytes:
+def request_id_of(said: bytes | None) -> bytes:
     """The client's own where it may stand in a log line, else a new one. It is never changed: engines read it."""
     if said is not None and _CLEAN_ID.fullmatch(said):
         return said

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,6 @@ from withstand.gateway.counts import Ending, Outcome
 
 _BYTES_MAX = 32 << 20
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
-_AT_ONCE = 64
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -48,28 +48,19 @@ class Journal:
 
     def __init__(self, path: str | None) -> None:
         self._descriptor = _opened(path)
-        self._noted: list[Noted] = []
         self._texts: list[bytes] = []
-        """Of lines that were put into words."""
+        """Of many lines each."""
         self._texts_bytes = 0
         self._second = 0
         self._at = ""
         """That second, as it is written."""
 
-    def add(self, ending: Ending, cost_nusd: int | None) -> None:
-        """One more line."""
-        if self._descriptor is not None:
-            self._noted.append((clock.wall_s(), ending, cost_nusd))
-            if len(self._noted) >= _AT_ONCE:
-                self._put_into_words()
-
-    def _put_into_words(self) -> None:
-        """Some at once, for that is cheaper; but not so many that others would wait for it."""
-        if self._texts_bytes < _BYTES_MAX:
-            text = _written([self._line(*noted) for noted in self._noted])
+    def add(self, noted: Iterable[Noted]) -> None:
+        """More lines."""
+        if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
+            text = _written([self._line(*each) for each in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
-        self._noted.clear()
 
     def _line(self, ended_s: float, ending: Ending, cost_nusd: int | None) -> Line:
         second = int(ended_s)
@@ -86,8 +77,6 @@ class Journal:
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
-        if self._noted:
-            self._put_into_words()
         if self._texts and self._descriptor is not None:
             texts = b"".join(self._texts)
             self._texts.clear()

@@ -47,6 +47,8 @@ class AnswerHead:
     """0 = none has come yet, but for interim ones."""
     chunked = False
     length: bytes | None = None
+    is_framed = False
+    """It says where the body ends, in one way or the other."""
     is_events = False
     is_named = False
     """It has an x-request-id of its own."""
@@ -66,7 +68,7 @@ class Link(asyncio.Protocol):
         self.passage: Carried | None = None
         self.used = False
         """It has carried a request before."""
-        self._transport = cast("asyncio.Transport", None)
+        self.transport = cast("asyncio.Transport", None)
         self._parser = httptools.HttpResponseParser(self)
         self._write: Callable[[bytes], None] = _nowhere
         self._remember: Callable[[bytes], None] = _nowhere
@@ -93,9 +95,9 @@ class Link(asyncio.Protocol):
     def carry(self, passage: Carried, head: bytes, body: bytes) -> None:
         """Send a request; the passage hears what becomes of it."""
         self.passage = passage
-        self._transport.write(head + body if len(body) < _COPIED_BYTES else head)
+        self.transport.write(head + body if len(body) < _COPIED_BYTES else head)
         if len(body) >= _COPIED_BYTES:
-            self._transport.write(body)
+            self.transport.write(body)
 
     def flow(self, write: Callable[[bytes], None], remember: Callable[[bytes], None]) -> None:
         """Where the answer's pieces go, from the next one on."""
@@ -107,13 +109,13 @@ class Link(asyncio.Protocol):
         """The client does not keep up."""
         if self._reading:
             self._reading = False
-            self._transport.pause_reading()
+            self.transport.pause_reading()
 
     def resume(self) -> None:
         """It does again."""
         if not self._reading:
             self._reading = True
-            self._transport.resume_reading()
+            self.transport.resume_reading()
 
     def release(self) -> bool:
         """The passage is over; whether the connection may carry another."""
@@ -124,22 +126,17 @@ class Link(asyncio.Protocol):
         self.used = True
         if not self._reading:
             self.resume()
-        return is_fit and not self._transport.is_closing()
+        return is_fit and not self.transport.is_closing()
 
     def abort(self) -> None:
         """Stop the engine's work: the connection is what it hears that by."""
         self.passage = None
         self._flowing = self._head_over = False
-        self._transport.abort()
+        self.transport.abort()
 
     def close(self) -> None:
         """Nobody needs it any more."""
-        self._transport.close()
-
-    @property
-    def is_closing(self) -> bool:
-        """It is of no use any more."""
-        return self._transport.is_closing()
+        self.transport.close()
 
     @property
     def touched(self) -> bool:
@@ -149,13 +146,12 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        head = self.head
-        return head.length is None and head.status != 0 and not (head.chunked or self.is_complete)
+        return self.head.status != 0 and not (self.is_complete or self.head.is_framed)
 
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._flowing:
@@ -163,7 +159,7 @@ class Link(asyncio.Protocol):
             self._remember(data)
             self._parse(data)
         elif self.passage is None:
-            self._transport.abort()  # an answer that nobody has asked for
+            self.transport.abort()  # an answer that nobody has asked for
         else:
             self._begin(self.passage, data)
 
@@ -259,9 +255,9 @@ class Link(asyncio.Protocol):
         if name == b"content-type":
             head.is_events = value.lower().startswith(b"text/event-stream")
         elif name == b"content-length":
-            head.length = value
+            head.length, head.is_framed = value, True
         elif name == b"transfer-encoding":
-            head.chunked = True
+            head.chunked = head.is_framed = True
         elif name == b"x-request-id":
             head.is_named = True
         elif name in _HOP_BY_HOP:

@@ -14,7 +14,7 @@ from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.delivery import Delivery
 from withstand.gateway.disaggregation.styles import split_of
-from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.incoming import Incoming, request_id_of
 from withstand.gateway.keys import Key
 from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
@@ -36,27 +36,12 @@ if TYPE_CHECKING:
 _PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
 _RETRY_AFTER_S = 5
+_NO_MODEL = cast("Model", None)
 _LATE = "The engine did not begin its answer in time."
 
 
 class Passage:
     """Made when a request is complete; ``start`` it, and the door hears of its end."""
-
-    _key: Key | None = None
-    _model = cast("Model", None)
-    _permit: Permit | None = None
-    _body = b""
-    _choose: "Choose | None" = None
-    """How the model's policy chooses for this request; None once nobody else will be asked."""
-    _split: "Split | None" = None
-    _engine: "Engine | None" = None
-    _link: "Link | None" = None
-    _dialing: asyncio.Task[None] | None = None
-    _ticket: Ticket | None = None
-    """Its place in the waiting room."""
-    _comment_s = NEVER
-    """When the client is to hear that it has not been forgotten."""
-    _paused = False
 
     def __init__(self, house: "House", door: "Door", incoming: Incoming, route: Route) -> None:
         head = incoming.head
@@ -64,21 +49,35 @@ class Passage:
         self._door = door
         self._incoming = incoming
         self._route = route
-        self._id = request_id(head.header(b"x-request-id"))
-        now_s = house.now_s()
+        self._id = request_id_of(head.header(b"x-request-id"))
         self.timeouts = house.timeouts[route.path]
-        self._deadlines = Deadlines(self.timeouts, now_s)
+        self._deadlines = Deadlines(house.now_s() + self.timeouts.total_s)
         self._watch = Stopwatch(incoming.read_ns)
-        self.outgoing = Outgoing(incoming, self._id, house.keyring)
-        self.delivery = Delivery(door.write, route.dialect, old=head.version == "1.0")
+        self.outgoing = Outgoing(head, incoming.body, self._id, house.keyring)
+        self._body = b""
+        self._key: Key | None = None
+        self._permit: Permit | None = None
+        self._model = _NO_MODEL
+        self._split: Split | None = None
+        self._choose: Choose | None = None
+        """How the model's policy chooses for this request; None once nobody else will be asked."""
         self._tried: list[Seat] = []
+        self._engine: Engine | None = None
+        self._link: Link | None = None
+        self._dialing: asyncio.Task[None] | None = None
+        self._ticket: Ticket | None = None  # its place in the waiting room
+        self.delivery = Delivery(door.write, route.dialect, old=head.version == "1.0")
+        self._comment_s = NEVER
+        """When the client is to hear that it has not been forgotten."""
+        self._paused = False
 
     # The way there.
 
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
         found = admission(self._house, self.outgoing, self._route, self._door.shown)
-        self._key, self._model = found.key, cast("Model", found.model)
+        self._key = found.key
+        self._model = found.model or _NO_MODEL
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)
             return
@@ -88,7 +87,7 @@ class Passage:
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
-        self._choose = self._model.policy.chooser(found.told, self.outgoing.header)
+        self._choose = self._model.policy.chooser(found.told, self.outgoing.head.header)
         self._house.passages.add(self)
         if self._model.room.count:
             self._wait()  # behind those who wait already
@@ -225,7 +224,7 @@ class Passage:
             lines += heads.waited(watch.queue_ns, cold_ns)
         if split is not None:
             lines += split.told(read_ns - (watch.sent_ns or read_ns))
-        return lines + self._limits()
+        return lines if self._house.till.idle else lines + self._limits()
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body: nobody else will be asked."""
@@ -387,8 +386,7 @@ class Passage:
             self._end(outcome, keep=self._incoming.head.keeps_alive and not refusal.closes)
 
     def _limits(self) -> bytes:
-        till = self._house.till
-        return b"" if till.idle else till.lines(self._key, self._route, self._house.now_s())
+        return self._house.till.lines(self._key, self._route, self._house.now_s())
 
     def _end(self, outcome: Outcome, *, keep: bool, cut: bool = False) -> None:
         self._leave_engine()
@@ -411,7 +409,7 @@ class Passage:
                 outcome=outcome,
                 hop_ns=watch.hop_ns,
                 queue_ns=watch.queue_ns,
-                first_byte_ns=watch.first_byte_ns,
+                first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
                 total_ns=clock.now_ns() - watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,

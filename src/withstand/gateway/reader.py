@@ -41,6 +41,8 @@ class Reader:
         self._memory = Memory[Head]()
         self._head: Head | None = None
         """While it is not complete."""
+        self._parts: list[bytes] = []
+        """Of the body that is coming."""
         self._head_bytes = 0
         """Of the current head, in reads between that of its first byte and the present one."""
         self._head_goes_on = False
@@ -58,30 +60,33 @@ class Reader:
         limits = house.config.limits
         if not at or size > limits.body_bytes or at > limits.head_bytes:
             return None
-        incoming = Incoming(known.head, read_ns, [data[at:]])
-        if not house.hold(incoming, _REQUEST_BYTES + size):
-            house.let_go(incoming)
+        if house.held_bytes + _REQUEST_BYTES + size > limits.held_bytes:
             return None
+        incoming = Incoming(known.head, read_ns, data[at:])
+        incoming.size = size
+        house.hold(incoming, _REQUEST_BYTES + size)
         self._memory.strange = 0
         return incoming
 
     def read(self, data: bytes, read_ns: int) -> None:
         """What came of it is in ``complete``, ``coming`` and ``refusal``."""
         self._read_ns, self._read_bytes = read_ns, len(data)
-        at_start = self.coming is None and not self.complete
+        at_start, parser = self.coming is None and not self.complete, self._parser
         self._head_goes_on = self._head is not None
         self._feed(data)
         if self._head_goes_on and self._head is not None:
             self._head_bytes += len(data)
             self._limit_head(self._head_bytes)
-        if at_start and self.coming is None and len(self.complete) == 1 and self.refusal is None:
-            self._learn(self.complete[0], data)
+        if at_start and self._parser is parser and self.coming is None and self.refusal is None:
+            self._learn(data)
 
-    def _learn(self, incoming: Incoming, data: bytes) -> None:
-        """The read brought one request and nothing else, which the next one may resemble."""
-        head = incoming.head
-        if head.route is not None and head.keeps_alive and _NOT_LEARNED.isdisjoint(head.first):
-            self._memory.meet(head, data, incoming.size)
+    def _learn(self, data: bytes) -> None:
+        """If the read brought one request and nothing else, the next one may resemble it."""
+        if len(self.complete) == 1:
+            incoming = self.complete[0]
+            head = incoming.head
+            if head.route is not None and head.keeps_alive and _NOT_LEARNED.isdisjoint(head.first):
+                self._memory.meet(head, data, incoming.size)
 
     def _feed(self, data: bytes) -> None:
         try:
@@ -105,7 +110,8 @@ class Reader:
 
     def on_message_begin(self) -> None:
         self._head = Head()
-        self.coming = Incoming(self._head, 0, [])
+        self.coming = Incoming(self._head)
+        self._parts = []
         self._head_bytes = 0
 
     def on_url(self, part: bytes) -> None:
@@ -125,6 +131,8 @@ class Reader:
         head.method = self._parser.get_method()
         head.version = self._parser.get_http_version()
         head.keeps_alive = self._parser.should_keep_alive()
+        if not head.keeps_alive:
+            self._memory.known = None  # what comes behind the last request is none
         head.route = route_of(head.method, head.target)
         coding = head.header(b"transfer-encoding")
         if coding is not None and coding.strip().lower() != b"chunked":
@@ -144,10 +152,11 @@ class Reader:
             message = f"The body has more than {limits.body_bytes} bytes."
             self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
         if self.refusal is None:
-            incoming.parts.append(part)
+            self._parts.append(part)
             if not self._house.hold(incoming, len(part)):
                 self.refusal = refusals.overcrowded(_COME_BACK_S)
         else:
+            self._parts.clear()
             self._house.let_go(incoming)
 
     def on_message_complete(self) -> None:
@@ -155,6 +164,7 @@ class Reader:
         if incoming is not None and not self._parser.should_upgrade():
             incoming.read_ns = self._read_ns
             if self.refusal is None:
+                incoming.body, self._parts = b"".join(self._parts), []
                 self.complete.append(incoming)
             else:
                 self._house.let_go(incoming)

@@ -9,7 +9,10 @@ from msgspec import Meta, Struct
 
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
-_OPENING = b'"usage":{'
+_PLAIN = re.compile(
+    rb'"usage":\s?\{"prompt_tokens":\s?(\d{1,12}),\s?(?:"total_tokens":\s?\d{1,12},\s?)?'
+    rb'"completion_tokens":\s?(\d{1,12})(?:,\s?"total_tokens":\s?\d{1,12})?(?:,\s?"prompt_tokens_details":\s?null)?\}'
+)
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _VALUE = re.compile(rb"\s*:\s*(\d{1,12})\b")
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
@@ -58,27 +61,15 @@ _usage = msgspec.json.Decoder(_Usage).decode
 def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
     """Of the last pieces, and of the first bytes what they do not say: Anthropic's streams begin with the prompt."""
     text = b"".join(pieces)
-    last = _plain(text) or _odd(text)
+    plain = _PLAIN.match(text, text.rfind(b'"usage"'))
+    if plain is not None and text.find(b'_tokens"', plain.end()) < 0:
+        return Said(int(plain[1]), None, int(plain[2]))
+    last = _odd(text)
     if last.prompt is not None or not first:
         return last
     begun = _odd(first)
     completion = begun.completion if last.completion is None else last.completion
     return Said(begun.prompt, begun.cached, completion)
-
-
-def _plain(text: bytes) -> Said | None:
-    """Of a last usage without objects in it, behind which there are no other counts: so nearly all are."""
-    start = text.rfind(_OPENING)
-    end = text.find(b"}", start) + 1
-    if start < 0 or not end or text.find(b"{", start + len(_OPENING), end) > 0 or text.find(b'_tokens"', end) > 0:
-        return None
-    try:
-        usage = _usage(text[start + len(_OPENING) - 1 : end])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    if usage.prompt_tokens is None or usage.cached_tokens is not None:
-        return None
-    return Said(usage.prompt_tokens, None, usage.completion_tokens)
 
 
 def _odd(text: bytes) -> Said:

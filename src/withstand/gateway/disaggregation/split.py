@@ -131,7 +131,7 @@ class Split(ABC):
     def _choose(self) -> "Seat | None":
         """Which prefill engine is asked; without any, what follows from that has been done."""
         outgoing = self._passage.outgoing
-        choose = self._pool.policy.chooser(outgoing.read(), outgoing.header)
+        choose = self._pool.policy.chooser(outgoing.read(), outgoing.head.header)
         seat = self._pool.choose(self._house.now_s(), self._failed, choose)
         if seat is None:
             self._give_up(None)
