@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from withstand.gateway import refusals
+from withstand.gateway import asked, refusals
 from withstand.gateway.asked import Asked
 from withstand.gateway.keys import Key, Shown
 from withstand.gateway.money.till import Permit
@@ -44,11 +44,12 @@ def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) ->
     if len(house.passages) >= house.config.limits.requests:
         return TurnedAway(refusals.busy(_RETRY_AFTER_S), key)
     try:
-        told = outgoing.read()
+        told = asked.read(outgoing.body)
     except ValueError as e:
         refusal = refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
         return TurnedAway(refusal, key)
-    model = house.roster.model(told.model)
+    outgoing.named = told.model
+    model = house.roster.by_name.get(told.model)
     if model is None or not (key.models is None or key.may_use(model.name)):
         return TurnedAway(refusals.unknown_model(told.model), key)
     permit = None if house.till.idle else house.till.admit(key, model.name, outgoing.body, route, house.now_s())

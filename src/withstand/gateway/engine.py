@@ -8,7 +8,7 @@ from collections.abc import Callable
 from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
 from withstand.gateway.checkup import Checkup
-from withstand.gateway.config import WEIGHT_MIN, Health, Poll, Role
+from withstand.gateway.config import Health, Poll, Role
 from withstand.gateway.familiar import Memory
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
@@ -203,14 +203,6 @@ class Seat:
     def has_room(self) -> bool:
         """One request more would not be too many."""
         return self.max_in_flight is None or self.engine.in_flight < self.max_in_flight
-
-    def is_at_hand(self, now_s: float) -> bool:
-        """It may be asked, and has room."""
-        return (
-            self.weight >= WEIGHT_MIN
-            and self.engine.may_be_asked(now_s)
-            and (self.max_in_flight is None or self.has_room)
-        )
 
     def share(self, now_s: float) -> float:
         """Its weight, of which an engine that is new or has come back gets more and more while it warms up."""

@@ -1,9 +1,14 @@
 """Heads of requests on their way to an engine, and the lines that an answer gets: pure."""
 
 import re
+from typing import TYPE_CHECKING
 
 from withstand.gateway.incoming import Head
 from withstand.gateway.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from withstand.gateway.disaggregation.split import Split
+    from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
     (
@@ -66,6 +71,15 @@ def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int
     return b"\r\nx-withstand-engine: %b%b\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (
         engine, named, watch.hop_ns / 1e6, engine_ns / 1e6,
     )  # fmt: skip
+
+
+def ours(link: "Link", request_id: bytes, watch: Stopwatch, read_ns: int, split: "Split | None") -> bytes:
+    """All lines of an answer that has just begun."""
+    lines = told(link.engine.label, None if link.head.is_named else request_id, watch, read_ns)
+    if watch.queue_ns is not None:
+        cold_ns = 0 if split is None else split.cold_ns(watch.start_ns)
+        lines += waited(watch.queue_ns, max(link.engine.cold_ns(watch.start_ns), cold_ns))
+    return lines if split is None else lines + split.told(read_ns - (watch.sent_ns or read_ns))
 
 
 def waited(queue_ns: int, cold_ns: int) -> bytes:

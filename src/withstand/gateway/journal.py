@@ -58,15 +58,16 @@ class Journal:
     def add(self, noted: Iterable[Noted]) -> None:
         """More lines."""
         if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
-            text = _written([self._line(*each) for each in noted])
+            text = _written([line_of(ending, nusd, self._then(ended_s)) for ended_s, ending, nusd in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
 
-    def _line(self, ended_s: float, ending: Ending, cost_nusd: int | None) -> Line:
+    def _then(self, ended_s: float) -> str:
+        """Put into words once a second."""
         second = int(ended_s)
         if second != self._second:
             self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
-        return line_of(ending, cost_nusd, self._at)
+        return self._at
 
     def close(self) -> None:
         """All is written; the file may be moved away."""

@@ -170,23 +170,15 @@ class Link(asyncio.Protocol):
             passage.began(read_ns)
             self._flowing = True
             self.data_received(data)
-        elif self._recognizes(data):
+            return
+        known = self.engine.memory.known
+        at = 0 if known is None or self.held else known.body_at(data)
+        if known is not None and at:  # a whole answer with a head that is known is no news to the parser
+            self.engine.memory.strange = 0
+            self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
             self._hand_over(passage, data, read_ns)
         else:
             self._read_head(passage, data, read_ns)
-
-    def _recognizes(self, data: bytes) -> bool:
-        """Whether it is a whole answer with a head that is known, and then no news to the parser."""
-        memory = self.engine.memory
-        known = memory.known
-        if known is None or self.held:
-            return False
-        at = known.body_at(data)
-        if not at:
-            return False
-        memory.strange = 0
-        self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
-        return True
 
     def _read_head(self, passage: Carried, data: bytes, read_ns: int) -> None:
         is_first, self.held = not self.held, self.held + data

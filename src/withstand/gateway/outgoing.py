@@ -28,16 +28,6 @@ class Outgoing:
         self._request_id = request_id
         self._keyring = keyring
 
-    def read(self) -> asked.Asked:
-        """What the body asks for.
-
-        Raises:
-            ValueError: it names no model.
-        """
-        told = asked.read(self.body)
-        self.named = told.model
-        return told
-
     def body_for(self, seat: "Seat") -> bytes:
         """The client's bytes, unless the engine knows the model by another name.
 

@@ -44,16 +44,15 @@ class Passage:
     """Made when a request is complete; ``start`` it, and the door hears of its end."""
 
     def __init__(self, house: "House", door: "Door", incoming: Incoming, route: Route) -> None:
-        head = incoming.head
         self._house = house
         self._door = door
         self._incoming = incoming
         self._route = route
-        self._id = request_id_of(head.header(b"x-request-id"))
+        self._id = request_id_of(incoming.head.header(b"x-request-id"))
         self.timeouts = house.timeouts[route.path]
         self._deadlines = Deadlines(house.now_s() + self.timeouts.total_s)
         self._watch = Stopwatch(incoming.read_ns)
-        self.outgoing = Outgoing(head, incoming.body, self._id, house.keyring)
+        self.outgoing = Outgoing(incoming.head, incoming.body, self._id, house.keyring)
         self._body = b""
         self._key: Key | None = None
         self._permit: Permit | None = None
@@ -66,7 +65,7 @@ class Passage:
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
         self._ticket: Ticket | None = None  # its place in the waiting room
-        self.delivery = Delivery(door.write, route.dialect, old=head.version == "1.0")
+        self.delivery = Delivery(door.write, route.dialect, old=incoming.head.version == "1.0")
         self._comment_s = NEVER
         """When the client is to hear that it has not been forgotten."""
         self._paused = False
@@ -76,14 +75,12 @@ class Passage:
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
         found = admission(self._house, self.outgoing, self._route, self._door.shown)
-        self._key = found.key
-        self._model = found.model or _NO_MODEL
+        self._key, self._model = found.key, found.model or _NO_MODEL
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)
             return
-        permit = found.permit
+        permit = self._permit = found.permit
         if permit is not None:
-            self._permit = permit
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
@@ -142,7 +139,7 @@ class Passage:
         engine.sends(now_s)
         try:
             if self._model.prefill is not None or self._split is not None:
-                self._split = self._split_anew()
+                self._split = split_of(self._house, self, self._model, self._route, self._split)
             if self._split is None:
                 self.reach()
             else:
@@ -151,11 +148,6 @@ class Passage:
                 self._watch.theirs(clock.now_ns())
         except ValueError as e:
             self.refuse(refusals.bad_request(f"The body's fields cannot be changed: {e}."), Outcome.REFUSED)
-
-    def _split_anew(self) -> "Split | None":
-        if self._split is None or self._split.is_outdated:
-            return split_of(self._house, self, self._model, self._route)
-        return self._split
 
     def reach(self) -> None:
         """The engine that was chosen is asked."""
@@ -196,42 +188,31 @@ class Passage:
         if self._paused:
             link.pause()
         self._watch.sends(clock.now_ns())
-        within_s = self.timeouts.first_byte_s
-        self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
+        within_s = self.timeouts.first_byte_s if self._split is None else self._split.sent(self.timeouts.first_byte_s)
+        self._deadlines.expect(within_s, _LATE, self._house.now_s())
 
     # The way back: what links say.
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
         now_s, status = self._house.now_s(), link.head.status
-        self._watch.ours(read_ns)
         link.engine.answered(status, now_s)
         if status in _PASSED_OVER and self._model.free(now_s, self._tried):
+            self._watch.ours(read_ns)
             self._leave_engine()
             self._dispatch()
             return
-        self.delivery.begin(link, head, self._lines(link, read_ns))
-        self._watch.theirs(clock.now_ns())
+        lines = heads.ours(link, self._id, self._watch, read_ns, self._split)
+        self.delivery.begin(link, head, lines if self._house.till.idle else lines + self._limits())
+        self._watch.worked(read_ns, clock.now_ns())
         if not link.is_complete:
             self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
-
-    def _lines(self, link: "Link", read_ns: int) -> bytes:
-        """Ours in the answer's head."""
-        watch, split = self._watch, self._split
-        lines = heads.told(link.engine.label, None if link.head.is_named else self._id, watch, read_ns)
-        if watch.queue_ns is not None:
-            cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
-            lines += heads.waited(watch.queue_ns, cold_ns)
-        if split is not None:
-            lines += split.told(read_ns - (watch.sent_ns or read_ns))
-        return lines if self._house.till.idle else lines + self._limits()
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body: nobody else will be asked."""
         self._watch.began_ns = read_ns
-        self._comment_s = NEVER
+        self._choose, self._comment_s = None, NEVER
         self.delivery.begun = True
-        self._choose = None
         self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
 
@@ -395,8 +376,7 @@ class Passage:
 
     def _note(self, outcome: Outcome) -> None:
         house, watch, permit = self._house, self._watch, self._permit
-        pieces = self.delivery.pieces
-        said = tap.NOTHING if pieces is None else tap.said(pieces, b"" if permit is None else permit.first)
+        said = tap.said(self.delivery.pieces or (), b"" if permit is None else permit.first)
         house.passages.discard(self)
         house.note(
             Ending(

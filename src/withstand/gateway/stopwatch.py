@@ -31,6 +31,11 @@ class Stopwatch:
             self.hop_ns += now_ns - self._ours_since_ns
             self._ours_since_ns = None
 
+    def worked(self, since_ns: int, now_ns: int) -> None:
+        """The gateway did, and somebody else is waited for again."""
+        self.hop_ns += now_ns - (since_ns if self._ours_since_ns is None else self._ours_since_ns)
+        self._ours_since_ns = None
+
     def ours(self, now_ns: int) -> None:
         """From now on the gateway works."""
         if self._ours_since_ns is None:

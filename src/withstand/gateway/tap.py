@@ -26,7 +26,6 @@ class Said(Struct, frozen=True):
     completion: int | None = None
 
 
-NOTHING = Said()
 _Count = Annotated[int, Meta(ge=0, lt=10**12)] | None
 
 

@@ -7,7 +7,7 @@ pair), ``show`` (prefill's answer is the answer), ``refuse``. What one style doe
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from withstand.gateway import heads, refusals
+from withstand.gateway import asked, heads, refusals
 from withstand.gateway.counts import Outcome
 from withstand.gateway.disaggregation.bodies import Whole
 from withstand.gateway.disaggregation.leg import Leg, Patience
@@ -131,7 +131,7 @@ class Split(ABC):
     def _choose(self) -> "Seat | None":
         """Which prefill engine is asked; without any, what follows from that has been done."""
         outgoing = self._passage.outgoing
-        choose = self._pool.policy.chooser(outgoing.read(), outgoing.head.header)
+        choose = self._pool.policy.chooser(asked.read(outgoing.body), outgoing.head.header)
         seat = self._pool.choose(self._house.now_s(), self._failed, choose)
         if seat is None:
             self._give_up(None)
