@@ -286,10 +286,21 @@ class Taker:
         self._said.append("broke")
 
 
-def heard(answers: Sequence[list[bytes]], memory: Memory[AnswerHead]) -> list[Any]:
+class Forgotten:
+    """As much of an engine as a link needs, to which everything is new."""
+
+    memory: Memory[AnswerHead] = Forgetful()
+    opening = property(lambda _: None, lambda *_: None)
+
+
+def remembering() -> SimpleNamespace:
+    return SimpleNamespace(memory=Memory(), opening=None)
+
+
+def heard(answers: Sequence[list[bytes]], engine: object) -> list[Any]:
     """All that passages hear of answers, each of which comes in some reads."""
     said: list[Any] = []
-    known = cast("Known", SimpleNamespace(memory=memory))
+    known = cast("Known", engine)
     link: Link | None = None
     for reads in answers:
         if link is None:
@@ -301,6 +312,7 @@ def heard(answers: Sequence[list[bytes]], memory: Memory[AnswerHead]) -> list[An
             if not taker.over:
                 link.data_received(data)
         if not taker.over or not link.release():
+            link.passage = None
             link = None
             said.append("another connection")
     return said
@@ -321,6 +333,9 @@ answer = st.one_of(
     st.sampled_from(
         (
             STREAM_HEAD + chunk(b"data: x\n\n") + END,
+            STREAM_HEAD + chunk(b"data: x\n\n") + b"0\r\nx-request-id: a\r\nconnection: close\r\n\r\n",
+            STREAM_HEAD + END,
+            STREAM_HEAD,
             SIZED % (2, b"{}x"),
             SIZED % (2, b"{}\r\n"),
             SIZED % (2, b"{}") + SIZED % (2, b"{}"),
@@ -342,11 +357,20 @@ answer = st.one_of(
 @given(st.lists(st.tuples(answer, st.lists(st.integers(0, 200), max_size=2)), max_size=8))
 def test_a_link_that_remembers_heads_hears_what_one_that_does_not_hears(told: list[tuple[bytes, list[int]]]) -> None:
     answers = [[data for data in cut(said, cuts if len(cuts) > 1 else []) if data] for said, cuts in told]
-    assert heard(answers, Memory()) == heard(answers, Forgetful())
+    assert heard(answers, remembering()) == heard(answers, Forgotten())
 
 
 def test_answers_with_a_known_head_are_told_without_the_parser() -> None:
-    memory: Memory[AnswerHead] = Memory()
-    heard([[SIZED % (2, b"{}")], [SIZED % (3, b"{ }")], [SIZED % (2, b"{}")]], memory)
-    assert memory.known is not None
-    assert memory.strange == 0
+    engine = remembering()
+    heard([[SIZED % (2, b"{}")], [SIZED % (3, b"{ }")], [SIZED % (2, b"{}")]], engine)
+    assert engine.memory.known is not None
+    assert engine.memory.strange == 0
+
+
+def test_a_stream_with_a_known_head_that_is_no_stream_has_no_end(engine: Engines, gateway: Gateways) -> None:
+    one = engine(answering(STREAM_HEAD + chunk(b"data: x\n\n") + END))
+    client = gateway(model(one.url)).client()
+    assert client.send(post(body(stream=True))).answer().complete
+    one.behave = answering(STREAM_HEAD + b"no chunk\r\n")
+    answer = client.send(post(body(stream=True))).answer()
+    assert (answer.status, answer.complete) == (200, False)

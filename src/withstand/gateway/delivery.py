@@ -48,6 +48,11 @@ class Delivery:
         self.begun = False
         """A byte of an answer's body has come."""
 
+    @property
+    def latest(self) -> bytes | None:
+        """The last piece of an answer."""
+        return self.pieces[-1] if self.pieces else None
+
     # Before there is an answer.
 
     def comment(self, request_id: bytes, lines: bytes) -> None:
@@ -160,7 +165,7 @@ class Delivery:
         if self.framing is None or self._gathered is not None:
             self._write(chunk(event) + END)
             return False
-        words = last_words(self.framing, self.pieces[-1] if self.begun and self.pieces else None, event)
+        words = last_words(self.framing, self.latest if self.begun else None, event)
         if words is not None:
             self._write(words)
         return words is None and self.framing.open_ended

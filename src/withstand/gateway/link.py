@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
+from msgspec import Struct
 
 from withstand import clock
 from withstand.gateway import heads
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
 
 _HEAD_BYTES_MAX = 256 << 10
+_LEARNED_BYTES_MAX = 8192
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
@@ -60,6 +62,13 @@ class AnswerHead:
 _NONE = AnswerHead()
 
 
+class Opening(Struct, frozen=True):
+    """Of a stream: a head without a length, and all of its bytes."""
+
+    head: AnswerHead
+    said: bytes
+
+
 class Link(asyncio.Protocol):
     """``passage`` is whose request it carries; None while it waits for work."""
 
@@ -73,7 +82,7 @@ class Link(asyncio.Protocol):
         self._write: Callable[[bytes], None] = _nowhere
         self._remember: Callable[[bytes], None] = _nowhere
         self._reading = True
-        self._coming = _NONE
+        self._coming: AnswerHead | None = None
         """While the parser is in it."""
         self._reset()
 
@@ -170,33 +179,50 @@ class Link(asyncio.Protocol):
             passage.began(read_ns)
             self._flowing = True
             self.data_received(data)
-            return
-        known = self.engine.memory.known
-        at = 0 if known is None or self.held else known.body_at(data)
-        if known is not None and at:  # a whole answer with a head that is known is no news to the parser
-            self.engine.memory.strange = 0
-            self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
-            self._hand_over(passage, data, read_ns)
-        else:
+        elif self.held or not (self._knows(passage, data, read_ns) or self._knows_opening(passage, data, read_ns)):
             self._read_head(passage, data, read_ns)
+
+    def _knows(self, passage: Carried, data: bytes, read_ns: int) -> bool:
+        """Whether it is a whole answer with a head that is known, and then no news to the parser."""
+        known = self.engine.memory.known
+        at = 0 if known is None else known.body_at(data)
+        if known is None or not at:
+            return False
+        self.engine.memory.strange = 0
+        self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
+        self._hand_over(passage, data, read_ns)
+        return True
+
+    def _knows_opening(self, passage: Carried, data: bytes, read_ns: int) -> bool:
+        """Whether it is a stream with a head that is known: it goes on at once, and the parser hears of it then."""
+        opening = self.engine.opening
+        if opening is None or not data.startswith(opening.said):
+            return False
+        self.held, self.head, self.body_at = data, opening.head, len(opening.said)
+        self._hand_over(passage, data, read_ns)
+        if self.passage is passage:
+            self._parse(data)
+        return True
 
     def _read_head(self, passage: Carried, data: bytes, read_ns: int) -> None:
         is_first, self.held = not self.held, self.held + data
         if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
         elif self.head.status:
-            if is_first and self.is_complete:
-                self._learn(data)
             head = heads.final(self.held)
             self.body_at = head.index(b"\r\n\r\n") + 4
+            if is_first and self.head.status == HTTPStatus.OK and len(head) == len(data):
+                self._learn(data)
             self._hand_over(passage, head, read_ns)
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
     def _learn(self, data: bytes) -> None:
-        """The read brought a whole answer and nothing else, which the next one may resemble."""
+        """The read began with an answer's head, which the next one's may resemble."""
         head = self.head
-        if head.status == HTTPStatus.OK and head.length is not None and head.length.isdigit() and not head.chunked:
+        if head.chunked:
+            self.engine.opening = Opening(head, data[: self.body_at]) if self.body_at <= _LEARNED_BYTES_MAX else None
+        elif self.is_complete and head.length is not None and head.length.isdigit():
             self.engine.memory.meet(head, data, int(head.length))
 
     def _hand_over(self, passage: Carried, head: bytes, read_ns: int) -> None:
@@ -244,6 +270,8 @@ class Link(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name, head = name.lower(), self._coming
+        if head is None:  # what comes after the chunks says nothing to anybody
+            return
         if name == b"content-type":
             head.is_events = value.lower().startswith(b"text/event-stream")
         elif name == b"content-length":
@@ -257,9 +285,10 @@ class Link(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200 and not self.has_surplus:
-            self.head, self._coming.status = self._coming, status
-            self.head.is_reusable = self._parser.should_keep_alive()
+        head, self._coming = self._coming, None
+        if head is not None and status >= 200 and not self.has_surplus:
+            head.status, head.is_reusable = status, self._parser.should_keep_alive()
+            self.head = head
 
     def on_message_complete(self) -> None:
         self.is_complete = self.head.status >= 200  # 100 Continue and 103 Early Hints are messages without being it

@@ -196,14 +196,15 @@ class Passage:
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
         now_s, status = self._house.now_s(), link.head.status
-        link.engine.answered(status, now_s)
         if status in _PASSED_OVER and self._model.free(now_s, self._tried):
+            link.engine.answered(status, now_s)
             self._watch.ours(read_ns)
             self._leave_engine()
             self._dispatch()
             return
         lines = heads.ours(link, self._id, self._watch, read_ns, self._split)
         self.delivery.begin(link, head, lines if self._house.till.idle else lines + self._limits())
+        link.engine.answered(status, now_s)
         self._watch.worked(read_ns, clock.now_ns())
         if not link.is_complete:
             self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
@@ -289,8 +290,7 @@ class Passage:
 
     def look(self, now_s: float) -> None:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
-        pieces = self.delivery.pieces
-        late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
+        late = self._deadlines.overdue(self.delivery.latest, now_s)
         if late is None:
             if now_s >= self._comment_s and not self._paused:
                 self.delivery.comment(self._id, self._limits())
