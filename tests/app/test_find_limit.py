@@ -170,7 +170,7 @@ def test_a_search_that_was_killed_before_its_next_load_was_chosen_goes_on(tmp_pa
 def test_a_search_whose_budget_was_little_says_so_and_gets_more_of_it(tmp_path: Path) -> None:
     with TruthServer(SERVER, slots=2) as server:
         target = ("--base-url", server.base_url, *KEPT_TO, "--slo", "ttft:p50:30", "--start", "20")
-        cut = find_limit(*target, "--budget", "5s", "--precision", "1%", "--output-dir", "r", cwd=tmp_path)
+        cut = find_limit(*target, "--budget", "10s", "--precision", "1%", "--output-dir", "r", cwd=tmp_path)
         before = _names(tmp_path / "r")
         more = find_limit("--resume", "r", "--budget", "6s", cwd=tmp_path)
     assert "That is little" in cut.stderr

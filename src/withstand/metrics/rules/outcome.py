@@ -129,6 +129,7 @@ def stopped_early(case: Case) -> Doubt | None:
         f"The stage was stopped early: {counted(case.summary.completed, 'answer')}{of}{lasted} "
         "had ended well by then. The load may not have reached its steady state.",
         "Let the stage run to its end, or resume the run.",
+        blocking=not case.summary.completed,
     )
 
 
