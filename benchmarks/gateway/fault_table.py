@@ -2,8 +2,8 @@
 
     python -m benchmarks.gateway.fault_table
 
-One request each, after one that went well, through one gateway to one engine; one second is allowed to the first byte, and
-between two.
+One request each, after one that went well, through one gateway to one engine; one second is allowed to the first
+byte, and between two.
 """
 
 import os
