@@ -161,17 +161,19 @@ class Door(asyncio.Protocol):
         """A browser asks for a page of its own, and was answered; or it gets what it wants with the answer to come."""
         told = self._house.config.cors
         allowed = cors.origin_of_page(told, head)
-        if allowed is None:
-            self.write = self.transport.write
-            return False
-        answer = cors.preflight(told, head, allowed)
+        answer = None if allowed is None else cors.preflight(told, head, allowed)
         if answer is None:
-            self.write = cors.writing(self.transport.write, allowed)
+            self._let_read(allowed)
             return False
         self.write = self.transport.write
         self.write(answer)
         self.done(keep=head.keeps_alive)
         return True
+
+    def _let_read(self, allowed: bytes | None) -> None:
+        """The answer's head will say which origin's pages may read it, if any."""
+        write = self.transport.write
+        self.write = write if allowed is None else cors.writing(write, allowed)
 
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
@@ -207,6 +209,9 @@ class Door(asyncio.Protocol):
         if self in self._house.held_back:
             self._house.held_back.discard(self)
             self.transport.resume_reading()  # what it still sends is passed over
+        incoming = self._reader.coming or self._reader.refused or self._answered
+        if incoming is not None and self._house.config.cors.origins:
+            self._let_read(cors.origin_of_page(self._house.config.cors, incoming.head))
         self.write(refusals.answer(refusal, Dialect.OPENAI, request_id_of(None)))
 
     # For the house.

@@ -35,6 +35,8 @@ class Reader:
         """The one that is not complete."""
         self.refusal: Refusal | None = None
         """Why nothing is read any more."""
+        self.refused: Incoming | None = None
+        """That was complete by then."""
         self._house = house
         self._go_on = go_on
         self._parser = httptools.HttpRequestParser(self)
@@ -168,6 +170,7 @@ class Reader:
                 self.complete.append(incoming)
             else:
                 self._house.let_go(incoming)
+                self.refused = incoming
             self.coming = None
 
     def _limit_head(self, size: int) -> None:
