@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from withstand.gateway import asked, tap
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
 from withstand.gateway.config import KeyConfig
+from withstand.gateway.counts import HOP_BOUNDS_NS, Histogram
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring, Shown
@@ -137,6 +138,34 @@ def test_a_key_shown_again_is_looked_up_anew_when_it_or_the_keyring_is_another()
 )
 def test_tokens_are_those_that_the_engine_tells(pieces: list[bytes], tokens: int | None) -> None:
     assert tap.said(pieces).completion == tokens
+
+
+COUNTS = st.lists(
+    st.tuples(
+        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "x_tokens"]),
+        st.integers(0, 10**6) | st.none(),
+    ),
+    max_size=4,
+)
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=3), st.booleans(), st.sampled_from([b"", b" ", b',"more_tokens":1}']))
+def test_a_plain_usage_is_read_as_any_other(usages: list[list[tuple[str, Any]]], spaced: bool, more: bytes) -> None:
+    text = b"".join(b'{"usage":%b}' % msgspec.json.encode(dict(usage)) for usage in usages) + more
+    text = msgspec.json.format(text, indent=0) if spaced and len(usages) == 1 and not more.strip() else text
+    assert tap.said([text]) == tap._odd(text)
+
+
+@given(st.lists(st.integers(0, 2 * 10**9)), st.lists(st.integers(0, 2 * 10**9)))
+def test_many_observations_at_once_count_as_one_by_one(first: list[int], then: list[int]) -> None:
+    single, at_once = Histogram(HOP_BOUNDS_NS), Histogram(HOP_BOUNDS_NS)
+    for value_ns in first + then:
+        single.add(value_ns)
+    at_once.add_all(first)
+    at_once.add_all([*then, *HOP_BOUNDS_NS])
+    for bound_ns in HOP_BOUNDS_NS:
+        single.add(bound_ns)
+    assert (single.counts, single.sum_ns) == (at_once.counts, at_once.sum_ns)
 
 
 CHUNKED, OPEN = Framing(events=True, chunked=True, open_ended=False), Framing(True, False, True)
