@@ -115,6 +115,7 @@ ODD = (
     LINE + b"host: x\nX-A:  b \r\ncontent-length: 2\r\nx-c: d\r\n\r\n{}",
     LINE + b"host: x\r\nx: \r\n content-length: 2\r\ncontent-length: 2\r\n\r\n{}",
     LINE + b"host: x\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}",
+    LINE + b"host: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nconnection: close\r\n\r\n",
     LINE + b"host: x\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}",
     LINE + b"host: x\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: 2\r\n\r\n{}",
     LINE.replace(b"1.1", b"1.0") + b"host: x\r\ncontent-length: 2\r\n\r\n{}",

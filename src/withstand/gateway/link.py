@@ -96,6 +96,8 @@ class Link(asyncio.Protocol):
         self._flowing = False
         self.is_complete = False
         """All of the answer has come."""
+        self._goes_on = False
+        """The engine does not close the connection behind it."""
         self.has_surplus = False
         """More has come than the answer."""
 
@@ -130,7 +132,7 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        is_fit = self.is_complete and self.head.is_reusable and not self.has_surplus
+        is_fit = self.is_complete and self._goes_on and not self.has_surplus
         self._reset()
         self.used = True
         if not self._reading:
@@ -190,6 +192,7 @@ class Link(asyncio.Protocol):
             return False
         self.engine.memory.strange = 0
         self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
+        self._goes_on = known.head.is_reusable
         self._hand_over(passage, data, read_ns)
         return True
 
@@ -291,6 +294,7 @@ class Link(asyncio.Protocol):
             self.head = head
 
     def on_message_complete(self) -> None:
+        self._goes_on = self._parser.should_keep_alive()  # even a trailer may say that it does not
         self.is_complete = self.head.status >= 200  # 100 Continue and 103 Early Hints are messages without being it
 
 

@@ -133,8 +133,6 @@ class Reader:
         head.method = self._parser.get_method()
         head.version = self._parser.get_http_version()
         head.keeps_alive = self._parser.should_keep_alive()
-        if not head.keeps_alive:
-            self._memory.known = None  # what comes behind the last request is none
         head.route = route_of(head.method, head.target)
         coding = head.header(b"transfer-encoding")
         if coding is not None and coding.strip().lower() != b"chunked":
@@ -163,6 +161,8 @@ class Reader:
 
     def on_message_complete(self) -> None:
         incoming = self.coming
+        if not self._parser.should_keep_alive():
+            self._memory.known = None  # what comes behind the last request is none; even a trailer may say so
         if incoming is not None and not self._parser.should_upgrade():
             incoming.read_ns = self._read_ns
             if self.refusal is None:
