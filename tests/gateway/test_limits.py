@@ -54,6 +54,20 @@ def test_tokens_are_held_by_estimate_and_settled_by_usage(engine: Engines, gatew
     assert gw.ask(body(max_tokens=999), more=ALICE).error["type"] == "tokens"
 
 
+def test_a_request_that_never_fits_is_told_so_with_the_numbers(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway(toml(engine(spends(10, 5)).url, "", "limits.tpm = 100"))
+    for content in (body(messages="x" * 2000), body(max_tokens=500)):
+        answer = gw.ask(content, more=ALICE)
+        assert (answer.status, answer.header("retry-after"), answer.header("x-should-retry")) == (429, None, "false")
+        assert (answer.error["type"], answer.error["code"]) == ("tokens", "rate_limit_exceeded")
+        assert "too large" in answer.error["message"]
+        assert "100 tokens in a minute; 50" in answer.error["message"]
+    assert gw.ask(body(), more=ALICE).status == 200, "what is only assumed of the answer turns nobody away"
+    late = gw.ask(body(max_tokens=90), more=ALICE)
+    assert late.header("retry-after")
+    assert "is held to take 9" in late.error["message"]
+
+
 def test_a_client_that_leaves_frees_its_place_and_pays_for_what_was_done(engine: Engines, gateway: Gateways) -> None:
     one = engine(streams(50))
     gw = gateway(toml(one.url, "", "limits.concurrency = 1"))

@@ -89,9 +89,18 @@ def output_tokens(want: Wanted, path: str) -> int:
     """At most, where the client says so."""
     if path in _NO_OUTPUT:
         return 0
-    given = (want.max_completion_tokens, want.max_tokens, want.max_output_tokens)
-    limit = next((n for n in given if _is_count(n)), ASSUMED_OUTPUT_TOKENS)
+    limit = next(_limits(want), ASSUMED_OUTPUT_TOKENS)
     return min(limit * (want.n if _is_count(want.n) else 1), _OUTPUT_TOKENS_MAX)
+
+
+def says_output(want: Wanted) -> bool:
+    """Whether the client says how long the answer may be."""
+    return next(_limits(want), None) is not None
+
+
+def _limits(want: Wanted) -> Iterator[int]:
+    given = (want.max_completion_tokens, want.max_tokens, want.max_output_tokens)
+    return (n for n in given if _is_count(n))
 
 
 def _is_count(said: Any) -> bool:

@@ -14,7 +14,7 @@ from withstand.gateway.money import estimate
 from withstand.gateway.money.bill import NANO, Bill, bill_of, cost_nusd
 from withstand.gateway.money.meter import Held, Limit, Meter
 from withstand.gateway.money.rate_headers import lines_of
-from withstand.gateway.money.refused import over_budget, refused
+from withstand.gateway.money.refused import over_budget, refused, too_large
 from withstand.gateway.money.rows import Slot, Sums, periods_of
 from withstand.gateway.routes import Route
 from withstand.gateway.terms import KeyLimits
@@ -103,10 +103,15 @@ class Till:
             return self._permit(Permit(owner, model, meter, meter.pass_by(), body), streams=_STREAM in body)
         want = estimate.wanted(body)
         bill = Bill(estimate.prompt_tokens(body), completion=estimate.output_tokens(want, route.path))
+        if limits.tpm is not None and bill.tokens > limits.tpm:
+            asked = bill.completion if estimate.says_output(want) else 0
+            if bill.prompt + asked > limits.tpm:
+                self._counts.limited[owner, Limit.TOKENS.value] += 1
+                return too_large(bill.prompt, asked, limits.tpm)
         hindrance = meter.hindrance(limits, bill.tokens, now_s)
         if hindrance is not None:
             self._counts.limited[owner, hindrance[0].value] += 1
-            return refused(*hindrance, limits)
+            return refused(*hindrance, limits, bill.tokens)
         held = meter.hold(limits, bill.tokens, cost_nusd(bill, self._prices.get(model)), now_s)
         told = estimate.asking(body, want, route.path) if self._asks else body
         return self._permit(Permit(owner, model, meter, held, told), streams=want.stream is True)
