@@ -67,6 +67,17 @@ def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: st
     assert str(told.value).endswith(".")
 
 
+@pytest.mark.parametrize(("models", "bounded"), [(["a"], True), (None, False), (["a", "b"], False)])
+def test_a_budget_needs_a_price_for_each_model_that_its_key_may_use(models: object, bounded: bool) -> None:
+    key = {"sha256": "0" * 64, "models": models, "budget": {"usd": 1}}
+    tree = {"models": {"a": {}, "b": {}}, "prices": {"a": {"input": 1}}, "state": "s", "keys": {"k": key}}
+    if bounded:
+        assert config_of(tree).keys
+        return
+    with pytest.raises(SpecError, match=r"would not bound 'b', which has no price; .*`\$\.keys\.k\.budget`"):
+        config_of(tree)
+
+
 def test_an_open_gateway_must_be_asked_for() -> None:
     assert config_of({"listen": "0.0.0.0:80", "open": True}).open
     assert config_of({"listen": "0.0.0.0:80", "keys": {"a": {"sha256": "0" * 64}}}).keys

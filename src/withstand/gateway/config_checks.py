@@ -177,6 +177,11 @@ def _check_money(config: "Config") -> None:
         if name not in config.models:
             raise _wrong(f"prices.{name}", f"there is no model {name!r}; name one of $.models")
     for owner, key in config.keys.items():
+        free = [name for name in config.models if key.models is None or name in key.models]
+        free = [name for name in free if name not in config.prices]
+        if key.budget is not None and config.prices and free:
+            cure = f'add [prices."{free[0]}"] (input = 0 where it is free), or models = [...] without it'
+            raise _wrong(f"keys.{owner}.budget", f"it would not bound {free[0]!r}, which has no price; {cure}")
         if key.budget is not None and not config.prices:
             raise _wrong(f"keys.{owner}.budget", "without prices nothing is ever spent; add [prices.MODEL]")
         if key.budget is not None and not config.has_state:

@@ -21,12 +21,22 @@ class Outcome(StrEnum):
     """How a request ended. A str, for it is a part of keys, and a plain Enum is slow to hash."""
 
     OK = "ok"
-    """The engine's answer is complete, whatever its status."""
+    """The engine's answer is complete, and no error."""
+    ENGINE_REFUSED = "engine_refused"
+    """It is complete, with a status 4xx."""
+    ENGINE_ERROR = "engine_error"
+    """It is complete, with a status 5xx or, in a stream, an error event."""
     REFUSED = "refused"
+    """By the gateway: key, model, body, limits."""
+    QUEUE_FULL = "queue_full"
+    QUEUE_TIMEOUT = "queue_timeout"
     NO_ENGINE = "no_engine"
     ENGINE_FAILED = "engine_failed"
+    """It could not be reached to the end: what it sent is no whole answer."""
     TIMEOUT = "timeout"
     CLIENT_LEFT = "client_left"
+    SHUT_DOWN = "shut_down"
+    """The gateway has ended before the answer."""
 
 
 class Ending(Struct, frozen=True, gc=False):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from withstand import clock
 from withstand.errors import UsageError
 from withstand.gateway.counts import Ending, Outcome
+from withstand.gateway.money.bill import Charge
 
 _BYTES_MAX = 32 << 20
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
@@ -36,11 +37,14 @@ class Line(Struct, frozen=True, gc=False):
     cached_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
+    """None: nothing is counted, or the model has no price."""
+    estimated: bool | None
+    """The engine did not say all of what was charged."""
 
 
 _written = msgspec.json.Encoder().encode_lines
-Noted = tuple[float, Ending, int | None]
-"""When it ended by the wall clock, how, and what it has cost in nano-dollars."""
+Noted = tuple[float, Ending, Charge | None]
+"""When it ended by the wall clock, how, and what it has cost."""
 
 
 class Journal:
@@ -58,7 +62,7 @@ class Journal:
     def add(self, noted: Iterable[Noted]) -> None:
         """More lines."""
         if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
-            text = _written([line_of(ending, nusd, self._then(ended_s)) for ended_s, ending, nusd in noted])
+            text = _written([line_of(ending, charge, self._then(ended_s)) for ended_s, ending, charge in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
 
@@ -89,8 +93,9 @@ class Journal:
                     self._texts_bytes = len(texts) - written
 
 
-def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
+def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
     """Times in ms, costs in USD."""
+    nusd = None if charge is None else charge.nusd
     return Line(
         at,
         ending.request_id,
@@ -107,7 +112,8 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
         ending.prompt_tokens,
         ending.cached_tokens,
         ending.output_tokens,
-        None if cost_nusd is None else cost_nusd / 1e9,
+        None if nusd is None else nusd / 1e9,
+        None if charge is None else charge.estimated,
     )
 
 

@@ -11,7 +11,7 @@ from withstand import clock
 from withstand.gateway import tap
 from withstand.gateway.counts import Counts, Ending, Outcome
 from withstand.gateway.money import estimate
-from withstand.gateway.money.bill import NANO, Bill, bill_of, cost_nusd
+from withstand.gateway.money.bill import NANO, Bill, Charge, bill_of, cost_nusd, was_served
 from withstand.gateway.money.meter import Held, Limit, Meter
 from withstand.gateway.money.rate_headers import lines_of
 from withstand.gateway.money.refused import over_budget, refused, too_large
@@ -122,18 +122,20 @@ class Till:
             self._streams.add(permit)
         return permit
 
-    def settle(self, permit: Permit, ending: Ending, now_s: float) -> int:
-        """What the request has cost in nano-dollars."""
+    def settle(self, permit: Permit, ending: Ending, now_s: float) -> Charge:
+        """What the request has cost. One that nobody has served is counted nowhere."""
         events = 0
         if permit.pieces.maxlen is None:
             self._streams.discard(permit)
             if ending.output_tokens is None or ending.outcome is not Outcome.OK:
                 events = permit.events + tap.events(b"".join(permit.pieces))
         bill = bill_of(ending, permit.prompt_estimate, events)
-        nusd = cost_nusd(bill, self._prices.get(permit.model))
+        price = self._prices.get(permit.model)
+        nusd = cost_nusd(bill, price)
         permit.meter.settle(permit.held, bill.tokens, now_s)
-        self._book(permit, bill, nusd)
-        return nusd
+        if was_served(ending):
+            self._book(permit, bill, nusd)
+        return Charge(None if price is None else nusd, bill.estimated)
 
     def lines(self, key: "Key | None", route: Route, now_s: float) -> bytes:
         """Header lines about the limits of a key, each behind its line break."""
