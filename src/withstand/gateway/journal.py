@@ -29,6 +29,14 @@ class Line(Struct, frozen=True, gc=False):
     engine: str | None
     status: int
     outcome: Outcome
+    error: str | None
+    """The code, or else the type, of what the gateway has said in an engine's place."""
+    limit: str | None
+    """Of a key, which has turned it away."""
+    reason: str | None
+    """What it said to the client."""
+    attempts: int
+    """Engines that were asked."""
     hop_ms: float
     queue_ms: float | None
     first_byte_ms: float | None
@@ -95,6 +103,7 @@ class Journal:
 
 def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
     """Times in ms, costs in USD."""
+    said = ending.refusal
     nusd = None if charge is None else charge.nusd
     return Line(
         at,
@@ -105,6 +114,10 @@ def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
         ending.engine,
         ending.status,
         ending.outcome,
+        None if said is None else said.code or said.kind,
+        said.limit if said is not None else None,
+        None if said is None else said.message,
+        ending.attempts,
         ending.hop_ns // 1000 / 1000,
         None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
         None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,

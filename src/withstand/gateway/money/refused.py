@@ -18,14 +18,14 @@ def refused(limit: Limit, wait_s: float, limits: KeyLimits, tokens: int) -> Refu
         Limit.CONCURRENCY: f"{_requests(limits.concurrency)} at once",
     }[limit]
     message = f"This key may have {what}; try again in {retry_after_s} s."
-    return Refusal(429, limit.value, message, "rate_limit_exceeded", retry_after_s)
+    return Refusal(429, limit.value, message, "rate_limit_exceeded", retry_after_s, limit=limit.value)
 
 
 def too_large(prompt: int, answer: int, tpm: int) -> Refusal:
     """It would never fit, so it need not come back as it is."""
     parts = f"{prompt + answer} tokens requested, about {prompt} for the prompt and {answer} for the answer"
     message = f"This request is too large: this key may have {tpm} tokens in a minute; {parts}. Send or ask for less."
-    return Refusal(429, Limit.TOKENS.value, message, "rate_limit_exceeded", hopeless=True)
+    return Refusal(429, Limit.TOKENS.value, message, "rate_limit_exceeded", hopeless=True, limit=Limit.TOKENS.value)
 
 
 def _requests(count: int | None) -> str:
@@ -36,4 +36,4 @@ def over_budget(budget: Budget) -> Refusal:
     """It need not come back soon: OpenAI's code, and the line by which its clients do not retry."""
     spent = f"This key has spent its {budget.usd:g} USD for {_PERIODS[budget.per]}"
     message = f"{spent}; whoever runs the gateway can raise its budget."
-    return Refusal(429, "insufficient_quota", message, "insufficient_quota", hopeless=True)
+    return Refusal(429, "insufficient_quota", message, "insufficient_quota", hopeless=True, limit=Limit.BUDGET.value)
