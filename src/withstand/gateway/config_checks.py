@@ -165,6 +165,11 @@ def _check_keys(config: "Config") -> None:
     for owner, key in config.keys.items():
         if (key.sha256 is None) == (key.sha256_env is None):
             raise _wrong(f"keys.{owner}", "a key has either sha256 or sha256_env; give one of them")
+        if key.sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", key.sha256):
+            what = (
+                "a SHA-256 is 64 hexadecimal digits, and never the key itself; `withstand gateway keys hash` makes one"
+            )
+            raise _wrong(f"keys.{owner}.sha256", what)
         if key.sha256 is not None and (first := owners.setdefault(key.sha256.lower(), owner)) != owner:
             raise _wrong(f"keys.{owner}.sha256", f"it is the key of {first!r} too; make one for each")
         for i, name in enumerate(key.models or ()):
