@@ -118,7 +118,9 @@ def test_engines_that_fail_cost_nothing(engine: Engines, gateway: Gateways) -> N
     assert (told["prompt_tokens"], told["completion_tokens"], told["cost_usd"]) == (0, 0, 0)
 
 
-def test_requests_that_nobody_has_served_are_not_counted_as_used(engine: Engines, gateway: Gateways, nobody: str) -> None:
+def test_requests_that_nobody_has_served_are_not_counted_as_used(
+    engine: Engines, gateway: Gateways, nobody: str
+) -> None:
     more = "\nmax_in_flight = 1\n"
     stuck_one = engine(stuck())
     gw = gateway(toml(nobody) + model(stuck_one.url, name="full", more=more))
@@ -131,7 +133,9 @@ def test_requests_that_nobody_has_served_are_not_counted_as_used(engine: Engines
     assert row_of(gw, "alice", 1)["model"] == "full"
 
 
-def test_a_model_without_a_price_costs_nothing_that_is_known(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+def test_a_model_without_a_price_costs_nothing_that_is_known(
+    engine: Engines, gateway: Gateways, tmp_path: Path
+) -> None:
     one = engine(spends())
     gw = gateway(toml(one.url) + model(one.url, name="b") + f'[log]\npath = "{tmp_path}/log"\n')
     gw.ask(body("b"), more=ALICE)

@@ -5,7 +5,9 @@ of an answer: events are counted a few times a second, from what has gone by sin
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from withstand import clock
 from withstand.gateway import tap
@@ -146,6 +148,19 @@ class Till:
             return b""
         meter = self._meter(key.owner or "")
         return lines_of(meter.rooms(limits, now_s), route.dialect, clock.wall_s())
+
+    def terms(self, key: "Key", now_s: float) -> dict[str, Any]:
+        """What a key may use, and what it has left: limits by their headers' names, and money."""
+        owner = key.owner or ""
+        limits, meter, budget = self._limits.get(owner, self._common), self._meter(owner), self._budgets.get(owner)
+        rooms = {name: msgspec.to_builtins(room) for name, room in meter.rooms(limits, now_s).items()}
+        if limits.concurrency is not None:
+            rooms["concurrency"] = {"limit": limits.concurrency, "remaining": limits.concurrency - meter.under_way}
+        if budget is None:
+            return {"limits": rooms, "budget": None}
+        spent_usd = self.books.spent_nusd(owner, periods_of(self._day)[_PERIODS[budget.per]]) / NANO
+        money = {"usd": budget.usd, "per": budget.per, "spent_usd": spent_usd, "held_usd": meter.held_nusd / NANO}
+        return {"limits": rooms, "budget": money}
 
     # For the house.
 
