@@ -225,7 +225,7 @@ def _wait_for_a_load(folder: Path, process: "subprocess.Popen[Any]", name: str) 
         (("--slo", "ttft:p95:500", "--budget", "soon"), "--budget soon: give a time with its unit"),
         (("--slo", "ttft:p95:500", "--budget", "3s"), "budget"),
         (("--slo", "cost:nothing"), "'cost:nothing' is no promise"),
-        (("--slo", "cost:0.5", "--price-per-hour", "2"), "promises"),
+        (("--slo", "cost:0.5", "--price-per-hour", "2"), "promise something that more load breaks too"),
         (("--slo", "ttft:p95:9", "--slo", "cost:1", "--slo", "cost:2", "--price-per-hour", "2"), "give one of them"),
         (("--resume", "r", "--slo", "ttft:p95:500"), "leave out --slo"),
     ],

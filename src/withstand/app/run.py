@@ -22,6 +22,7 @@ from withstand.app.hunter import Hunter
 from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
+from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.short import why_short
@@ -55,12 +56,13 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
-    plan = salted(fitted(plan), screen)
+    plan = fitted(plan)
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.asked_watch)
     foresight = foreseen(plan, stages, screen)
     say_how_long(plan, stages, screen)
+    plan = salted(plan, screen)
     journal = Journal.create(plan, stages, argv)
     try:
         return _carry_out(plan, journal, screen, more, foresight)
@@ -86,7 +88,7 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
     journal = Journal.reopen(run_folder, more_s)
     plan = journal.manifest.plan
     if not journal.pending() and _is_over(plan, journal, screen):
-        screen.message(f"{folder} is complete; nothing is left to run.")
+        screen.message(nothing_left(plan, folder))
         return journal.finish(screen)
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
@@ -108,12 +110,12 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                     _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
-        screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
+        screen.message(f"Interrupted. {how_to_go_on(plan, journal.folder.path)}")
     except WithstandError as e:
         journal.failed(str(e))
         if not journal.has_results():
             raise
-        screen.message(str(e))
+        screen.message(f"{e} {how_to_go_on(plan, journal.folder.path)}" if isinstance(e, TargetError) else str(e))
     return journal.finish(screen)
 
 
@@ -357,7 +359,8 @@ class _Measuring:
     def _begun(self, index: int, stage: Stage) -> None:
         """The workers are about to send."""
         self._prepared()
-        places = [i for i, _ in self._journal.manifest.in_order()]
+        entries = self._journal.manifest.in_order()
+        places = [i for i, entry in entries if entry.state is not RunState.SUPERSEDED]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:

@@ -20,7 +20,7 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_ab
-from withstand.cli.resumed import refuse_others
+from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.side import labelled, tree_of
 from withstand.cli.stacks import StackTold, aimed
@@ -65,6 +65,7 @@ def verb(
     """
     if folder:
         refuse_others(context, "A and B")
+        refuse_anothers(folder, "ab")
     stack = _stack(sides)
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:

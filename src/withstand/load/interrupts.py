@@ -23,7 +23,11 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
-            self._before[number] = signal.signal(number, self._on_signal)
+            before = signal.signal(number, self._on_signal)
+            if number == signal.SIGHUP and before is signal.SIG_IGN:  # nohup
+                signal.signal(number, before)
+            else:
+                self._before[number] = before
         return self
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
