@@ -82,12 +82,15 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
     if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
-    ensure_time_left(run_folder)
+    if more_s is None:
+        ensure_time_left(run_folder)
     journal = Journal.reopen(run_folder, more_s)
     plan = journal.manifest.plan
     if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
+    if not journal.pending():
+        journal.warm_up_again()
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
     return _carry_out(plan, journal, screen, lambda _: (), foresight)
