@@ -182,6 +182,24 @@ def test_a_search_whose_budget_was_little_says_so_and_gets_more_of_it(tmp_path: 
     assert len(after) > len(before)
 
 
+def test_sigterm_while_the_server_rests_is_as_ctrl_c(tmp_path: Path) -> None:
+    with TruthServer(SERVER, slots=2) as server:
+        rest = ("--slo", "ttft:p50:30", "--start", "20", "--set", "find_limit.rest_s=60", "--output-dir", "r")
+        command = [*FIND, "--base-url", server.base_url, "--output-len", "11", *QUICK[:4], *rest]
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert process.stderr is not None
+        said = ""
+        while "alone: " not in said:
+            said = process.stderr.readline()
+            assert said
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "Interrupted. " in err
+    assert RunFolder.open(tmp_path / "r").manifest.state is RunState.INTERRUPTED
+
+
 def test_a_folder_of_a_search_can_be_read_whatever_time_it_gets_more(tmp_path: Path) -> None:
     with TruthServer(SERVER, slots=2) as server:
         target = (

@@ -197,8 +197,9 @@ class Journal:
 
     def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
-        cut = result.interrupted and self._is_cut(index, result)
-        state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
+        state = (
+            RunState.INTERRUPTED if self.is_cut(index, result) else RunState.FAILED if result.error else RunState.DONE
+        )
         ending = attended.ending if attended else None
         self._entry(
             index,
@@ -254,12 +255,14 @@ class Journal:
     def _update(self, **changes: Any) -> None:
         self.folder.update(replace(self.manifest, spent_ns=self.spent_ns(), **changes))
 
-    def _is_cut(self, index: int, result: StageResult) -> bool:
-        """Whether requests were not made, or not waited for."""
+    # What has come out.
+
+    def is_cut(self, index: int, result: StageResult) -> bool:
+        """Whether it was interrupted, and requests were not made, or not waited for."""
+        if not result.interrupted:
+            return False
         made = sum(h.finished for h in result.health)
         return made < result.planned or any(r.status in _CUT for r in self.folder.records(index))
-
-    # What has come out.
 
     def report(self) -> Summary:
         """Bring ``summary.json`` and ``report.html`` up to date."""

@@ -283,7 +283,7 @@ class _Measuring:
             result = self._load(index, stage, work, attended)
             self._crew.look()
             try:
-                if not result.interrupted and not result.storage:
+                if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
             finally:  # a stage that is killed before is run again, and so not left without its counts
                 self._journal.end(index, result, self._census, attended)
