@@ -197,9 +197,8 @@ class Journal:
 
     def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
-        state = (
-            RunState.INTERRUPTED if self.is_cut(index, result) else RunState.FAILED if result.error else RunState.DONE
-        )
+        cut = self.is_cut(index, result)
+        state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
         ending = attended.ending if attended else None
         self._entry(
             index,

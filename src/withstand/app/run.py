@@ -360,7 +360,7 @@ class _Measuring:
     def _begun(self, index: int, stage: Stage) -> None:
         """The workers are about to send."""
         self._prepared()
-        places = [i for i, _ in self._journal.manifest.in_order()]
+        places = [i for i, e in self._journal.manifest.in_order() if e.state is not RunState.SUPERSEDED]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:

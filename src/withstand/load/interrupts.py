@@ -1,6 +1,7 @@
 """Ctrl-C while a stage runs: the first drains, the second stops at once. SIGHUP is as Ctrl-C; SIGTERM stops at once.
 
-Between stages each of them is Ctrl-C. Who sends SIGTERM (systemd, Kubernetes, a CI) kills some seconds later, and until then the report must be written.
+Between stages each of them is Ctrl-C. Who sends SIGTERM (systemd, Kubernetes, a CI) kills some seconds later, and until
+then the report must be written.
 """
 
 import contextlib
