@@ -84,12 +84,15 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
     if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
-    ensure_time_left(run_folder)
+    if more_s is None:
+        ensure_time_left(run_folder)
     journal = Journal.reopen(run_folder, more_s)
     plan = journal.manifest.plan
     if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(nothing_left(plan, folder))
         return journal.finish(screen)
+    if not journal.pending():
+        journal.warm_up_again()
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
     return _carry_out(plan, journal, screen, lambda _: (), foresight)
@@ -282,7 +285,7 @@ class _Measuring:
             result = self._load(index, stage, work, attended)
             self._crew.look()
             try:
-                if not result.interrupted and not result.storage:
+                if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
             finally:  # a stage that is killed before is run again, and so not left without its counts
                 self._journal.end(index, result, self._census, attended)
@@ -359,8 +362,7 @@ class _Measuring:
     def _begun(self, index: int, stage: Stage) -> None:
         """The workers are about to send."""
         self._prepared()
-        entries = self._journal.manifest.in_order()
-        places = [i for i, entry in entries if entry.state is not RunState.SUPERSEDED]
+        places = [i for i, e in self._journal.manifest.in_order() if e.state is not RunState.SUPERSEDED]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:

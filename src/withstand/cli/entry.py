@@ -2,11 +2,9 @@
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TextIO
 
 import click
@@ -24,12 +22,7 @@ _OUR_FAULT = 3
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    signal.signal(signal.SIGTERM, _as_ctrl_c)  # what was measured is reported, and what was started is ended
     sys.exit(exit_code_of(list(sys.argv[1:] if argv is None else argv)))
-
-
-def _as_ctrl_c(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _usable(stream: TextIO | None) -> TextIO:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import msgspec
 
-Money = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-TokenMoney = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+MONEY_MIN, MONEY_MAX = 1e-9, 1e9
+"""Beyond, no currency is meant, and quotients have no end."""
+Money = Annotated[float, msgspec.Meta(ge=MONEY_MIN, le=MONEY_MAX)]
+TokenMoney = Annotated[float, msgspec.Meta(ge=0, le=MONEY_MAX)]
 """Of tokens: input may be free."""
 _HOURS = ("per_hour", "per_gpu_hour")
 
@@ -23,7 +25,7 @@ class TokenPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Tokens that cost nothing cannot be undercut."""
-        if self.input + self.output <= 0:
+        if self.input + self.output < MONEY_MIN:
             raise ValueError("input and output are both free: no machine is cheaper")
 
 
