@@ -157,7 +157,7 @@ print(*[m for m in ("rich", "msgspec", "asyncio", "ssl", "socket") if m in sys.m
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     ours, heavy = done.stderr.splitlines()
-    assert {m.split(".")[1] for m in ours.split(",")} == {"cli", "errors", "hints"}
+    assert {m.split(".")[1] for m in ours.split(",")} == {"cli", "errors"}
     assert heavy == ""
 
 
