@@ -30,6 +30,7 @@ from withstand.metrics.doubts import DoubtKind
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
 from withstand.spec import Plan, Target, is_redacted, redacted
+from withstand.wire.reply import one_line
 
 _FAILED_MAX = 2
 """Pairs one after another: then it is not chance."""
@@ -124,11 +125,11 @@ def _check(sides: Sides, screen: Screen) -> None:
             ask_target(side.plan.target)
             first = fitted(of_block(side.plan, Block(0, 1, 0), blocks, Path()))
         except SpecError as e:
-            raise SpecError(f"{side.label}: {e}") from None
+            raise SpecError(f"{one_line(side.label)}: {e}") from None
         except UsageError as e:
-            raise UsageError(f"{side.label}: {e}") from None
+            raise UsageError(f"{one_line(side.label)}: {e}") from None
         except TargetError as e:
-            raise TargetError(f"{side.label}: {e}") from None
+            raise TargetError(f"{one_line(side.label)}: {e}") from None
     say_how_long_all(first, all_stages(first), blocks, f"blocks ({sides.pairs} pairs)", screen)
 
 
