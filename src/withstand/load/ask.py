@@ -156,8 +156,9 @@ def _short(body: bytes) -> str:
 class EngineTokenizer:
     """The engine's own ``/tokenize``: exact for what it serves. vLLM, SGLang and llama.cpp have it.
 
-    ``fields`` are where the engine wants the text: ``prompt`` (vLLM, SGLang) or ``content`` (llama.cpp). Behind a gateway
-    either may answer, and llama.cpp takes a text in the wrong place for none: so both, where both are understood.
+    ``fields`` are where the engine wants the text: ``prompt`` (vLLM, SGLang) or ``content`` (llama.cpp). Behind a
+    gateway either may answer, and llama.cpp takes a text in the wrong place for none: so both, where both are
+    understood.
     """
 
     name = "the engine's /tokenize"

@@ -72,5 +72,5 @@ def _welch(a: Distribution, b: Distribution) -> Interval | None:
     parts = [std**2 / (n - 1) for n, _, std in known]  # the std is the population's
     whole = math.fsum(parts)
     freedom = whole**2 / math.fsum(p**2 / (n - 1) for p, (n, _, _) in zip(parts, known, strict=True)) if whole else 1e9
-    half = student_t(max(MEAN_N_MIN - 1, math.floor(freedom))) * math.sqrt(whole)
+    half = student_t(freedom) * math.sqrt(whole)
     return Interval(low=mean_a - mean_b - half, high=mean_a - mean_b + half)

@@ -65,7 +65,7 @@ def samples_needed(percent: float) -> int:
     return math.ceil(math.log(_TAIL) / math.log(share))
 
 
-def student_t(freedom: int) -> float:
+def student_t(freedom: float) -> float:
     """The 97.5 % point of Student's t, by the Cornish-Fisher series (Abramowitz & Stegun 26.7.5); freedom >= 4."""
     z = _Z
     terms = (
