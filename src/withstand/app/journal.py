@@ -195,6 +195,10 @@ class Journal:
         """A stage starts."""
         self._entry(index, state=RunState.RUNNING)
 
+    def restarted(self, index: int, ready_s: float) -> None:
+        """The server was started anew for a stage."""
+        self._entry(index, ready_s=ready_s)
+
     def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
         cut = self.is_cut(index, result)

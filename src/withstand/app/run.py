@@ -14,12 +14,13 @@ from withstand.app.beforehand import foreseen, say_how_long
 from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
+from withstand.app.cooling import Cooling, check_cold
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
-from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
+from withstand.app.journal import FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
@@ -27,6 +28,7 @@ from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
+from withstand.app.started import Started
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
 from withstand.app.work_folder import work_folder
@@ -41,7 +43,6 @@ from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
 from withstand.spec import Plan, Stage, is_redacted
-from withstand.stack import EngineInfo, embedded_engine, served
 
 _WORK = ".work"
 
@@ -60,6 +61,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.asked_watch)
+    check_cold(plan, stages)
     foresight = foreseen(plan, stages, screen)
     say_how_long(plan, stages, screen)
     plan = salted(plan, screen)
@@ -102,14 +104,15 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     screen.opened(journal.folder.path)
     try:
-        with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
-            if engine:
+        with _fleet(plan, journal, screen) as hosts, Started(plan, journal, screen) as started:
+            if engine := started.engine:
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
                 stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
-                    crew = _Crew(hosts=hosts, foresight=foresight, look=look)
+                    cooling = Cooling(plan, endpoint, started, screen)
+                    crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
                     _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
@@ -144,23 +147,6 @@ def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
         yield hosts
 
 
-@contextlib.contextmanager
-def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo | None]:
-    if plan.target.serve:
-        with served(plan.target.serve, plan.target.base_url, screen.step, journal.folder.path / ENGINE_LOG) as server:
-            journal.served(server.ready_s)
-            screen.message(f"The server is ready after {server.ready_s:.1f} s.")
-            yield None
-        return
-    if plan.target.base_url is not None:
-        yield None
-        return
-    with embedded_engine(screen.step, journal.folder.path / ENGINE_LOG) as engine:
-        journal.engine(engine)
-        screen.message(f"Engine ready after {engine.ready_s:.1f} s: {engine.name}, {engine.model}, {engine.base_url}")
-        yield engine
-
-
 class _Crew(msgspec.Struct, frozen=True):
     """Who sends, and what one of them is known to carry."""
 
@@ -168,6 +154,7 @@ class _Crew(msgspec.Struct, frozen=True):
     foresight: Foresight
     look: Callable[[], None]
     """Has the server's side looked at now."""
+    cooling: Cooling
 
     def stripes(self, plan: Plan, stage: Stage) -> Stripes:
         """How they share a stage."""
@@ -281,8 +268,9 @@ class _Measuring:
     def _drive(self, index: int, stage: Stage) -> StageResult:
         attended = self._attended(index, stage)
         with work_folder(self._journal.folder.path / _WORK) as work:
+            requests = self._prompts(index, stage)
             self._crew.look()
-            result = self._load(index, stage, work, attended)
+            result = self._load(index, stage, requests, work, attended)
             self._crew.look()
             try:
                 if not result.storage and not self._journal.is_cut(index, result):
@@ -298,9 +286,20 @@ class _Measuring:
             rules.append(Noticing(UntilGrowing(), lambda why: self._screen.message(f"Stage {stage.name}: {why}.")))
         return Attended(FirstOf(rules), RecordTail(self._journal.folder, index)) if rules else None
 
-    def _load(self, index: int, stage: Stage, work: Path, attended: Attended | None) -> StageResult:
+    def _prompts(self, index: int, stage: Stage) -> Iterator[Request]:
+        """Those of a cold stage are made while the server is not yet: it may be asked for their tokens."""
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
+        if stage.cold:
+            requests = iter(list(requests))
+            self._prepared()
+            if (ready_s := self._crew.cooling.cool(stage)) is not None:
+                self._journal.restarted(index, ready_s)
+        return requests
+
+    def _load(
+        self, index: int, stage: Stage, requests: Iterator[Request], work: Path, attended: Attended | None
+    ) -> StageResult:
         driver = self._driver(index, stage, work)
         self._journal.begin(index)
         try:

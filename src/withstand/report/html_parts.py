@@ -7,6 +7,7 @@ from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
 from withstand.report.agent import agent_lines
+from withstand.report.cold import cold_lines
 from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, unbroken
@@ -128,8 +129,10 @@ def _figure(figure: Figure) -> Markup:
 
 
 def server(summary: Summary) -> Markup:
-    """What an agent did and the server's side of each stage, in a line each."""
-    items = [tag("li", unbroken(line)) for line in (*agent_lines(summary), *server_lines(summary))]
+    """What an agent did, cold starts and the server's side of each stage, in a line each."""
+    items = [
+        tag("li", unbroken(line)) for line in (*agent_lines(summary), *cold_lines(summary), *server_lines(summary))
+    ]
     return tag("details", tag("summary", "In numbers, by stage"), tag("ul", *items)) if items else Markup()
 
 

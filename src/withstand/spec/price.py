@@ -41,7 +41,7 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     idle_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 300.0
     """It is given back when nothing was to do for so long."""
     cold_start_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] | None = None
-    """Until it answers again; None = as long as the embedded engine took, where that was measured."""
+    """Until it answers again; None = what cold answers took longer than warm ones, or the embedded engine took."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -32,6 +32,7 @@ from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.programs import found_programs
 from withstand.stack.progress import Progress
 from withstand.stack.ray import RAY
+from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
 from withstand.stack.state import (
     MARK,
@@ -182,7 +183,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
         programs=programs,
         is_root=os.geteuid() == 0,
     )
-    blueprint = composed(stack, place)
+    blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
     return blueprint
