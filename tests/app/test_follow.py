@@ -116,6 +116,20 @@ def test_who_comes_late_sees_the_end_and_counts_the_rest(folder: RunFolder) -> N
     assert sorted(took)[len(took) // 2] < 200_000_000
 
 
+def test_the_pause_between_two_sittings_is_not_counted(folder: RunFolder) -> None:
+    """Three minutes were measured an hour ago, and then it was gone on with."""
+    now = clock.anchor()
+    hour_ns = 3_600_000_000_000
+    began = clock.Anchor(wall_ns=now.wall_ns - hour_ns, monotonic_ns=now.monotonic_ns - hour_ns)
+    folder.update(msgspec.structs.replace(folder.manifest, anchor=began, spent_ns=180_000_000_000))
+    elapsed_s = Follower(folder.path).look().elapsed_s
+    assert elapsed_s is not None
+    assert 180 <= elapsed_s < 1_000
+    stages = tuple(msgspec.structs.replace(entry, state=RunState.DONE) for entry in folder.manifest.stages)
+    folder.update(msgspec.structs.replace(folder.manifest, state=RunState.DONE, stages=stages))
+    assert Follower(folder.path).look().elapsed_s == 180.0
+
+
 def test_what_there_is_no_time_for_is_counted(folder: RunFolder) -> None:
     follower = Follower(folder.path, look_s=0.0)
     follower.look()

@@ -131,7 +131,7 @@ class Follower:
             state=KILLED if is_dead and manifest.state is RunState.RUNNING else manifest.state.value,
             target=manifest.target,
             model=manifest.model,
-            elapsed_s=max(0.0, now_ns / _NS_PER_S),
+            elapsed_s=max(0.0, self._measured_ns(manifest, now_ns, is_dead=is_dead) / _NS_PER_S),
             left_s=_left_s(self._later_s, stages),
             stages=tuple(stages),
             current=current,
@@ -139,6 +139,11 @@ class Follower:
             limit=self._limit,
             error=manifest.error,
         )
+
+    def _measured_ns(self, manifest: Manifest, now_ns: int, *, is_dead: bool) -> int:
+        """As a budget is charged: what lay between two sittings is not counted."""
+        goes_on = self._live is not None and not is_dead
+        return manifest.spent_ns + (now_ns - self._began_ns if goes_on else 0)
 
 
 def _is_dead(manifest: Manifest) -> bool:
