@@ -21,13 +21,13 @@ from withstand.errors import WithstandError
 from withstand.processes import under_keeper
 from withstand.processes.identity import Identity, children_of, end, identity_of, in_session
 from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.question import Question
 from withstand.stack.secrets import environment
-from withstand.stack.service import is_healthy, last_words
+from withstand.stack.service import last_words
 from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 
 _LOOK_S = 0.05
-_ANSWER_S = 0.5
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
 _PR_SET_CHILD_SUBREAPER = 36
@@ -43,6 +43,7 @@ class _Kept:
         self.log_start = log_start
         self.identity = identity_of(keeper.pid)
         self.leader: Identity | None = None
+        self.health = Question(process.health_url)
 
     def find_leader(self) -> None:
         """The service itself: its keeper's child."""
@@ -111,7 +112,7 @@ class Supervisor:
         for name, kept in self._kept.items():
             kept.find_leader()
             unit = supervision.units[name]
-            if unit.phase is Phase.STARTING and is_healthy(unit.process.health_url, _ANSWER_S):
+            if unit.phase is Phase.STARTING and kept.health.is_answered():
                 supervision.healthy(name, clock.wall_s())
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
