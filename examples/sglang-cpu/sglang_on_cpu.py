@@ -7,7 +7,6 @@ their modules can be imported all the same, and whatever is used of them says th
 """
 
 import sys
-from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -39,7 +38,7 @@ class _Empty(ModuleType):
 class _Absent(MetaPathFinder, Loader):
     """Asked last of all: whatever is really installed has been found before."""
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
         if fullname.partition(".")[0] not in _ABSENT or _only_asked():
             return None
         return ModuleSpec(fullname, self, is_package=True)
@@ -52,8 +51,8 @@ class _Absent(MetaPathFinder, Loader):
 
 
 def _only_asked() -> bool:
-    """Whether nobody imports: transformers asks by ``importlib.util.find_spec`` what is there, and shall hear the truth."""
-    return sys._getframe(3).f_code.co_name == "find_spec"
+    """Nobody imports: transformers asks by ``importlib.util.find_spec`` what is there, and shall hear the truth."""
+    return sys._getframe(3).f_code.co_name == "find_spec"  # noqa: SLF001  only the caller tells the two apart
 
 
 sys.meta_path.append(_Absent())

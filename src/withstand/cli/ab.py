@@ -25,6 +25,7 @@ from withstand.cli.screen import terminal_screen
 from withstand.cli.side import labelled, tree_of
 from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
+from withstand.control.interleaving import blocks_of
 from withstand.errors import UsageError
 from withstand.files import is_there
 from withstand.runs import AskedSide
@@ -66,6 +67,7 @@ def verb(
     if folder:
         refuse_others(context, "A and B")
     stack = _stack(sides)
+    blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         if folder:
