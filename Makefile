@@ -17,11 +17,11 @@ PIP := -m pip --disable-pip-version-check install --quiet --constraint constrain
 demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
-# All tests, the real engine's among them: what only computes two at a time, then what starts processes and measures.
-COMPUTE := $(addprefix tests/,audit compare control interop metrics report sim spec wire workload)
+# All tests, the real engine's among them: two at a time, and then those that measure, which others would disturb.
+ALONE := $(addprefix tests/,agent app benchmarks cli load testing)
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS) --numprocesses 2 --dist loadfile $(COMPUTE)
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS) $(addprefix --ignore=,$(COMPUTE))
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) --numprocesses 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) $(ALONE)
 
 # The agent. LangGraph has an environment of its own: it is 80 MB.
 test-agent: $(AGENT_VENV)/agent.stamp

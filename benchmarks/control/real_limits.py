@@ -58,12 +58,12 @@ REAL = (
         slots=8,
     ),
     Real(
-        _virtual("a batch that slows down", Queue(100, batched(0.01, 0.19, 0.01), 21), "tpot:p90:20", (10.0, 90.0)),
-        Schedule(ttft_ms=10, itl_ms=10, tokens=21),
+        _virtual("a batch that slows down", Queue(64, batched(0.01, 0.2, 0.01), 51), "tpot:p95:8", (10.0, 150.0)),
+        Schedule(ttft_ms=10, itl_ms=4, tokens=51),
         batch=0.05,
     ),
 )
-"""Of the last one each answer takes 10 ms longer for each that is under way: 20 gaps of 10 ms, and 5 % of one more."""
+"""Of the last one each answer takes 10 ms longer for each that is under way: 50 gaps of 4 ms, and 5 % of one more."""
 
 
 def searched(target: tuple[str, ...], promise: str, *more: str) -> tuple[Limit, float]:

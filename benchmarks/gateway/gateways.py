@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
     spread: bool = False
     """By the engines' load, as well as it can; else the simplest policy."""
     ours: Mapping[str, str] = {}
-    """Sections of our own configuration, as TOML: ``{"": "workers = 2", "models.mock": …}``."""
+    """Sections of our own configuration, as TOML: ``{"": "workers = 2", "timeouts": …}``."""
 
 
 class Start(NamedTuple):
@@ -67,7 +67,7 @@ def _withstand(wanted: Wanted) -> Start:
         ours.pop("model", ""),
         f'policy = "{"least_inflight" if wanted.spread else "round_robin"}"',
         *(f'[[models.{MODEL}.engines]]\nurl = "{url}"\n{ours.get("engine", "")}' for url in wanted.engines),
-        f"[timeouts]\nfirst_byte_s = {wanted.timeout_s}",
+        f"[timeouts]\nfirst_byte_s = {wanted.timeout_s}\n{ours.pop('timeouts', '')}",
         f'[keys.bench]\nadmin = true\nsha256 = "{hashlib.sha256(KEY.encode()).hexdigest()}"',
         f'[log]\npath = "{wanted.folder / "access.jsonl"}"',
     ]

@@ -1,6 +1,7 @@
 """Two sides in turn as a user measures them: told apart or not, cut and gone on with, refused where not alike."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -133,15 +134,28 @@ def test_what_pairs_there_are_are_compared_when_the_user_stops_it(tmp_path: Path
     assert [len(side["sources"]) for side in comparison["sides"]] == [3, 3]
 
 
-def test_a_side_that_is_not_there_ends_it_after_two_pairs(tmp_path: Path) -> None:
+def test_both_sides_are_asked_before_the_first_block(tmp_path: Path) -> None:
     with TruthServer(FAST) as fast:
         with TruthServer(FAST) as other:
             gone = other.base_url
-        done = of_urls(gone, fast.base_url, cwd=tmp_path)
+        done = of_urls(f"old={fast.base_url}", f"new={gone}", cwd=tmp_path)
+        assert not [served for served in fast.truth() if served.path.endswith("completions")]
     assert done.returncode == 3
-    assert done.stderr.count("is not measured:") == 2
-    assert "0 of 4 pairs are measured." in done.stderr
-    assert "`withstand ab --resume r` measures 4 pairs." in done.stderr.replace("\n", " ")
+    assert "withstand: new: " in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_side_that_dies_ends_it_after_two_pairs(tmp_path: Path) -> None:
+    with TruthServer(FAST) as fast, TruthServer(FAST) as other:
+        load = (*LOAD, "--blocks", "4", "--output-dir", "r")
+        with begun(f"old={other.base_url}", f"new={fast.base_url}", *load, cwd=tmp_path) as process:
+            wait_until((tmp_path / "r" / "a-01" / "run.json").exists)
+            assert other.pid is not None
+            os.kill(other.pid, signal.SIGKILL)
+            _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert err.count("is not measured:") == 2
+    assert "`withstand ab --resume r` measures 4 pairs." in " ".join(err.split())
 
 
 def test_where_neither_side_is_there_nothing_is_left_behind(tmp_path: Path) -> None:

@@ -167,6 +167,21 @@ def test_a_search_that_was_killed_before_its_next_load_was_chosen_goes_on(tmp_pa
     assert "rate-200" in _names(tmp_path / "r")
 
 
+def test_a_search_whose_budget_was_little_says_so_and_gets_more_of_it(tmp_path: Path) -> None:
+    with TruthServer(SERVER, slots=2) as server:
+        target = ("--base-url", server.base_url, *KEPT_TO, "--slo", "ttft:p50:30", "--start", "20")
+        cut = find_limit(*target, "--budget", "10s", "--precision", "1%", "--output-dir", "r", cwd=tmp_path)
+        before = _names(tmp_path / "r")
+        more = find_limit("--resume", "r", "--budget", "6s", cwd=tmp_path)
+    assert "That is little" in cut.stderr
+    assert "not known in this time" not in cut.stderr.partition("rate-20")[0]
+    assert "`withstand find-limit --resume r --budget 4m` goes on with it" in cut.stderr
+    assert "fault of withstand" not in more.stderr
+    after = _names(tmp_path / "r")
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
+
+
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in RunFolder.open(folder).manifest.stages]
 

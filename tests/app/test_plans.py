@@ -60,6 +60,14 @@ def test_shares_of_the_most_that_was_seen_to_two_digits_with_its_workload() -> N
     assert low.workload == high.workload == FAST.workload
 
 
+def test_they_are_shortened_so_that_their_last_answers_are_waited_for() -> None:
+    plan = Plan(rates=(Rates(shares=(0.5, 1.5), duration_s=20),))
+    e2el = msgspec.structs.replace(summary_of([]).e2el, mean=10_000.0)
+    done = [msgspec.structs.replace(seen(FAST, 2.0), e2el=e2el)]
+    for left_s, duration_s in ((None, 20), (70, 20), (45, 10), (0, 2)):  # 20 s for answers, 2.5 times 20 s for the rest
+        assert {stage.duration_s for stage in decided(plan, [FAST], done, left_s)} == {duration_s}
+
+
 def test_nothing_is_decided_twice_or_from_nothing() -> None:
     plan = Plan(rates=(Rates(shares=(0.5,), duration_s=9),))
     done = [seen(FAST, 10.0)]

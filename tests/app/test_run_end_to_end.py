@@ -109,7 +109,7 @@ def records_of(folder: Path) -> list[tuple[object, ...]]:
         (("--request-rate", "-3"), 2, "--request-rate"),
         (("--max-concurrency", "0"), 2, "--max-concurrency"),
         (("--set", "targt.model=x"), 2, "`targt`"),
-        (("bad.toml",), 2, "`speed` - at `$.stages[0]`"),
+        (("bad.toml",), 2, "unknown field `speed` (there are: name, phase, "),
         (("none.toml",), 2, "none.toml"),
         (("--base-url", "localhost:8000"), 2, "--base-url"),
         (("--base-url", "http://[::1"), 2, "--base-url"),
@@ -328,6 +328,20 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
     records = list(RunFolder.open(tmp_path / "r").records())
     assert len(records) == len(sent)
     assert {r.status for r in records} == {Status.CANCELLED}
+
+
+def test_sigterm_stops_at_once_and_what_was_cut_is_not_said_to_be_complete(tmp_path: Path) -> None:
+    with TruthServer(Schedule(ttft_ms=20, itl_ms=200, tokens=100)) as server:
+        load = ("--num-prompts", "20", *SMALL[2:4], "--set", "workload.options.output_len=100", "--num-warmups", "0")
+        command = [*RUN, "--base-url", server.base_url, *load, "--output-dir", str(tmp_path / "r")]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.truth()) < 20:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == 3
+    assert "0 of 1 stages are complete. `--resume` goes on with it." in err
+    assert [entry.state.value for entry in RunFolder.open(tmp_path / "r").manifest.stages] == ["interrupted"]
 
 
 def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:

@@ -124,10 +124,20 @@ def test_whoever_wins_at_one_load_and_loses_at_another_does_not_win() -> None:
 
 
 def test_every_purpose_that_is_told_has_its_line() -> None:
-    names = ("ttft.p50", "output_throughput", "ttft.p99", "success_rate")
+    names = ("ttft.p50", "tpot.p50", "itl.p99", "e2el.p50", "output_throughput", "request_goodput", "ttft.p99")
+    names += ("success_rate",)
     rows = [row(name, [1.0, 0.5], [Verdict.UNKNOWN]) for name in names]
     told = decide(comparison(("x", rows)))
-    assert [decision.wins_for for decision in told] == ["lowest TTFT", "throughput", "tail", "success"]
+    assert [decision.wins_for for decision in told] == [
+        "lowest TTFT",
+        "lowest TPOT",
+        "steady stream",
+        "whole answer",
+        "throughput",
+        "within limits",
+        "tail",
+        "success",
+    ]
     assert "a 100 %, b 50 %" in told[-1].evidence
 
 

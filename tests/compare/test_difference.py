@@ -34,6 +34,18 @@ def test_the_correction_keeps_the_order(given_chances: list[float]) -> None:
     assert [h for _, h in pairs] == sorted(h for _, h in pairs)
 
 
+def test_what_would_be_shown_alone_is_named_where_it_is_one_of_many() -> None:
+    pair = pair_of(_runs(100, 101, 99), _runs(103, 104, 102))
+    assert pair.chance is not None
+    alone, many = (Judge(comparisons=n, negligible_percent=1.0) for n in (1, 40))
+    shown = alone.difference(pair, pair.chance, lower_is_better=True, trusted=True)
+    among = many.difference(pair, min(1.0, 40 * pair.chance), lower_is_better=True, trusted=True)
+    assert (shown.verdict, shown.is_chance_of_many) == (Verdict.WORSE, False)
+    assert (among.verdict, among.is_chance_of_many) == (Verdict.NO_DIFFERENCE, True)
+    equal = pair_of(_runs(100, 101, 99), _runs(100, 102, 98))
+    assert not many.difference(equal, 1.0, lower_is_better=True, trusted=True).is_chance_of_many
+
+
 def test_repeats_are_compared_by_welch_over_runs() -> None:
     pair = pair_of(_runs(100, 110, 105), _runs(130, 128, 140))
     logs = [[math.log(v) for v in side] for side in ((100, 110, 105), (130, 128, 140))]

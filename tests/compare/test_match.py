@@ -36,6 +36,14 @@ def test_what_one_side_does_not_tell_is_no_difference_but_said() -> None:
     assert "model" in matching.groups[0].remarks[0]
 
 
+def test_a_ramp_with_a_cap_is_no_closed_loop() -> None:
+    ramp = _run(rate=None, arrivals="ramp", concurrency=64)
+    assert ramp.setting.load == "ramp, concurrency 64"
+    assert _run(rate=None, arrivals="inf", concurrency=64).setting.load == "concurrency 64"
+    with pytest.raises(UsageError, match="no load in common"):
+        match([side_of("a", ramp), side_of("b", _run(rate=None, arrivals="inf", concurrency=64))], force=False)
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("client", "vLLM"), ("dataset", "sharegpt"), ("arrivals", "constant"), ("burstiness", 0.5)]
 )

@@ -66,6 +66,16 @@ def test_answers_of_all_kinds_may_be_read_and_an_engines_own_lines_are_ours(engi
     assert one_allow(client.send(post(body())).answer()) == "*"  # no page asks: as the engine has it
 
 
+def test_a_page_may_also_read_why_it_was_turned_away(engine: Engines, gateway: Gateways) -> None:
+    limits = "[limits]\nhead_bytes = 2048\nbody_bytes = 4096\nrequest_s = 0.5\n"
+    gw = gateway(CORS + limits + model(engine(answering()).url))
+    large = post(body(text="x" * 5000), more=ORIGIN)
+    wide = post(body(), more=ORIGIN + f"x-much: {'y' * 3000}\r\n")
+    for status, sent in ((413, large), (431, wide), (408, post(body(), more=ORIGIN)[:-5])):
+        told = gw.client().send(sent).answer()
+        assert (told.status, one_allow(told)) == (status, PAGE)
+
+
 @pytest.mark.parametrize(("cors", "path", "origin"), [
     (CORS, CHAT, "https://elsewhere.example.com"), (CORS, CHAT, PAGE + ".evil"), (CORS, CHAT, "null"),
     (CORS, "/admin/engines", PAGE), (CORS, "/metrics", PAGE), ("", CHAT, PAGE),

@@ -67,6 +67,14 @@ def test_a_day_of_one_that_is_always_on_and_of_one_that_is_given_back() -> None:
     )
 
 
+def test_what_a_day_lacks_is_named() -> None:
+    usage = Usage(requests_per_day=500)
+    assert "--price-per-hour" in (economy.why_no_day(Summary(stages=(stage(),))) or "")
+    assert "--cold-start" in (economy.why_no_day(billed(stage("s", 4), against=None, usage=usage)) or "")
+    told = msgspec.structs.replace(usage, cold_start_s=45)
+    assert economy.why_no_day(billed(stage("s", 4), against=None, usage=told)) is None
+
+
 def test_nothing_is_said_of_what_was_not_asked() -> None:
     assert said(billed(stage(), against=None)) == []
     assert said(Summary(stages=(stage(),))) == []

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from withstand.errors import ClientLimitError, MeasureError, UsageError
+from withstand.errors import MeasureError, UsageError
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
 from withstand.testing.truth import tally
@@ -356,7 +356,7 @@ def test_a_client_that_speaks_no_tls_harms_nobody(client_of: Callable[..., Any],
 
 def test_a_busy_port_is_one_sentence(client: Any) -> None:
     port = int(client.server.base_url.rpartition(":")[2])
-    with pytest.raises(ClientLimitError, match=f"{port} cannot be listened on"), TruthServer(port=port):
+    with pytest.raises(UsageError, match=f"{port} cannot be listened on"), TruthServer(port=port):
         pass
 
 
@@ -464,11 +464,11 @@ def test_a_socket_that_a_killed_server_left_is_replaced(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
     config = Config(unix_path=str(path))
-    with listen(config), pytest.raises(ClientLimitError, match="cannot be listened on"):
+    with listen(config), pytest.raises(UsageError, match="cannot be listened on"):
         listen(config)
     path.unlink()
     path.write_text("mine")
-    with pytest.raises(ClientLimitError, match="cannot be listened on"):
+    with pytest.raises(UsageError, match="cannot be listened on"):
         listen(config)
     assert path.read_text() == "mine"
 

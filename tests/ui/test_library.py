@@ -36,6 +36,29 @@ def test_a_run_is_told_from_its_manifest_and_summary(finished: Path, tmp_path: P
     assert entry.page
 
 
+def test_what_we_cut_ourselves_has_not_failed(finished: Path, tmp_path: Path) -> None:
+    one = copied(finished, tmp_path / "one")
+    summary = json.loads((one / "summary.json").read_text())
+    summary["stages"][0] |= {"failed": 5, "statuses": {"ok": 7, "cancelled": 3, "timeout": 2}}
+    (one / "summary.json").write_text(json.dumps(summary))
+    entry = listed(tmp_path)["one"]
+    assert (entry.failed, entry.cut) == (2, 3)
+
+
+def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) -> None:
+    (tmp_path / "comparison.html").write_text("<p>")
+    assert listed(tmp_path)[tmp_path.name].headline is None
+    told = {"sides": [{"label": "old"}, {"label": EVIL}], "headline": "old is better."}
+    (tmp_path / "comparison.json").write_text(json.dumps(told))
+    entry = listed(tmp_path)[tmp_path.name]
+    assert (entry.kind, entry.headline, entry.page) == (Kind.COMPARISON, "old is better.", True)
+    assert entry.target is not None
+    assert entry.target.startswith("old, <script>")
+    assert "\x1b" not in entry.target
+    (tmp_path / "comparison.json").write_text('{"sides": 3}')
+    assert listed(tmp_path)[tmp_path.name].headline is None
+
+
 def test_records_are_never_read(finished: Path, tmp_path: Path) -> None:
     one = copied(finished, tmp_path / "one")
     (one / "records.jsonl.gz").unlink()

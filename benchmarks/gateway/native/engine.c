@@ -23,7 +23,7 @@ static struct knob {
     {"delay_us", 0}, /* until an answer that is not streamed */
     {"status", 200},
     {"hang", 0},   /* 1 = never answer, 2 = stop after five tokens */
-    {"die_at", 0}, /* close after so many tokens; 0 = never */
+    {"die_at", 0}, /* close after so many tokens, or instead of a whole answer that is delayed; 0 = never */
     {"reset", 0},  /* close with a reset */
     {"plain", 0},  /* tokens are no stamps, so that equal requests have equal answers */
 };
@@ -251,6 +251,11 @@ static void go_on(conn *c) {
         stream_on(c);
     } else {
         unschedule(c);
+        if (KNOB(DIE_AT)) {
+            c->active = 0;
+            hang_up(c);
+            return;
+        }
         answer_whole(c);
     }
 }

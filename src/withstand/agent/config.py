@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
+from withstand.hints import hinted
 
 ToolName = Literal["search", "calculator", "read_file", "fetch"]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -141,7 +142,7 @@ def config_of(tree: object) -> Config:
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The configuration is wrong: {e}.") from None
+        raise SpecError(f"The configuration is wrong: {hinted(str(e), Config)}.") from None
     host, _ = split_listen(config.listen)
     if host not in _LOCAL and not config.open:
         raise _wrong("listen", f"{host} may be reached by others, and no key is asked for; say open = true")

@@ -10,7 +10,7 @@ import uvicorn
 from withstand.agent.app import agent_app
 from withstand.agent.config import Config, split_listen
 from withstand.agent.house import house_of
-from withstand.errors import ClientLimitError, StorageError, WithstandError
+from withstand.errors import StorageError, UsageError, WithstandError
 
 
 def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
@@ -57,5 +57,5 @@ def _listening(listen: str) -> socket.socket:
         listener.bind((host, port))
         listener.listen(1024)
     except OSError as e:
-        raise ClientLimitError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.") from None
+        raise UsageError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.") from None
     return listener

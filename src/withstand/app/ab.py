@@ -13,7 +13,7 @@ from withstand import __version__, clock
 from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
-from withstand.app.endpoint import check_target
+from withstand.app.endpoint import ask_target, check_target
 from withstand.app.estimate import lasting
 from withstand.app.forgetting import forgotten
 from withstand.app.once import OnceScreen
@@ -25,7 +25,7 @@ from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
 from withstand.compare.shape import Verdict
 from withstand.control.interleaving import Block, Pair, blocks_of
-from withstand.errors import MeasureError, SpecError, UsageError, WithstandError
+from withstand.errors import MeasureError, SpecError, TargetError, UsageError, WithstandError
 from withstand.metrics.doubts import DoubtKind
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
@@ -121,11 +121,14 @@ def _check(sides: Sides, screen: Screen) -> None:
     for side in (sides.a, sides.b):
         try:
             check_target(side.plan.target)
+            ask_target(side.plan.target)
             first = fitted(of_block(side.plan, Block(0, 1, 0), blocks, Path()))
         except SpecError as e:
             raise SpecError(f"{side.label}: {e}") from None
         except UsageError as e:
             raise UsageError(f"{side.label}: {e}") from None
+        except TargetError as e:
+            raise TargetError(f"{side.label}: {e}") from None
     say_how_long_all(first, all_stages(first), blocks, f"blocks ({sides.pairs} pairs)", screen)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from withstand.app.calibration.foresight import Foresight, foresee
-from withstand.app.estimate import estimated, in_words
+from withstand.app.estimate import estimated, in_words, search_in_words
 from withstand.app.screen import Screen
 from withstand.app.stages import connections_foreseen, stripes_of
 from withstand.load.fleets import is_ray
@@ -39,6 +39,9 @@ def say_how_long_all(plan: Plan, stages: Sequence[Stage], runs: int, what: str, 
 
 def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Sequence[Stage] = ()) -> None:
     """How many stages, how long, at what price; nothing of a single one without an end. ``known``: the run's so far."""
+    if plan.find_limit:
+        screen.message(search_in_words(plan.find_limit, begins=not known))
+        return
     estimate = estimated(plan, stages, known)
     if sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
         screen.message(f"Planned: {in_words(estimate, plan.asked_price.hour())}")

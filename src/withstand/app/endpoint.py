@@ -46,7 +46,7 @@ class Endpoint:
         self.route = Route(address=self.address, located=self.located, context=context, timeouts=target.timeouts)
         self.asker = Asker(self.route, self.headers, Mask(self.secrets))
         self.models = served_models(self.asker, self.address)
-        self.model = _model(target, self.models)
+        self.model = _model(target, self.models, self.address.url("/v1/models"))
 
     @property
     def completions(self) -> str:
@@ -93,6 +93,16 @@ class Endpoint:
     def close(self) -> None:
         """Hang up."""
         self.asker.close()
+
+
+def ask_target(target: Target) -> None:
+    """Whether it is there, and takes the key; one that we start ourselves is not there yet.
+
+    Raises:
+        WithstandError: it is not to be measured.
+    """
+    if target.base_url is not None and not target.serve:
+        Endpoint(target).close()
 
 
 def check_target(target: Target) -> None:
@@ -158,12 +168,14 @@ def _api_key(target: Target) -> str | None:
     return key
 
 
-def _model(target: Target, served: list[str]) -> str | None:
+def _model(target: Target, served: list[str], path: str) -> str | None:
     """The model to ask for. A name that is not listed is tried all the same: gateways have aliases."""
     if target.model:
         return target.model
     if not served:
-        raise TargetError("The endpoint lists no model at /v1/models; name one by --model.")
+        raise TargetError(
+            f"The endpoint lists no model at {path}; is the URL right? If it has no such list, name one by --model."
+        )
     return served[0]
 
 

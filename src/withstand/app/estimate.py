@@ -8,8 +8,9 @@ from itertools import islice
 
 import msgspec
 
+from withstand.control.patience import least_budget_s
 from withstand.report.numbers import counted
-from withstand.spec import Arrivals, Inf, Plan, Ramp, Stage, Step, Trace, rate_rps_of
+from withstand.spec import Arrivals, Inf, LimitSearch, Plan, Ramp, Stage, Step, Trace, rate_rps_of
 from withstand.workload.arrivals import due_times_ns
 
 _COUNTED_MAX = 1_000_000
@@ -83,6 +84,23 @@ def in_words(estimate: Estimate, price_per_hour: float | None) -> str:
     if price_per_hour is not None:
         price = f"; {price_per_hour * estimate.known_s / _HOUR_S:,.4g} at {price_per_hour:g} an hour"
     return f"{told}, {about} {lasting(estimate.known_s)} and what still runs at their ends{more}{price}."
+
+
+def search_in_words(wanted: LimitSearch, *, begins: bool) -> str:
+    """What a search will do, and whether its budget is likely to be enough for both ends."""
+    crowds = ", crowds of users" if wanted.axis == "rate" and wanted.start is None else ""
+    loads = f"Planned: one user alone{crowds}, then load after load" if begins else "Planned: load after load"
+    if wanted.budget_s is None:
+        return f"{loads}, until the limit is known."
+    told = f"{loads}, until the limit is known or {lasting(wanted.budget_s)} are over."
+    least_s = least_budget_s(wanted)
+    if wanted.budget_s >= least_s:
+        return told
+    spared = " `--start LOAD` spares the crowds;" if crowds else ""
+    return (
+        f"{told} That is little: where the server is slow, an end may stay open. A budget of {lasting(least_s)} leaves "
+        f"time for three long loads;{spared} `--resume DIR --budget TIME` goes on with a search that was cut."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -16,10 +16,12 @@ from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED
 from withstand.control.belief import Evidence, believed
 from withstand.control.hunt import next_stage
 from withstand.control.limit import Limit
+from withstand.control.probe import Look, Standing
 from withstand.control.stop import told
-from withstand.control.tried import CHECK, SEARCH, Tried
+from withstand.control.tried import ALONE, CHECK, SEARCH, Tried
 from withstand.errors import TargetError, UsageError
 from withstand.metrics.summary import StageSummary
+from withstand.report.numbers import counted
 from withstand.runs import RunState
 from withstand.spec import LimitSearch, Plan, Stage
 
@@ -64,7 +66,7 @@ class Hunter:
         self._hear_check(measured)
         tried = self._tried(measured)
         if tried and tried[-1].look:
-            self._screen.message(f"{tried[-1].stage.name}: {told(tried[-1].look)}")
+            self._screen.message(f"{tried[-1].stage.name}: {_told(tried[-1].stage, tried[-1].look)}")
         stage = self._next(tried)
         if stage is None:
             return []
@@ -125,6 +127,13 @@ class Hunter:
         if left_s < _WORTH_SHARE * stage.duration_s:
             return None
         return msgspec.structs.replace(stage, duration_s=min(stage.duration_s, left_s))
+
+
+def _told(stage: Stage, look: Look) -> str:
+    """One user need not be known to keep what is promised: it is enough that he does not break it."""
+    if stage.phase == ALONE and look.standing is Standing.OPEN and not look.doubt:
+        return f"nothing says that one user does not get what is promised ({counted(look.requests, 'request')})"
+    return told(look)
 
 
 def limit_code(limit: Limit, outcome: Outcome) -> int:

@@ -21,7 +21,7 @@ from withstand.control.probe import Look
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.record import Record
+from withstand.record import Record, Status
 from withstand.report.write import write_reports
 from withstand.runs import (
     Manifest,
@@ -39,6 +39,7 @@ from withstand.wire.reply import one_line
 from withstand.workload import Tokenizer
 
 ENGINE_LOG, FLEET_LOG = "engine.log", "fleet.log"
+_CUT = {Status.CANCELLED, Status.NOT_SENT}
 _AGAIN = {RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED}
 
 
@@ -71,8 +72,11 @@ class Journal:
         return cls(RunFolder.create(Path(plan.output_dir) if plan.output_dir else None, manifest))
 
     @classmethod
-    def reopen(cls, folder: RunFolder) -> Self:
-        """Go on with a run: stages that were cut are superseded and planned again, and so is the warm-up."""
+    def reopen(cls, folder: RunFolder, more_s: float | None = None) -> Self:
+        """Go on with a run: stages that were cut are superseded and planned again, and so is the warm-up.
+
+        A search for a limit may get more time than it has spent.
+        """
         old = folder.manifest
         stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if _again(old, e) else e for e in old.stages]
         again = [StageEntry(name=e.name, stage=e.stage, place=e.place) for e in old.stages if _again(old, e)]
@@ -84,6 +88,9 @@ class Journal:
             stages=tuple(stages + again),
             spent_ns=spent_ns(folder),
         )
+        if more_s is not None and (search := old.plan.find_limit):
+            longer = msgspec.structs.replace(search, budget_s=manifest.spent_ns / 1e9 + more_s)
+            manifest = msgspec.structs.replace(manifest, plan=msgspec.structs.replace(old.plan, find_limit=longer))
         folder.update(manifest)
         return cls(folder)
 
@@ -182,7 +189,7 @@ class Journal:
 
     def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
-        cut = result.interrupted and sum(h.finished for h in result.health) < result.planned
+        cut = result.interrupted and self._is_cut(index, result)
         state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
         ending = attended.ending if attended else None
         self._entry(
@@ -238,6 +245,11 @@ class Journal:
 
     def _update(self, **changes: Any) -> None:
         self.folder.update(msgspec.structs.replace(self.manifest, spent_ns=self.spent_ns(), **changes))
+
+    def _is_cut(self, index: int, result: StageResult) -> bool:
+        """Whether requests were not made, or not waited for."""
+        made = sum(h.finished for h in result.health)
+        return made < result.planned or any(r.status in _CUT for r in self.folder.records(index))
 
     # What has come out.
 

@@ -70,8 +70,8 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
         raise
 
 
-def resume(folder: Path, *, screen: Screen) -> Outcome:
-    """Go on where a run stopped: finished stages stay, the others are run.
+def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outcome:
+    """Go on where a run stopped: finished stages stay, the others are run; a search gets so much more time.
 
     Raises:
         WithstandError: the folder is no run that can be gone on with.
@@ -83,7 +83,8 @@ def resume(folder: Path, *, screen: Screen) -> Outcome:
     if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     ensure_time_left(run_folder)
-    journal = Journal.reopen(run_folder)
+    journal = Journal.reopen(run_folder, more_s)
+    plan = journal.manifest.plan
     if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(f"{folder} is complete; nothing is left to run.")
         return journal.finish(screen)
@@ -218,7 +219,7 @@ class _Measuring:
     def _add_stages(self, more: More) -> bool:
         """Those that follow from what was seen; whether there are any."""
         done = self._journal.measured()
-        added = decided(self._plan, self._journal.known_stages(), done) or more(done)
+        added = decided(self._plan, self._journal.known_stages(), done, self._budget.left_s()) or more(done)
         self._journal.add_stages(filled(self._plan, added))
         return bool(added)
 

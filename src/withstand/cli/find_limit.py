@@ -50,7 +50,9 @@ from withstand.spec.promise import cost_of, is_cost
 @workload_options
 @price_options
 @click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The run's folder; runs/<date-time> by default.")
-@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search.")
+@click.option(
+    "--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Go on with a search; with --budget, for so much longer."
+)
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of the plan; again for more.")
 @output_options
 @click.pass_context
@@ -63,11 +65,11 @@ def verb(
     rate with an interval, and which promise broke first.
     """
     if folder:
-        refuse_others(context, "the plan file")
+        refuse_others(context, "the plan file", "budget_s")
     from_file = plan_from_file(plan) if plan else {}
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
-            outcome = resume(folder, screen=screen)
+            outcome = resume(folder, screen=screen, more_s=options["budget_s"])
         else:
             asked = build_plan(options | {"find_limit": _asked(options)}, from_file)
             if asked.targets:

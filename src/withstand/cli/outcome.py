@@ -12,6 +12,9 @@ from withstand.report.limit import limit_json, print_limit
 from withstand.report.terminal import print_costs, print_report
 from withstand.report.write import REPORT_NAME
 
+TYPICAL_BUDGET = "4m"
+"""Of a search that goes on."""
+
 if TYPE_CHECKING:
     from withstand.app.ab import AbOutcome
     from withstand.app.compare import Compared
@@ -28,6 +31,8 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
+    if limit.ended:
+        say(f"withstand: `withstand find-limit --resume {outcome.folder} --budget {TYPICAL_BUDGET}` goes on with it.")
     return limit_code(limit, outcome)
 
 

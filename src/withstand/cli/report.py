@@ -15,6 +15,7 @@ from withstand.cli.price import price_told
 from withstand.errors import UsageError
 from withstand.report.classic import Style
 from withstand.report.csv import csv_text
+from withstand.report.economy import why_no_day
 from withstand.report.html import render_html
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
@@ -67,13 +68,16 @@ def verb(
     form = form or form_of(output, _SUFFIXES)
     if tokens and form in _FORMATS:
         raise UsageError(f"--tokens is for text and Markdown; {form} always has the token ledger.")
-    loaded = load_runs(paths, price_told(cost), charts=form == "html")
+    price = price_told(cost)
+    loaded = load_runs(paths, price, charts=form == "html")
     for notice in loaded.notices:
         say(notice)
     if loaded.summary.partial:
         say(loaded.summary.partial)
     if loaded.damaged_lines:
         say(f"Left out: {damage_told(loaded.damaged_lines)}")
+    if price and price.usage and (missing := why_no_day(loaded.summary)):
+        say(f"withstand: {missing}")
     for unread in loaded.unread:
         say(f"withstand: {unread}")
     deliver(_text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens), output)

@@ -10,10 +10,12 @@ from withstand.cli.output import write_result
 from withstand.errors import UsageError
 
 _PORT = 8410
+_FOLDER = Path("runs")
+"""It may come to be: the page lists what is measured from now on."""
 
 
 @click.command("ui", cls=Verb)
-@click.argument("folder", metavar="[DIR]", required=False, type=TYPED_PATH, default=Path("runs"))
+@click.argument("folder", metavar="[DIR]", required=False, type=TYPED_PATH, default=_FOLDER)
 @click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, help=f"{_PORT} by default; 0 = any.")
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 def verb(folder: Path, port: int, *, opened: bool) -> None:
@@ -26,6 +28,9 @@ def verb(folder: Path, port: int, *, opened: bool) -> None:
         from withstand.ui.serve import serve  # noqa: PLC0415  an extra
     except ImportError:
         raise UsageError("The page needs the extra `ui`: pip install 'withstand[ui]'.") from None
+
+    if not folder.is_dir() and folder != _FOLDER:
+        raise UsageError(f"{folder} is no folder; give the one in which runs lie, such as runs.")
 
     def ready(url: str) -> None:
         write_result(f"{url} shows {folder}. Ctrl-C ends it.")

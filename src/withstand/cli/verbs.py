@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import click
 
 from withstand import __version__
+from withstand.hints import meant
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
@@ -48,6 +49,14 @@ class _Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(VERBS[cmd_name][0]).verb
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that comes first; what was meant by one that there is not."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(f"No such verb {args[0]!r}{meant(args[0], VERBS)}.")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  same
         """List the verbs without importing them."""

@@ -14,7 +14,7 @@ from withstand.compare.pairs import pair_of_turns
 from withstand.compare.rows import Asked, ahead, chosen, untold
 from withstand.compare.run import ComparedRun, ComparedSide, Turn, one_schedule
 from withstand.compare.setting import other_labels, shared_conditions
-from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Volume
+from withstand.compare.shape import SHOWN, Cell, Comparison, Difference, Group, Method, Row, Side, Verdict, Volume
 from withstand.compare.trust import (
     MEDIAN_ANSWER,
     Weighed,
@@ -274,6 +274,8 @@ def _cautions(draft: _Draft, differences: Sequence[Difference | None]) -> Iterat
     for pair, difference in zip(draft.pairs, differences, strict=True):
         if pair and pair.allowed is not None and difference and difference.verdict in SHOWN:
             yield "Shown although the client was slow: its own error is taken off, and the interval holds it."
+        if difference and difference.verdict is Verdict.NO_DIFFERENCE and difference.is_chance_of_many:
+            yield "The interval leaves 0 out; but so many metrics were compared that one does by chance (Holm)."
 
 
 def _sentence(words: str) -> str:

@@ -19,7 +19,11 @@ from withstand.spec import TokenPrice
 
 _PURPOSES = (
     ("lowest TTFT", ("ttft.p50", "ttft.mean")),
+    ("lowest TPOT", ("tpot.p50", "tpot.mean")),
+    ("steady stream", ("itl.p99", "itl.p90")),
+    ("whole answer", ("e2el.p50", "e2el.mean")),
     ("throughput", ("output_throughput", "request_throughput")),
+    ("within limits", ("request_goodput",)),
     ("tail", ("ttft.p99", "e2el.p99", "ttft.p90", "e2el.p90")),
     ("success", ("success_rate",)),
 )

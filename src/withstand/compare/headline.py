@@ -8,7 +8,7 @@ from withstand.compare.shape import SHOWN, Difference, Group, Method, Row, Side,
 from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
 
-_ONCE = " Each ran once, and the machine itself may have changed between: run them in turn, three times each."
+_ONCE = " Each ran once, and the machine itself may have changed between: `withstand ab` measures them in turn."
 _NOTHING = {False: "No difference is shown.", True: "No difference that matters is shown."}
 
 

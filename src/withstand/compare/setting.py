@@ -13,6 +13,8 @@ import msgspec
 _HUB_NAME = re.compile(r"^[\w-][\w.-]*/[\w.-]+$")
 _LENGTH_WITHIN = 0.05
 _RATE_WITHIN = 1e-6
+_CHANGING = frozenset({"ramp", "step", "trace"})
+"""Arrivals that have no one rate; with a cap they are still no closed loop."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +44,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         parts = []
         if self.rate is not None:
             parts.append(f"{self.rate:g} req/s")
-        elif self.concurrency is None:
+        elif self.concurrency is None or self.arrivals in _CHANGING:
             parts.append(self.arrivals if self.arrivals and self.arrivals != "unknown" else "load not told")
         if self.concurrency is not None:
             parts.append(f"concurrency {self.concurrency}")

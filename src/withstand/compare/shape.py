@@ -100,6 +100,13 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         shown = self.chance is not None and self.chance <= 0.05 and bool(self.percent)
         return shown and self.verdict is Verdict.NO_DIFFERENCE
 
+    @property
+    def is_chance_of_many(self) -> bool:
+        """By itself it would be shown: its interval leaves 0 out, and so many were tested that one does by chance."""
+        ends = self.interval
+        apart = ends is not None and ((ends.low or 0.0) > 0 or (ends.high or 0.0) < 0)
+        return apart and self.chance is not None and self.chance > 0.05
+
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One metric at one set of conditions. ``cells`` and ``differences`` are in the order of the sides."""
@@ -208,7 +215,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the decision table: what is best for one purpose, and how far that holds."""
 
     wins_for: str
-    """``lowest TTFT``, ``throughput``, ``tail``, ``cost``, ``success``, ``cheaper than tokens``."""
+    """``lowest TTFT``, ``lowest TPOT``, ``throughput``, ``tail``, ``cost``, ``success``, ``cheaper than tokens``."""
     winner: str | None
     """A side's label; None = nothing can be concluded."""
     evidence: str

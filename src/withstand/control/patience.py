@@ -40,6 +40,15 @@ def probe_s(wanted: LimitSearch, load: float, tried: Sequence[Tried]) -> float:
     return max(enough_s, needed(wanted.promises) / load * (e2el_s or 0.0))
 
 
+def least_budget_s(wanted: LimitSearch) -> float:
+    """What leaves time for so many loads that both ends may well be found, beside one user and the crowds.
+
+    Such a budget is shared out into quarters (see ``probe_s``): three of them for loads, the last for all else.
+    """
+    first_s = _ALONE_S + (3 * _CROWD_S if wanted.axis == "rate" and wanted.start is None else 0.0)
+    return max(_PARTS_OF_BUDGET * first_s, first_s + 3 * (wanted.probe_s or 0.0))
+
+
 def needed(promises: Sequence[Promise]) -> float:
     """Requests that tell that all are kept, if hardly any breaks one."""
     return _MORE * max(math.log(CHANCE) / math.log(promise.share) for promise in promises)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from withstand.gateway.config import Health
 from withstand.gateway.engine import Engine
 from withstand.gateway.polling import question
+from withstand.gateway.status import status_of
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
 
 _OTHER_PATH = "/v1/models"
 _UNKNOWN_PAGE = frozenset((404, 405, 501))
-_LINE_BYTES_MAX = 1024
 
 
 class Checking:
@@ -72,21 +72,4 @@ async def _is_well(engine: Engine, told: Health) -> bool | None:
 
 
 async def _status(engine: Engine, path: str) -> int:
-    """Of the answer, of which nothing else is read.
-
-    Raises:
-        OSError: there is none.
-        ValueError: this is not HTTP.
-    """
-    reader, writer = await asyncio.open_connection(
-        engine.origin.host, engine.origin.port, ssl=engine.context, limit=_LINE_BYTES_MAX
-    )
-    try:
-        writer.write(question(engine, path))
-        line = await reader.readline()
-    finally:
-        writer.transport.abort()
-    version, _, rest = line.partition(b" ")
-    if not version.startswith(b"HTTP/1."):
-        raise ValueError("This is not HTTP.")
-    return int(rest[:3])
+    return await status_of(engine.origin, question(engine, path), engine.context)

@@ -12,6 +12,7 @@ from withstand.gateway.address import Origin, origin_of
 from withstand.gateway.config_checks import check
 from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
 from withstand.gateway.terms import Budget, KeyLimits, Price, TelemetryConfig, UsageConfig
+from withstand.hints import hinted
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
@@ -313,6 +314,6 @@ def config_of(tree: object) -> Config:
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The configuration is wrong: {e}.") from None
+        raise SpecError(f"The configuration is wrong: {hinted(str(e), Config)}.") from None
     check(config)
     return config

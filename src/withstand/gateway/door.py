@@ -203,6 +203,7 @@ class Door(asyncio.Protocol):
                 self._waiting.append(incoming)
             else:
                 self._house.let_go(incoming)
+                self._answered = incoming
             self._current = None
 
     def _limit_head(self, size: int) -> None:
@@ -254,17 +255,19 @@ class Door(asyncio.Protocol):
         """A browser asks for a page of its own, and was answered; or it gets what it wants with the answer to come."""
         told = self._house.config.cors
         allowed = cors.origin_of_page(told, incoming)
-        if allowed is None:
-            self.write = self.transport.write
-            return False
-        answer = cors.preflight(told, incoming, allowed)
+        answer = None if allowed is None else cors.preflight(told, incoming, allowed)
         if answer is None:
-            self.write = cors.writing(self.transport.write, allowed)
+            self._let_read(allowed)
             return False
         self.write = self.transport.write
         self.write(answer)
         self.done(keep=incoming.keeps_alive)
         return True
+
+    def _let_read(self, allowed: bytes | None) -> None:
+        """The answer's head will say which origin's pages may read it, if any."""
+        write = self.transport.write
+        self.write = write if allowed is None else cors.writing(write, allowed)
 
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
@@ -300,6 +303,9 @@ class Door(asyncio.Protocol):
         if self in self._house.held_back:
             self._house.held_back.discard(self)
             self.transport.resume_reading()  # what it still sends is passed over
+        incoming = self._current or self._answered
+        if incoming is not None and self._house.config.cors.origins:
+            self._let_read(cors.origin_of_page(self._house.config.cors, incoming))
         self.write(refusals.answer(refusal, Dialect.OPENAI, request_id(None)))
 
     # For the house.

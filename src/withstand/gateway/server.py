@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from withstand.errors import ClientLimitError, WithstandError
+from withstand.errors import UsageError, WithstandError
 from withstand.gateway.address import is_local, split_listen
 from withstand.gateway.config import Config
 from withstand.gateway.control.app import control_app
@@ -44,7 +44,7 @@ def serve_forever(config: Config, said: Said, reread: Reread | None = None) -> i
     """Serve until SIGTERM or SIGINT; SIGHUP has the file read again. The exit code.
 
     Raises:
-        ClientLimitError: the address cannot be had.
+        UsageError: the address cannot be had.
         UsageError: an engine's key or the log cannot be had.
     """
     _raise_descriptors()
@@ -151,8 +151,8 @@ async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Sai
             said.wrong(f"The configuration stays as it was. {e}")
 
 
-def _not_to_be_had(listen: str, e: OSError) -> ClientLimitError:
-    return ClientLimitError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.")
+def _not_to_be_had(listen: str, e: OSError) -> UsageError:
+    return UsageError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.")
 
 
 async def _drain(house: House, asked_again: asyncio.Event) -> None:

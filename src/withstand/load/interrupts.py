@@ -1,4 +1,7 @@
-"""Ctrl-C while a stage runs: the first drains, the second stops at once. SIGTERM and SIGHUP count as the same."""
+"""Ctrl-C while a stage runs: the first drains, the second stops at once. SIGHUP is as Ctrl-C; SIGTERM stops at once.
+
+Who sends SIGTERM (systemd, Kubernetes, a CI) kills some seconds later, and until then the report must be written.
+"""
 
 import signal
 from types import FrameType, TracebackType
@@ -12,10 +15,11 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        """Of Ctrl-C; SIGTERM counts as two."""
         self._before: dict[signal.Signals, Any] = {}
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self.count += 1
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self.count += 2 if number == signal.SIGTERM else 1
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:

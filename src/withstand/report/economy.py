@@ -23,6 +23,16 @@ def sentences(summary: Summary) -> Iterator[str]:
         yield _given_back(economy, economy.day)
 
 
+def why_no_day(summary: Summary) -> str | None:
+    """What is missing for a day that was asked for, in one sentence; None = it is told."""
+    economy = summary.economy
+    if economy is None:
+        return "What a day costs is not known: give what an hour of the machine costs, --price-per-hour."
+    if economy.day is None and economy.cold_start_s is None:
+        return "What a day costs is not known: give how long the machine takes to be ready, --cold-start 90s, say."
+    return None if economy.day else "What a day costs is not known: no stage has an answer."
+
+
 def _break_even(found: BreakEven, sustained: Sustained) -> Iterator[str]:
     cached = f", {percent(found.cached_share)} of its input as cached" if found.cached_share else ""
     yield f"By the token 1,000 such requests cost {money(1000 * found.elsewhere_per_request)}{cached}."

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from withstand.errors import SpecError, UsageError
+from withstand.hints import hinted
 from withstand.spec.matrix import Origin, expanded
 from withstand.spec.plan import Plan
 from withstand.spec.targets import laid_over
@@ -26,7 +27,7 @@ def parse_plan(raw: dict[str, Any]) -> Plan:
     try:
         plan = msgspec.convert(tree, Plan)
     except msgspec.ValidationError as e:
-        told = _STAGE_AT.sub(lambda at: _asked_at(at, origins), str(e))
+        told = _STAGE_AT.sub(lambda at: _asked_at(at, origins), hinted(str(e), Plan))
         raise SpecError(f"The plan is wrong: {told}. `withstand schema` prints what is allowed.") from None
     return _with_names(plan, origins)
 

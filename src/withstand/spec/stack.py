@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from withstand.errors import SpecError
+from withstand.hints import hinted
 from withstand.spec.arrivals import Seconds
 from withstand.spec.parse import plan_from_file
 
@@ -227,7 +228,9 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     try:
         stack = msgspec.convert(tree, Stack)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The stack is wrong: {e}. `withstand schema stack` prints what is allowed.") from None
+        raise SpecError(
+            f"The stack is wrong: {hinted(str(e), Stack)}. `withstand schema stack` prints what is allowed."
+        ) from None
     stack = msgspec.structs.replace(stack, name=stack.name or _name_of(name))
     _check_name("name", stack.name)
     for each in stack.engines:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from withstand.errors import SpecError
+from withstand.hints import hinted
 from withstand.spec.target import Target
 
 Tree = dict[str, Any]
@@ -38,5 +39,6 @@ def _check(name: str, table: Any) -> None:
         msgspec.convert(table, Target)
     except msgspec.ValidationError as e:
         at = f"$.targets.{name}"
-        told = str(e).replace("`$", f"`{at}") if "`$" in str(e) else f"{e} - at `{at}`"
+        told = hinted(str(e), Target)
+        told = told.replace("`$", f"`{at}") if "`$" in told else f"{told} - at `{at}`"
         raise SpecError(f"The plan is wrong: {told}. `withstand schema plan` prints what is allowed.") from None

@@ -52,6 +52,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     stages_done: int | None = None
     requests: int | None = None
     failed: int | None = None
+    cut: int | None = None
+    """Those that we ended ourselves, as at the end of a budget, or of a load that is known."""
     request_rate: float | None = None
     """The most answers a second of any stage."""
     token_rate: float | None = None
@@ -64,6 +66,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     slo_kept: bool | None = None
     limit: str | None = None
     """What a search has found: one sentence."""
+    headline: str | None = None
+    """What a comparison comes to: one sentence."""
     page: bool = False
     """Whether a report, or a comparison, lies in the folder."""
 
@@ -75,6 +79,7 @@ class StageLine(msgspec.Struct, frozen=True, kw_only=True):
     state: str | None = None
     requests: int | None = None
     failed: int | None = None
+    cut: int | None = None
     request_rate: float | None = None
     token_rate: float | None = None
     ttft_p50_ms: float | None = None

@@ -15,6 +15,7 @@ from withstand import clock
 from withstand.errors import StorageError, UsageError, WithstandError
 from withstand.files import spelled
 from withstand.runs import RunState, Writer, still_runs
+from withstand.ui.compared import compared_of
 from withstand.ui.entry import Detail, Entry, Kind, State, shown
 from withstand.ui.ours import detail_of, entry_of, manifest_at
 from withstand.ui.reach import OutOfReachError
@@ -133,7 +134,7 @@ class Library:
 
     def _opened(self, place: Place, about: Entry) -> _Kept:
         if place.kind is Kind.COMPARISON:
-            return _Kept(place, about)
+            return _Kept(place, compared_of(place, self.root, about))
         if place.kind is not Kind.RUN:
             detail = self._detail(place, about)
             return _Kept(place, detail.entry if detail else None)

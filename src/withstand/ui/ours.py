@@ -9,6 +9,7 @@ from withstand import clock
 from withstand.app.limit import limit_in
 from withstand.app.report import why_partial
 from withstand.metrics.rates import has_limits, share_good
+from withstand.record import Status
 from withstand.report.limit import sentence
 from withstand.runs import Manifest, RunState, manifest_of, still_runs
 from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
@@ -16,6 +17,7 @@ from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+_OURS = (Status.CANCELLED, Status.NOT_SENT, Status.LOST)
 _NOT_PLANNED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG})
 
 
@@ -32,6 +34,7 @@ class _Stage(msgspec.Struct, frozen=True):
     name: str
     attempted: Count = 0
     failed: Count = 0
+    statuses: dict[str, Count] = {}
     duration: float | None = None
     request_throughput: float | None = None
     request_goodput: float | None = None
@@ -42,6 +45,16 @@ class _Stage(msgspec.Struct, frozen=True):
     p95_tpot_ms: float | None = None
     p95_e2el_ms: float | None = None
     doubts: tuple[_Doubt, ...] = ()
+
+    @property
+    def cut(self) -> int:
+        """Not answered, by our own doing."""
+        return min(self.failed, sum(self.statuses.get(status, 0) for status in _OURS))
+
+    @property
+    def at_fault(self) -> int:
+        """The other ones that failed."""
+        return self.failed - self.cut
 
 
 class _Summary(msgspec.Struct, frozen=True):
@@ -96,7 +109,8 @@ def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry)
         stages=len(planned),
         stages_done=sum(e.state is RunState.DONE for e in planned),
         requests=sum(s.attempted for s in stages) if stages else None,
-        failed=sum(s.failed for s in stages) if stages else None,
+        failed=sum(s.at_fault for s in stages) if stages else None,
+        cut=sum(s.cut for s in stages) if stages else None,
         request_rate=best([s.request_throughput for s in stages]),
         token_rate=best([s.output_throughput for s in stages]),
         ttft_p95_ms=at_best_rate((s.request_throughput, s.p95_ttft_ms) for s in stages),
@@ -141,7 +155,8 @@ def _line(name: str, state: str, stage: _Stage | None) -> StageLine:
         name=shown(name) or "",
         state=state,
         requests=stage.attempted,
-        failed=stage.failed,
+        failed=stage.at_fault,
+        cut=stage.cut,
         request_rate=stage.request_throughput,
         token_rate=stage.output_throughput,
         ttft_p50_ms=stage.p50_ttft_ms,

@@ -15,17 +15,18 @@ FILE_BYTES_MAX = 4 << 20
 """A result file of another tool is read whole to be listed."""
 
 _SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log"})
-_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON = (
+_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED = (
     "run.json",
     "imported.json",
     "summary.json",
     "report.html",
     "comparison.html",
+    "comparison.json",
 )
 _STAMPED = {
     Kind.RUN: (_RUN, _SUMMARY, _REPORT),
     Kind.IMPORT: (_IMPORT, _REPORT),
-    Kind.COMPARISON: (_COMPARISON,),
+    Kind.COMPARISON: (_COMPARISON, _COMPARED),
 }
 PAGES = {Kind.RUN: _REPORT, Kind.SEARCH: _REPORT, Kind.IMPORT: _REPORT, Kind.COMPARISON: _COMPARISON}
 
@@ -46,7 +47,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def has_page(self) -> bool:
         """Whether a page lies in the folder."""
-        return self.kind in PAGES and self.stamps[-1] is not None
+        return self.kind in PAGES and self.stamps[_STAMPED[self.kind].index(PAGES[self.kind])] is not None
 
 
 class Walked(msgspec.Struct, frozen=True):

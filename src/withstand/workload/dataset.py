@@ -7,6 +7,7 @@ import msgspec
 
 from withstand import plugins
 from withstand.errors import SpecError
+from withstand.hints import hinted
 from withstand.request import Message
 from withstand.spec import Workload
 from withstand.workload.seed import Seed
@@ -63,7 +64,7 @@ def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
     try:
         return msgspec.convert(workload.options, kind)
     except msgspec.ValidationError as e:
-        told = str(e).replace("`$", "`$.workload.options")
+        told = hinted(str(e), kind).replace("`$", "`$.workload.options")
         if "`$" not in told:
             told += " - at `$.workload.options`"
         raise SpecError(f"The plan is wrong: {told}.") from None

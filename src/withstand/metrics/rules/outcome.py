@@ -5,7 +5,6 @@ from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 
-_STOPPED = (Status.CANCELLED, Status.NOT_SENT)
 _FAILED_SHARE_MAX = 0.1
 """Of the requests: with so many unknown no p90 is known."""
 _ERROR_HEADS_MIN = 3
@@ -14,8 +13,8 @@ _ERROR_HEADS_SHARE = 0.05
 
 def requests_failed(case: Case) -> Doubt | None:
     """Not all succeeded; those that a limiter or our own stop ended have doubts of their own."""
-    ours = _STOPPED if case.context.stopped_early or case.context.ended_by else ()
-    apart = {Status.OK, Status.LIMITED, *ours}
+    ours = (Status.NOT_SENT,) if case.context.stopped_early or case.context.ended_by else ()
+    apart = {Status.OK, Status.LIMITED, Status.CANCELLED, *ours}
     failed = {status: n for status, n in case.summary.statuses.items() if status not in apart}
     if not failed:
         return None
@@ -130,20 +129,28 @@ def stopped_early(case: Case) -> Doubt | None:
         f"The stage was stopped early: {counted(case.summary.completed, 'answer')}{of}{lasted} "
         "had ended well by then. The load may not have reached its steady state.",
         "Let the stage run to its end, or resume the run.",
+        blocking=not case.summary.completed,
     )
 
 
 def cut_on_the_way(case: Case) -> Doubt | None:
     """The stage ended as it should, and what ran had to be cut."""
-    cut = case.summary.statuses.get(Status.CANCELLED, 0)
-    if not case.context.ended_by or not cut:
+    cut, asked = case.summary.statuses.get(Status.CANCELLED, 0), case.summary.attempted
+    if case.context.stopped_early or not cut:
         return None
+    told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; the times are those of the quick."
+    if case.context.ended_by:
+        told = f"The stage ended when it was known that {case.context.ended_by}: {told}"
+        remedy = "Take from it that this load is too much, and no time."
+    else:
+        told = f"The stage was over, and the time to wait for its last answers too: {told}"
+        remedy = "Give the last answers longer (--set drain_s=120, or a larger budget), or ask for less."
     return Doubt(
         DoubtKind.STOPPED_EARLY,
-        f"The stage ended when it was known that {case.context.ended_by}: {cut:,} of "
-        f"{counted(case.summary.attempted, 'request')} were cut on their way; the times are those of the quick.",
-        "Take from it that this load is too much, and no time.",
-        brief=f"{cut:,} of {case.summary.attempted:,}",
+        told,
+        remedy,
+        blocking=not case.context.ended_by and cut >= _FAILED_SHARE_MAX * asked,
+        brief=f"{cut:,} of {asked:,}",
     )
 
 

@@ -58,7 +58,7 @@ def serve(config: Config, parameters: Parameters, model: str) -> None:
     """Until interrupted.
 
     Raises:
-        ClientLimitError: the address cannot be had.
+        UsageError: the address cannot be had.
     """
     clockwork = Clockwork()
     server = SimServer(config, parameters, clockwork, model)

@@ -3,7 +3,6 @@
 Several at once: ``reasoning:8+split+crlf``. Where a behaviour takes a number, it stands behind the colon.
 """
 
-import difflib
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from random import Random
 from typing import Final
 
 from withstand.errors import UsageError
+from withstand.hints import meant
 from withstand.testing.truth.behaviour import Behaviour
 from withstand.testing.truth.faults import FAULTS
 from withstand.testing.truth.manners import MANNERS
@@ -50,9 +50,8 @@ def _part(text: str) -> tuple[Behaviour, float | None]:
     name, _, number = text.partition(":")
     behaviour = BEHAVIOURS.get(name)
     if behaviour is None:
-        near = " or ".join(difflib.get_close_matches(name, BEHAVIOURS))
-        hint = f"did you mean {near}? " if near else ""
-        raise UsageError(f"behaviour: {name!r} is unknown; {hint}`withstand truth-server --list-behaviours` lists all.")
+        hint = meant(name, BEHAVIOURS)
+        raise UsageError(f"behaviour: {name!r} is unknown{hint}; `withstand truth-server --list-behaviours` lists all.")
     return behaviour, _number(name, behaviour, number)
 
 

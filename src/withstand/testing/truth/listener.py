@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from withstand.errors import ClientLimitError
+from withstand.errors import UsageError
 from withstand.testing.truth.arrival import ask_for_stamps
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.config import Config
@@ -71,7 +71,7 @@ def listen(config: Config) -> socket.socket:
     """The listening socket.
 
     Raises:
-        ClientLimitError: the address cannot be had.
+        UsageError: the address cannot be had.
     """
     family, address, name = _address(config)
     if config.unix_path is not None:
@@ -85,7 +85,7 @@ def listen(config: Config) -> socket.socket:
     except OSError as e:
         listener.close()
         why = (e.strerror or str(e)).lower()
-        raise ClientLimitError(f"{name} cannot be listened on ({why}); choose another, or port 0.") from None
+        raise UsageError(f"{name} cannot be listened on ({why}); choose another, or port 0.") from None
     listener.setblocking(False)
     return listener
 

@@ -10,7 +10,7 @@ from typing import Literal, Self, TypedDict, Unpack
 
 import msgspec
 
-from withstand.errors import ClientLimitError, MeasureError
+from withstand.errors import MeasureError, UsageError, WithstandError
 from withstand.testing.truth.asked import Play, altered
 from withstand.testing.truth.behaviours import Mix
 from withstand.testing.truth.config import Config
@@ -70,7 +70,7 @@ class TruthServer:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own module
         try:
             self.base_url = self._url_from(self._ask(msgspec.json.encode(self.config)))
-        except MeasureError:
+        except WithstandError:
             self.close()
             raise
         return self
@@ -123,7 +123,7 @@ class TruthServer:
     def _url_from(self, line: bytes) -> str:
         started = msgspec.json.decode(line, type=dict[str, str | None])
         if error := started["error"]:
-            raise ClientLimitError(error)
+            raise UsageError(error)
         return started["base_url"] or ""
 
 

@@ -30,7 +30,7 @@ def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
 
     Raises:
         UsageError: the certificate cannot be used.
-        ClientLimitError: the address cannot be had.
+        UsageError: the address cannot be had.
     """
     clockwork = Clockwork()
     server = Server(config, clockwork)

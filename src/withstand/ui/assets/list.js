@@ -33,7 +33,7 @@
     if (entry.tool && entry.tool !== "withstand") about.splice(1, 0, entry.tool);
     const lines = [link];
     if (about.length) lines.push(node("small", {}, ...about.flatMap((part, i) => (i ? [" · ", told(part)] : [told(part)]))));
-    const also = entry.limit ?? entry.why;
+    const also = entry.limit ?? entry.headline ?? entry.why;
     if (also) lines.push(node("small", {}, told(also)));
     return node("th", { scope: "row" }, ...lines);
   }
@@ -44,7 +44,7 @@
     state: (e) => state(e.state),
     at_s: (e) => node("time", { title: new Date(e.at_s * 1000).toString(), textContent: when(e.at_s) }),
     stages: (e) => (!known(e.stages) ? MISSING() : e.stages_done === e.stages ? count(e.stages) : `${count(e.stages_done)} of ${count(e.stages)}`),
-    requests: (e) => [text(count(e.requests)), ...(e.failed ? [node("small", { className: "bad", textContent: `${count(e.failed)} failed` })] : [])],
+    requests: (e) => [text(count(e.requests)), ...(e.failed ? [node("small", { className: "bad", textContent: `${count(e.failed)} failed` })] : []), ...(e.cut ? [node("small", { textContent: `${count(e.cut)} cut by us` })] : [])],
     request_rate: (e) => text(number(e.request_rate)),
     token_rate: (e) => text(number(e.token_rate)),
     ttft_p95_ms: (e) => text(number(e.ttft_p95_ms)),

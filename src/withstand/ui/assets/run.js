@@ -37,6 +37,7 @@
     ["State", (s) => (s.state ? state(s.state) : UNKNOWN)],
     ["Requests", (s) => count(s.requests)],
     ["Failed", (s) => (s.failed ? node("span", { className: "bad", textContent: count(s.failed) }) : count(s.failed))],
+    ["Cut by us", (s) => count(s.cut)],
     ["req/s", (s) => number(s.request_rate)],
     ["tok/s", (s) => number(s.token_rate)],
     ["TTFT p50, ms", (s) => number(s.ttft_p50_ms)],
