@@ -66,6 +66,7 @@ def test_it_knows_its_options_answers_and_tells_its_metrics(stack: Stack) -> Non
     assert {Seen.ANSWERED, Seen.TTFT_S, Seen.QUEUE_S, Seen.PREFILL_S, Seen.KV_SHARE} <= set(values)
     assert take_down(standing) == []
     assert not any(one.is_alive for one in alive)
+    assert not any(Path(path).exists() for path in standing.state.shared)
 
 
 def test_its_supervisor_is_killed_and_nothing_is_left(stack: Stack) -> None:
@@ -80,3 +81,4 @@ def test_its_supervisor_is_killed_and_nothing_is_left(stack: Stack) -> None:
     now = standing_of("heavy")
     assert now
     assert take_down(now) == []
+    assert not any(Path(path).exists() for path in standing.state.shared)

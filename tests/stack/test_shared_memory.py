@@ -63,3 +63,13 @@ def test_what_somebody_uses_stays() -> None:
     remove([str(path), str(path)])
     assert not path.exists()
     assert mapped_by([user.pid]) == set()
+
+
+def test_a_semaphore_is_found_though_it_is_mapped_under_another_name() -> None:
+    held = "import multiprocessing, sys\nheld = multiprocessing.get_context('spawn').Lock()\n"
+    argv = [sys.executable, "-c", held + "print(held._semlock.name, flush=True)\nsys.stdin.read()"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as user:
+        assert user.stdout
+        name = user.stdout.readline().strip().removeprefix("/")
+        assert f"/dev/shm/sem.{name}" in mapped_by([user.pid])
+        user.communicate()
