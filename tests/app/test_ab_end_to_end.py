@@ -224,6 +224,15 @@ def test_what_is_wrong_is_said_before_anything_is_begun(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_wrong_is_said_before_a_stack_is_brought_up(tmp_path: Path) -> None:
+    engine = 'kind = "command"\nargs = ["false"]\nserved_as = "m"\n'
+    targets = '[plan.targets.a]\nservice = "e"\n[plan.targets.b]\nservice = "e"\n'
+    (tmp_path / "two.toml").write_text(f"[engines.e]\n{engine}{targets}")
+    done = ab("two.toml", "--blocks", "5", cwd=tmp_path)
+    assert (done.returncode, "--blocks 5" in done.stderr) == (2, True)
+    assert "starting" not in done.stderr
+
+
 def test_a_password_in_a_sides_url_is_not_written(tmp_path: Path) -> None:
     with TruthServer(FAST) as server:
         url = server.base_url.replace("http://", "http://me:hunter2@")

@@ -142,6 +142,10 @@ def test_one_that_is_not_ready_in_time_is_named() -> None:
         up(stack(a=command("0", "600", ready_s=0.3)))
 
 
+def test_one_that_takes_a_second_to_answer_comes_up() -> None:
+    assert up(stack(a=command("0", "0", "1.2", ready_s=60))).is_up
+
+
 def test_a_command_that_is_not_there_is_named() -> None:
     nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
     with pytest.raises(EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file"):

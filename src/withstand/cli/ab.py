@@ -68,8 +68,7 @@ def verb(
         refuse_others(context, "A and B")
         refuse_anothers(folder, "ab")
     stack = _stack(sides)
-    if stack:
-        blocks_of(options["blocks"])  # what is wrong with their number is said before it is brought up
+    blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         if folder:

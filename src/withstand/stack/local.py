@@ -14,6 +14,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
+from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
@@ -114,6 +115,7 @@ def take_down(standing: Standing) -> list[Identity]:
         shutil.rmtree(standing.folder, ignore_errors=True)
         if state.scratch:
             shutil.rmtree(state.scratch, ignore_errors=True)
+        shared_memory.remove(state.shared)
         with suppress(OSError):  # others may be up
             standing.folder.parent.rmdir()
     return left
