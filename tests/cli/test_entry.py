@@ -100,7 +100,7 @@ def test_an_interrupt_is_quiet(
 def test_an_interrupt_while_the_command_line_is_still_read_is_quiet(tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise KeyboardInterrupt")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from withstand.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
