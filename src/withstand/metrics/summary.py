@@ -256,6 +256,14 @@ class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
     output_throughput: float | None
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A stage that was planned, and not run on purpose."""
+
+    stage: str
+    why: str
+    """Half a sentence."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run."""
 
@@ -269,5 +277,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not complete, and what to do about it."""
     economy: Economy | None = None
     """None where nobody has told a price."""
+    left_out: tuple[LeftOut, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""
