@@ -72,7 +72,7 @@ def test_a_real_run_is_followed_to_its_end(tmp_path: Path) -> None:
 
 
 def test_what_is_appended_is_seen_and_half_a_line_is_waited_for(folder: RunFolder) -> None:
-    follower = Follower(folder.path)
+    follower = Follower(folder.path, look_s=10.0)
     assert current(follower).done == 0
     append(folder, *(make_record(i, sent_ms=1_000 + i) for i in range(50)), make_failure(50, sent_ms=1_100))
     line = encode_record(make_record(51, sent_ms=1_200)) + b"\n"

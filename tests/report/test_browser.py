@@ -67,12 +67,15 @@ DRAWN = """<script>addEventListener("load", () => setTimeout(() => {
   const plots = (name) => [...document.querySelectorAll(`[data-chart=${name}]`)].filter((plot) => plot.data);
   const band = (plot) => plot.layout.shapes.filter((one) => one.type === "rect").map((one) => [one.x0, one.x1]);
   document.documentElement.dataset.loads = JSON.stringify(plots("byLoad").map((plot) => plot.data[0].x));
+  const isCut = (one) => one.getBoundingClientRect().right > innerWidth;
+  document.documentElement.dataset.cut = [...document.querySelectorAll("caption")].filter(isCut).length;
   document.documentElement.dataset.bands = JSON.stringify(plots("limit").map(band));
 }, 4000))</script></body>"""
 
 
-def _drawn(page: str, folder: Path, name: str) -> Any:
-    document, _ = browse(POLICY.sub("", page).replace("</body>", DRAWN), folder, 1400)
+def _drawn(page: str, folder: Path, name: str, width: int = 1400) -> Any:
+    document, _ = browse(POLICY.sub("", page).replace("</body>", DRAWN), folder, width)
+    assert attribute(document, "cut") == "0", "a table scrolls, what is said of it does not"
     return json.loads(attribute(document, name) or "null")
 
 
@@ -84,7 +87,7 @@ def test_points_are_joined_by_load_and_not_as_they_were_measured(sample: Any, tm
         msgspec.structs.replace(stage, name=f"at-{i}", phase="search", load=load) for i, load in enumerate(asked)
     )
     page = render_html(msgspec.structs.replace(sample.summary, stages=stages), [series] * len(loads), sample.about)
-    assert _drawn(page, tmp_path, "loads") == [[2.0, 4.0, 8.0, 8.0]]
+    assert _drawn(page, tmp_path, "loads", 390) == [[2.0, 4.0, 8.0, 8.0]]
 
 
 def test_where_a_limit_has_no_lower_end_the_shade_reaches_to_the_edge(sample: Any, tmp_path: Path) -> None:

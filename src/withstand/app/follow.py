@@ -21,7 +21,7 @@ from withstand.spec import Stage, rate_rps_of
 
 _NS_PER_S = 1e9
 _MANIFEST_BYTES_MAX = 1 << 25
-_FIRST_LOOK = 10
+_FIRST_LOOK = 50
 """So many times as long as another, unless by the process that runs: there is the stage's past to read."""
 KILLED, UNREADABLE = "killed", "unreadable"
 

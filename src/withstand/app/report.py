@@ -25,7 +25,7 @@ from withstand.metrics.context import StageContext
 from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
-from withstand.metrics.summary import StageSummary, Summary
+from withstand.metrics.summary import LeftOut, StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from withstand.app.measured import Measured
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
-
+_LEFT_OUT = frozenset({RunState.LEFT_OUT, RunState.TOO_LONG, RunState.TOO_HEAVY})
 _NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
 
 
@@ -125,7 +125,9 @@ class Loader:
         cold = cold_start(cold_way(manifest), (s.met for s in stages if s.met))
         economy = self._costing.run([s.summary for s in stages if not (s.met and s.met.cold)], manifest, limit, cold)
         return Loaded(
-            msgspec.structs.replace(summary, partial=partial, economy=economy, cold_start=cold),
+            msgspec.structs.replace(
+                summary, partial=partial, economy=economy, cold_start=cold, left_out=_left_out(manifest)
+            ),
             [s.series for s in stages if s.series],
             _about(manifest, diagnosis),
             damaged_lines=folder.damaged_lines,
@@ -196,7 +198,10 @@ def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
     )
     series = [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.series]
     partial = [f"{name}: {run.summary.partial}" for name, run in pairs if run.summary.partial]
-    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None)
+    left_out = [
+        msgspec.structs.replace(one, stage=f"{name}/{one.stage}") for name, run in pairs for one in run.summary.left_out
+    ]
+    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None, left_out=tuple(left_out))
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
     return Loaded(
         summary,
@@ -233,6 +238,11 @@ def why_partial(manifest: Manifest) -> str | None:
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def _left_out(manifest: Manifest) -> tuple[LeftOut, ...]:
+    entries = [entry for _, entry in manifest.in_order() if entry.state in _LEFT_OUT and not entry.stage.warmup]
+    return tuple(LeftOut(entry.name, entry.error or "nobody has told why") for entry in entries)
 
 
 def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None:

@@ -275,6 +275,14 @@ class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
     output_throughput: float | None
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A stage that was planned, and not run on purpose."""
+
+    stage: str
+    why: str
+    """Half a sentence."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run."""
 
@@ -290,5 +298,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """None where nobody has told a price."""
     cold_start: ColdStart | None = None
     """None where no stage began with a cold server."""
+    left_out: tuple[LeftOut, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""

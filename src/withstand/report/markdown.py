@@ -94,7 +94,7 @@ def doubt_text(doubt: Heard) -> str:
     """The sentence, where it holds, and the remedy."""
     mark = "**Blocking.** " if doubt.blocking else ""
     where = f" ({escaped(doubt.where)})" if doubt.where else ""
-    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
+    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.brief_remedy)}*"
 
 
 def escaped(text: str) -> str:

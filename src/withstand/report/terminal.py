@@ -133,7 +133,7 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
 def print_doubt(doubt: Heard, console: Console, label: str = "") -> None:
     """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    paragraphs = ((doubt.sentence, ""), (doubt.where, "dim"), (f"→ {doubt.remedy}", "dim"))
+    paragraphs = ((doubt.sentence, ""), (doubt.where, "dim"), (f"→ {doubt.brief_remedy}", "dim"))
     print_marked(f"{label} {mark}".strip(), style, [(text, look) for text, look in paragraphs if text], console)
 
 

@@ -31,5 +31,7 @@ def compared_of(place: Place, root: Path, about: Entry) -> Entry:
     except (msgspec.MsgspecError, RecursionError):
         return about
     return msgspec.structs.replace(
-        about, target=shown(", ".join(side.label for side in told.sides)), headline=shown(told.headline)
+        about,
+        target=shown(", ".join(side.label for side in told.sides)),
+        headline=shown(told.headline),
     )
