@@ -3,9 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import msgspec
 import pytest
@@ -156,40 +154,6 @@ def test_an_echo_engine_that_nothing_leads_to() -> None:
 def test_the_engine_ends_with_its_doctor() -> None:
     with echo_engine("127.0.0.1", 0, 5) as echo:
         assert echo.served("nothing") == []
-
-
-# By the engine's own metrics.
-
-
-@contextmanager
-def _told_by_metrics(server: TruthServer) -> Iterator[str]:
-    """An engine's own address: its /metrics say what the truth server's log says; completions are not asked here."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            running = sum(one.done_ns is None and one.aborted_ns is None for one in server.truth())
-            models = json.dumps({"data": [{"id": "truth"}]})
-            text = models if self.path == "/v1/models" else f"vllm:num_requests_running {running}\n"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as metrics:
-        thread = Thread(target=metrics.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{metrics.server_port}"
-        metrics.shutdown()
-
-
-def test_leaving_is_seen_in_the_engines_metrics() -> None:
-    with TruthServer(PACE) as server, _told_by_metrics(server) as engine:
-        means = Means(direct=Target(base_url=engine), dose=BRIEF)
-        diagnosis = examine(Target(base_url=server.base_url), means, lambda _: None)
-    assert said(diagnosis, "leaving.metrics").startswith("streaming and not: nothing runs")
 
 
 # The verb, and runs.
