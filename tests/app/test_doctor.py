@@ -20,6 +20,7 @@ from withstand.errors import TargetError
 from withstand.metrics.doubts import DoubtKind
 from withstand.spec import Target
 from withstand.testing import Schedule, TruthServer
+from withstand.testing.truth.behaviours import chosen
 
 SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=10)
 BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=10)
@@ -157,6 +158,26 @@ def test_the_engine_ends_with_its_doctor() -> None:
 
 
 # The verb, and runs.
+
+
+def test_a_limit_is_no_fault_of_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+    """The 429 comes among the questions about fields, which were judged by it."""
+    mix = {"plain": 0.99, "limited": 0.01}
+    seed = next(s for s in range(1000) if 20 <= [chosen(mix, s, n) for n in range(100)].index("limited") < 24)
+    with TruthServer(PACE, behaviour=mix, seed=seed) as server:
+        assert exit_code_of(["doctor", server.base_url, "--tokens", "32", "--json"]) == 3
+    told = capsys.readouterr()
+    diagnosis = msgspec.json.decode(told.out, type=Diagnosis)
+    assert "stopped the examination after 2" in (diagnosis.stopped or "")
+    assert told.err.splitlines()[-1] == f"withstand: {diagnosis.stopped}"
+    assert verdicts(diagnosis, "stream.shape", "manners.key") == {"stream.shape": "ok", "manners.key": "missing"}
+    assert not any("429" in finding.said for finding in diagnosis.findings)
+
+
+def test_a_limit_before_anything_was_heard(capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE, behaviour="limited") as server:
+        assert exit_code_of(["doctor", server.base_url]) == 3
+    assert "stopped the examination after 1 request (" in capsys.readouterr().err
 
 
 def test_a_key_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

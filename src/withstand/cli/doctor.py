@@ -59,6 +59,8 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
         write_result(encoded(diagnosis).decode())
     else:
         write_result(rendered(lambda console: print_diagnosis(diagnosis, console)))
+    if diagnosis.stopped:
+        say(f"withstand: {diagnosis.stopped}")
     return exit_code(diagnosis)
 
 

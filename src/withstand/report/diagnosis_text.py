@@ -35,7 +35,7 @@ def headline(diagnosis: Diagnosis) -> str:
     """``24 ok, 2 in doubt, 1 wrong, 3 not tried``."""
     count = diagnosis.count
     ill = f"{count(Verdict.OK)} ok, {count(Verdict.DOUBT)} in doubt, {count(Verdict.WRONG)} wrong"
-    return f"{ill}, {count(Verdict.NOT_TRIED)} not tried"
+    return f"{ill}, {count(Verdict.NOT_TRIED)} not tried" + (", stopped before its end" if diagnosis.stopped else "")
 
 
 def circumstances(diagnosis: Diagnosis) -> str:
