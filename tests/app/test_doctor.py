@@ -200,6 +200,8 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
     ("typed", "code", "words"),
     [
         (["doctor", "ftp://x"], 2, "must begin with http"),
+        (["doctor", "127.0.0.1:18101"], 2, "withstand: URL: '127.0.0.1:18101' must begin with http"),
+        (["doctor", "http://u:p@x"], 2, "give the key by --api-key-env."),
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
         (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
         (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
@@ -210,6 +212,25 @@ def test_mistakes_are_one_sentence(typed: list[str], code: int, words: str, caps
     assert exit_code_of(typed) == code
     said = capsys.readouterr().err.strip().splitlines()
     assert words in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("direct", "words"),
+    [("127.0.0.1:1", "--direct: '127.0.0.1:1' must begin"), ("http://127.0.0.1:1", "and --direct right?")],
+)
+def test_the_engines_own_address_is_named(direct: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server:
+        exit_code_of(["doctor", server.base_url, "--direct", direct])
+    assert words in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_refused_key_names_the_option_that_there_is(*, direct: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server, TruthServer(PACE, api_key="sesame-open") as closed:
+        path, engine = (server, closed) if direct else (closed, server)
+        assert exit_code_of(["doctor", path.base_url, "--direct", engine.base_url]) == 3
+    said = capsys.readouterr().err.strip()
+    assert said.endswith("by --direct-api-key-env." if direct else "by --api-key-env.")
 
 
 def test_a_run_has_its_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from withstand.app.doctor.examine import Means, examine, exit_code
 from withstand.app.doctor.kept import encoded
 from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.app.doctor.patient import Dose
+from withstand.app.doctor.wording import OF_URL, worded
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
@@ -54,7 +55,8 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
         cacert=options["cacert"],
         timeouts=_TIMEOUTS,
     )
-    diagnosis = examine(target, _means(options), say)
+    with worded(OF_URL):
+        diagnosis = examine(target, _means(options), say)
     if as_json:
         write_result(encoded(diagnosis).decode())
     else:

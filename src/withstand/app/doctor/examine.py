@@ -16,6 +16,7 @@ from withstand.app.doctor.line import LimitedError, Line
 from withstand.app.doctor.mishaps import examine_faults, examine_refusals
 from withstand.app.doctor.patient import Dose, Patient, mark, model_of, wait_for
 from withstand.app.doctor.streams import examine_streams
+from withstand.app.doctor.wording import OF_DIRECT, worded
 from withstand.app.endpoint import Endpoint
 from withstand.doctor.finding import Diagnosis, Finding, Verdict
 from withstand.errors import MeasureError, TargetError
@@ -156,7 +157,9 @@ def _direct(path: Line, echo: Echo | None, means: Means) -> Iterator[Line | None
     if target is None:
         yield None
         return
-    with _line(target, path.model) as line:
+    with contextlib.ExitStack() as stack:
+        with worded(OF_DIRECT):
+            line = stack.enter_context(_line(target, path.model))
         line.length_field = path.length_field
         yield line
 
