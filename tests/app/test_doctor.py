@@ -3,9 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import msgspec
 import pytest
@@ -22,6 +20,7 @@ from withstand.errors import TargetError
 from withstand.metrics.doubts import DoubtKind
 from withstand.spec import Target
 from withstand.testing import Schedule, TruthServer
+from withstand.testing.truth.behaviours import chosen
 
 SMALL = Dose(tokens=48, pairs=6, patience_s=10, itl_ms=2.5, notice_s=10)
 BRIEF = Dose(tokens=32, pairs=6, patience_s=10, notice_s=10)
@@ -158,41 +157,27 @@ def test_the_engine_ends_with_its_doctor() -> None:
         assert echo.served("nothing") == []
 
 
-# By the engine's own metrics.
-
-
-@contextmanager
-def _told_by_metrics(server: TruthServer) -> Iterator[str]:
-    """An engine's own address: its /metrics say what the truth server's log says; completions are not asked here."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            running = sum(one.done_ns is None and one.aborted_ns is None for one in server.truth())
-            models = json.dumps({"data": [{"id": "truth"}]})
-            text = models if self.path == "/v1/models" else f"vllm:num_requests_running {running}\n"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as metrics:
-        thread = Thread(target=metrics.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{metrics.server_port}"
-        metrics.shutdown()
-
-
-def test_leaving_is_seen_in_the_engines_metrics() -> None:
-    with TruthServer(PACE) as server, _told_by_metrics(server) as engine:
-        means = Means(direct=Target(base_url=engine), dose=BRIEF)
-        diagnosis = examine(Target(base_url=server.base_url), means, lambda _: None)
-    assert said(diagnosis, "leaving.metrics").startswith("streaming and not: nothing runs")
-
-
 # The verb, and runs.
+
+
+def test_a_limit_is_no_fault_of_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+    """The 429 comes among the questions about fields, which were judged by it."""
+    mix = {"plain": 0.99, "limited": 0.01}
+    seed = next(s for s in range(1000) if 20 <= [chosen(mix, s, n) for n in range(100)].index("limited") < 24)
+    with TruthServer(PACE, behaviour=mix, seed=seed) as server:
+        assert exit_code_of(["doctor", server.base_url, "--tokens", "32", "--json"]) == 3
+    told = capsys.readouterr()
+    diagnosis = msgspec.json.decode(told.out, type=Diagnosis)
+    assert "stopped the examination after 2" in (diagnosis.stopped or "")
+    assert told.err.splitlines()[-1] == f"withstand: {diagnosis.stopped}"
+    assert verdicts(diagnosis, "stream.shape", "manners.key") == {"stream.shape": "ok", "manners.key": "missing"}
+    assert not any("429" in finding.said for finding in diagnosis.findings)
+
+
+def test_a_limit_before_anything_was_heard(capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE, behaviour="limited") as server:
+        assert exit_code_of(["doctor", server.base_url]) == 3
+    assert "stopped the examination after 1 request (" in capsys.readouterr().err
 
 
 def test_a_key_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,6 +200,8 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
     ("typed", "code", "words"),
     [
         (["doctor", "ftp://x"], 2, "must begin with http"),
+        (["doctor", "127.0.0.1:18101"], 2, "withstand: URL: '127.0.0.1:18101' must begin with http"),
+        (["doctor", "http://u:p@x"], 2, "give the key by --api-key-env."),
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
         (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
         (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
@@ -225,6 +212,25 @@ def test_mistakes_are_one_sentence(typed: list[str], code: int, words: str, caps
     assert exit_code_of(typed) == code
     said = capsys.readouterr().err.strip().splitlines()
     assert words in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("direct", "words"),
+    [("127.0.0.1:1", "--direct: '127.0.0.1:1' must begin"), ("http://127.0.0.1:1", "and --direct right?")],
+)
+def test_the_engines_own_address_is_named(direct: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server:
+        exit_code_of(["doctor", server.base_url, "--direct", direct])
+    assert words in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_refused_key_names_the_option_that_there_is(*, direct: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server, TruthServer(PACE, api_key="sesame-open") as closed:
+        path, engine = (server, closed) if direct else (closed, server)
+        assert exit_code_of(["doctor", path.base_url, "--direct", engine.base_url]) == 3
+    said = capsys.readouterr().err.strip()
+    assert said.endswith("by --direct-api-key-env." if direct else "by --api-key-env.")
 
 
 def test_a_run_has_its_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

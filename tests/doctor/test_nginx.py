@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from withstand.app.doctor.nginx import exit_code_of, lint_nginx
+from withstand.app.doctor.nginx import exit_code_of as code_of
+from withstand.app.doctor.nginx import lint_nginx
+from withstand.cli.entry import exit_code_of
 from withstand.doctor.finding import Verdict
 from withstand.errors import UsageError
 from withstand.spec.stack import Edge
@@ -76,12 +78,26 @@ def test_each_mistake_is_named(mistake: dict[str, str], check: str, verdict: Ver
 
 def test_what_nginx_does_by_itself_is_mistaken_for_streams(tmp_path: Path) -> None:
     told = found(tmp_path, "http { server { location / { proxy_pass http://127.0.0.1:8000; } } }")
-    assert {name for name, verdict in told.items() if verdict is Verdict.WRONG} == {
-        "buffering",
-        "http-version",
-        "read-timeout",
-        "body-size",
-    }
+    wrong = {name for name, verdict in told.items() if verdict is Verdict.WRONG}
+    assert wrong == {"buffering", "http-version", "read-timeout", "body-size"}
+
+
+def test_all_cures_at_once_leave_nothing_to_cure(tmp_path: Path) -> None:
+    path = tmp_path / "site.conf"
+    path.write_text("http { server { location / { proxy_pass http://127.0.0.1:8000; } } }")
+    cures = [finding.cure for finding in lint_nginx(path)]
+    here = " ".join(f"{cure.partition(';')[0]};" for cure in cures if not cure.startswith("upstream"))
+    assert any("proxy_pass http://NAME" in cure for cure in cures)
+    around = "upstream NAME { server 127.0.0.1:8000; keepalive 64; }"
+    path.write_text(f"http {{ {around} server {{ location / {{ {here} proxy_pass http://NAME; }} }} }}")
+    assert [finding.verdict for finding in lint_nginx(path)] == [Verdict.OK]
+
+
+def test_the_verb_sums_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "site.conf"
+    path.write_text(conf("limit_rate 1k; client_max_body_size 1m;"))
+    assert exit_code_of(["doctor", "--nginx", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 ok, 1 in doubt, 1 wrong, 0 not tried"
 
 
 def test_headers_of_a_block_replace_all_of_those_around_it(tmp_path: Path) -> None:
@@ -103,7 +119,7 @@ def test_included_files_are_read_and_lines_are_told(tmp_path: Path) -> None:
     findings = lint_nginx(path)
     assert [finding.verdict for finding in findings] == [Verdict.OK, Verdict.DOUBT]
     assert "b.conf:4" in findings[1].said
-    assert exit_code_of(findings) == 0
+    assert code_of(findings) == 0
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,12 @@ class Endpoint:
         self.located: Located = locate(self.address, target.timeouts.connect_s)
         self.route = Route(address=self.address, located=self.located, context=context, timeouts=target.timeouts)
         self.asker = Asker(self.route, self.headers, Mask(self.secrets))
-        self.models = served_models(self.asker, self.address)
-        self.model = _model(target, self.models, self.address.url("/v1/models"))
+        try:
+            self.models = served_models(self.asker, self.address)
+            self.model = _model(target, self.models, self.address.url("/v1/models"))
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def completions(self) -> str:

@@ -10,10 +10,11 @@ from withstand.app.doctor.examine import Means, examine, exit_code
 from withstand.app.doctor.kept import encoded
 from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.app.doctor.patient import Dose
+from withstand.app.doctor.wording import OF_URL, worded
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
-from withstand.report.diagnosis_text import print_diagnosis, print_findings
+from withstand.report.diagnosis_text import print_diagnosis, print_lint
 from withstand.spec import Target, Timeouts
 
 _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
@@ -54,11 +55,14 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
         cacert=options["cacert"],
         timeouts=_TIMEOUTS,
     )
-    diagnosis = examine(target, _means(options), say)
+    with worded(OF_URL):
+        diagnosis = examine(target, _means(options), say)
     if as_json:
         write_result(encoded(diagnosis).decode())
     else:
         write_result(rendered(lambda console: print_diagnosis(diagnosis, console)))
+    if diagnosis.stopped:
+        say(f"withstand: {diagnosis.stopped}")
     return exit_code(diagnosis)
 
 
@@ -67,7 +71,7 @@ def _lint(path: Path, *, as_json: bool) -> int:
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
     else:
-        write_result(rendered(lambda console: print_findings(findings, console)))
+        write_result(rendered(lambda console: print_lint(findings, console)))
     return exit_code_of(findings)
 
 

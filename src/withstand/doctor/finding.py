@@ -77,6 +77,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     took_s: float
     requests: int
     findings: tuple[Finding, ...]
+    stopped: str | None = None
+    """What kept us from asking on; None = all was asked."""
 
     def count(self, verdict: Verdict) -> int:
         """How many findings are so."""

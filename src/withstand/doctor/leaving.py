@@ -25,3 +25,10 @@ def judge_gauge(question: Question, idle_after_s: float | None, waited_s: float,
     if idle_after_s is None:
         return question.wrong(f"{seen}: the request still runs after {waited_s:g} s", _CURE, idle_after_s=None)
     return question.ok(f"{seen}: nothing runs {idle_after_s:.1f} s later", idle_after_s=idle_after_s)
+
+
+def judge_endless(waited_s: float, seen: str) -> Finding:
+    """An engine that works on for who has left it itself: no hop before it can do better, nor be judged by it."""
+    said = f"{seen}: the engine itself, asked directly, works on for {waited_s:g} s and more; no hop can change that"
+    cure = "It is the engine's, not the hop's: bound answers by max_tokens, or look for a newer version."
+    return METRICS.doubt(said, cure, idle_after_s=None)

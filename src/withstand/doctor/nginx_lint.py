@@ -64,8 +64,7 @@ def _version(place: Place) -> Iterator[Finding]:
 
 
 def _keepalive(place: Place) -> Iterator[Finding]:
-    if place.word("proxy_http_version", "1.0") == "1.0":
-        return  # told already
+    """Told with HTTP/1.0 too: the version alone does not keep them."""
     connection = place.header("connection")
     if connection is None or connection.lower() in {"close", "upgrade", "keep-alive"}:
         sent = "close" if connection is None else connection

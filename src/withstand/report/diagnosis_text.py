@@ -1,7 +1,8 @@
 """A diagnosis on a terminal: a line for each question, its cure below it, a chapter at a time."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -33,9 +34,14 @@ _WIDTH_MAX = 110
 
 def headline(diagnosis: Diagnosis) -> str:
     """``24 ok, 2 in doubt, 1 wrong, 3 not tried``."""
-    count = diagnosis.count
-    ill = f"{count(Verdict.OK)} ok, {count(Verdict.DOUBT)} in doubt, {count(Verdict.WRONG)} wrong"
-    return f"{ill}, {count(Verdict.NOT_TRIED)} not tried"
+    return tally(diagnosis.findings) + (", stopped before its end" if diagnosis.stopped else "")
+
+
+def tally(findings: Iterable[Finding]) -> str:
+    """How many are so."""
+    count = Counter(finding.verdict for finding in findings)
+    ill = f"{count[Verdict.OK]} ok, {count[Verdict.DOUBT]} in doubt, {count[Verdict.WRONG]} wrong"
+    return f"{ill}, {count[Verdict.NOT_TRIED]} not tried"
 
 
 def circumstances(diagnosis: Diagnosis) -> str:
@@ -57,6 +63,13 @@ def print_diagnosis(diagnosis: Diagnosis, console: "Console") -> None:
     console.print()
     asked = f"{counted(diagnosis.requests, 'request')} in {diagnosis.took_s:.0f} s"
     console.print(Text(f"{headline(diagnosis)}; {asked}"), soft_wrap=True)
+
+
+def print_lint(findings: Sequence[Finding], console: "Console") -> None:
+    """Of a file."""
+    print_findings(findings, console)
+    console.print()
+    console.print(Text(tally(findings)), soft_wrap=True)
 
 
 def print_findings(found: Iterable[Finding], console: "Console") -> None:

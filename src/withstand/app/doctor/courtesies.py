@@ -25,7 +25,7 @@ def examine_manners(patient: Patient) -> Iterator[Finding]:
     seen = Seen(
         plain=plain,
         request_id=word,
-        without_key=_ask(line, without),
+        without_key=line.ask(line.body(stream=True, tokens=_TOKENS), headers=without, limits=True),
         key_given="Authorization" in own,
         loopback=_is_loopback(line),
         gzip=_ask(line, {**own, "Accept-Encoding": "gzip"}, _STREAM_TOKENS),

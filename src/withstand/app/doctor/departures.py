@@ -1,5 +1,6 @@
 """We leave in the middle of an answer, and look when the engine stops: by our echo engine, or by its metrics."""
 
+import itertools
 from collections.abc import Iterator
 
 import msgspec
@@ -10,7 +11,7 @@ from withstand.app.doctor.line import Leave, Line, Listening
 from withstand.app.doctor.patient import Patient, mark, wait_for
 from withstand.doctor.finding import Finding, Question
 from withstand.doctor.heard import NS_PER_MS
-from withstand.doctor.leaving import METRICS, PREFILL, STREAM, WHOLE, judge_gauge, judge_noticed
+from withstand.doctor.leaving import METRICS, PREFILL, STREAM, WHOLE, judge_endless, judge_gauge, judge_noticed
 from withstand.errors import TargetError
 from withstand.record import Seen
 from withstand.wire.engine_metrics import read_engine
@@ -86,18 +87,20 @@ def _after_events(patience_s: float) -> Leave:
 
 
 def _by_metrics(path: Line, direct: Line, notice_s: float) -> Finding:
+    """The engine itself is asked before the path: what it never does is no fault of a hop."""
     if _running(direct) is None:
         return METRICS.not_tried("the engine tells no running requests", _METRICS_OFF)
     if not wait_for(lambda: _running(direct) == 0, notice_s):
         return METRICS.not_tried("others use the engine", "Look again when nobody else does.")
-    for stream in (True, False):
-        body = path.body(stream=stream, tokens=_MANY, ignore_eos=True)
-        heard = path.ask(body, stream=stream, leave=_when_running(direct, stream=stream))
+    after_s = 0.0
+    for stream, line in itertools.product((True, False), (direct, path)):
+        body = line.body(stream=stream, tokens=_MANY, ignore_eos=True)
+        heard = line.ask(body, stream=stream, leave=_when_running(direct, stream=stream))
         if heard.left_ns is None:
             return METRICS.not_tried(f"the answer ended before we left: {heard.why}")
-        stopped = wait_for(lambda: _running(direct) == 0, notice_s)
-        if not stopped:
-            return judge_gauge(METRICS, None, notice_s, "streaming" if stream else "not streaming")
+        if not wait_for(lambda: _running(direct) == 0, notice_s):
+            how = "streaming" if stream else "not streaming"
+            return judge_endless(notice_s, how) if line is direct else judge_gauge(METRICS, None, notice_s, how)
         after_s = (clock.now_ns() - heard.left_ns) / 1e9
     return judge_gauge(METRICS, after_s, notice_s, "streaming and not")
 

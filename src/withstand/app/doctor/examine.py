@@ -12,16 +12,19 @@ from withstand.app.doctor.courtesies import examine_manners
 from withstand.app.doctor.departures import examine_departures
 from withstand.app.doctor.echo import Echo, echo_engine
 from withstand.app.doctor.effects import examine_fields, examine_lengths
-from withstand.app.doctor.line import Line
+from withstand.app.doctor.line import LimitedError, Line
 from withstand.app.doctor.mishaps import examine_faults, examine_refusals
 from withstand.app.doctor.patient import Dose, Patient, mark, model_of, wait_for
 from withstand.app.doctor.streams import examine_streams
+from withstand.app.doctor.wording import OF_DIRECT, worded
 from withstand.app.endpoint import Endpoint
 from withstand.doctor.finding import Diagnosis, Finding, Verdict
 from withstand.errors import MeasureError, TargetError
 from withstand.spec import Target
 
 CHAPTERS = ("stream", "usage", "fields", "headers", "errors", "leaving", "hop", "manners")
+_KNOCK_S = 0.5
+"""Between requests that look for the echo engine: a key may have few of them."""
 GOOD, ILL, NOT_KNOWN = 0, 1, 3
 Tell = Callable[[str], None]
 
@@ -49,7 +52,7 @@ def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
         echo = stack.enter_context(echo_engine(*means.echo, means.dose.itl_ms)) if means.echo else None
         path = stack.enter_context(_path(target, echo, means, tell))
         direct = stack.enter_context(_direct(path, echo, means))
-        findings = list(_findings(Patient(path, direct, echo, means.dose), tell))
+        findings, stopped = _until_limited(_findings(Patient(path, direct, echo, means.dose), tell))
         return Diagnosis(
             version=__version__,
             url=target.base_url or "",
@@ -59,16 +62,29 @@ def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
             created_utc=clock.utc_iso(clock.anchor().wall_ns),
             took_s=round((clock.now_ns() - began_ns) / 1e9, 1),
             requests=path.asked + (direct.asked if direct else 0),
+            stopped=stopped,
             findings=tuple(sorted(findings, key=lambda finding: CHAPTERS.index(finding.chapter))),
         )
 
 
 def exit_code(diagnosis: Diagnosis) -> int:
-    """1: something is wrong; 3: nothing could be told; else 0."""
+    """1: something is wrong; 3: nothing could be told, or not all was asked; else 0."""
     if diagnosis.count(Verdict.WRONG):
         return ILL
+    if diagnosis.stopped:
+        return NOT_KNOWN
     told = diagnosis.count(Verdict.OK) + diagnosis.count(Verdict.DOUBT)
     return GOOD if told else NOT_KNOWN
+
+
+def _until_limited(findings: Iterator[Finding]) -> tuple[list[Finding], str | None]:
+    """What was found before a limit stopped us, and what that one said."""
+    found: list[Finding] = []
+    try:
+        found.extend(findings)
+    except LimitedError as e:
+        return found, str(e)
+    return found, None
 
 
 def _findings(patient: Patient, tell: Tell) -> Iterator[Finding]:
@@ -102,7 +118,7 @@ def _path(target: Target, echo: Echo | None, means: Means, tell: Tell) -> Iterat
     tell(f"The echo engine listens at {echo.url}; it is waited for behind {target.base_url}.")
     with contextlib.ExitStack() as stack:
         found: list[Line] = []
-        if not wait_for(lambda: _try_echo(target, echo, stack, found), means.echo_wait_s):
+        if not wait_for(lambda: _try_echo(target, echo, stack, found), means.echo_wait_s, _KNOCK_S):
             raise TargetError(
                 f"No request to {target.base_url} reached the echo engine at {echo.url} within "
                 f"{means.echo_wait_s:g} s; configure it as the path's engine, and name its model by --model."
@@ -141,7 +157,9 @@ def _direct(path: Line, echo: Echo | None, means: Means) -> Iterator[Line | None
     if target is None:
         yield None
         return
-    with _line(target, path.model) as line:
+    with contextlib.ExitStack() as stack:
+        with worded(OF_DIRECT):
+            line = stack.enter_context(_line(target, path.model))
         line.length_field = path.length_field
         yield line
 

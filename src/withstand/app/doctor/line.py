@@ -11,6 +11,7 @@ import msgspec
 from withstand import clock
 from withstand.app.endpoint import Endpoint
 from withstand.doctor.heard import Heard, Read
+from withstand.errors import TargetError
 from withstand.load.exchange import Exchange
 from withstand.load.http import request_head, with_body
 from withstand.load.loop import Loop
@@ -18,6 +19,7 @@ from withstand.load.masking import Mask
 from withstand.load.pacing import Due
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.transport import Transport
+from withstand.metrics.rounding import counted
 from withstand.record import Status
 from withstand.request import Request
 from withstand.spec import Timeouts
@@ -25,7 +27,12 @@ from withstand.wire import Dialect
 
 _TURN_NS = 20_000_000
 _HEAD_BYTES = 16
+_LIMITED = 429
 COUNTING = "Count from 1 to 1000 in figures, separated by blanks, and say nothing else."
+
+
+class LimitedError(TargetError):
+    """Whoever limits us has answered, and nobody else: what is heard from now on says nothing of the path."""
 
 
 class Listening(Exchange):
@@ -127,8 +134,13 @@ class Line:
         stream: bool = True,
         headers: Mapping[str, str] | None = None,
         leave: Leave | None = None,
+        limits: bool = False,
     ) -> Heard:
-        """One request, to its end or until we leave. ``headers`` None = the endpoint's."""
+        """One request, to its end or until we leave. ``headers`` None = the endpoint's.
+
+        Raises:
+            LimitedError: a 429 came, and the caller does not ask for ``limits``.
+        """
         self.asked += 1
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         address = self.endpoint.address
@@ -143,7 +155,17 @@ class Line:
                 left_ns = self._leave()
         heard = exchange.heard(self._mask, left_ns)
         exchange.answer.release()
+        if heard.http_status == _LIMITED and not limits:
+            raise self.limited(heard)
         return heard
+
+    def limited(self, heard: Heard) -> LimitedError:
+        """What to say of an answer that is a limit's."""
+        url, asked = self.endpoint.target.base_url, counted(self.asked, "request")
+        return LimitedError(
+            f"A limit of {url} stopped the examination after {asked} ({heard.why[:160]}). "
+            "Ask with a key that has none, or raise it meanwhile: some 150 requests go out, one behind the other."
+        )
 
     def _leave(self) -> int:
         """Close every connection; the instant before."""

@@ -18,10 +18,11 @@ from withstand.doctor.finding import Finding, Question
 
 _CONTEXT_MAX = 65536
 _NO_MODEL = "withstand-no-such-model"
+_LIMITED = 429
 _LATER_S = "17"
 _WELL_AGAIN_S = 20.0
 _STATUSES = (
-    (Question("errors.429", "The engine's 429"), f"limited:{_LATER_S}", 429, _LATER_S),
+    (Question("errors.429", "The engine's 429"), f"limited:{_LATER_S}", _LIMITED, _LATER_S),
     (Question("errors.503", "The engine's 503"), "http_503", 503, None),
     (Question("errors.500", "The engine's 500"), "http_500", 500, None),
 )
@@ -64,12 +65,19 @@ def _too_long(line: Line) -> Finding:
 
 
 def examine_faults(patient: Patient, echo: Echo) -> Iterator[Finding]:
-    """What goes wrong at the engine. It is well again afterwards, and the path has noticed it."""
+    """What goes wrong at the engine. It is well again afterwards, and the path has noticed it.
+
+    Raises:
+        LimitedError: the path says 429 without asking the engine.
+    """
     with patient.brief() as line:
         for question, behaviour, status, retry_after in _STATUSES:
             word = _failing(echo, behaviour)
-            heard = line.ask(line.body(stream=False, tokens=4, prompt=word), stream=False)
-            yield judge_status(question, heard, status, retry_after, len(echo.served(word)))
+            heard = line.ask(line.body(stream=False, tokens=4, prompt=word), stream=False, limits=True)
+            tries = len(echo.served(word))
+            if heard.http_status == _LIMITED and not tries:
+                raise line.limited(heard)
+            yield judge_status(question, heard, status, retry_after, tries)
             _recover(line, echo)
         for question, behaviour in ((_EVENT, "error_midstream:3"), (_CUT, "premature_close:3")):
             word = _failing(echo, behaviour)
@@ -86,4 +94,4 @@ def _failing(echo: Echo, behaviour: str) -> str:
 def _recover(line: Line, echo: Echo) -> None:
     """A hop that has left the engine alone after a failure is given time to come back to it."""
     echo.play()
-    wait_for(lambda: line.ask(line.body(stream=True, tokens=1)).ok, _WELL_AGAIN_S)
+    wait_for(lambda: line.ask(line.body(stream=True, tokens=1), limits=True).ok, _WELL_AGAIN_S)

@@ -11,8 +11,6 @@ from withstand.app.doctor.echo import Echo
 from withstand.app.doctor.line import Line
 from withstand.app.endpoint import Endpoint
 
-_POLL_S = 0.02
-
 
 class Dose(msgspec.Struct, frozen=True):
     """How much is asked for."""
@@ -61,13 +59,13 @@ def mark() -> str:
     return f"mark-{uuid.uuid4().hex}"
 
 
-def wait_for(happened: Callable[[], bool], limit_s: float) -> bool:
+def wait_for(happened: Callable[[], bool], limit_s: float, poll_s: float = 0.02) -> bool:
     """Ask again and again until it has; False = it has not in that time."""
     until_ns = clock.now_ns() + int(limit_s * 1e9)
     while not happened():
         if clock.now_ns() > until_ns:
             return False
-        clock.sleep_s(_POLL_S)
+        clock.sleep_s(poll_s)
     return True
 
 

@@ -31,5 +31,7 @@ def stamp(plan: Plan, folder: Path, screen: Screen) -> None:
 
 def _tell(diagnosis: Diagnosis, screen: Screen) -> None:
     screen.message(f"The path: {headline(diagnosis)}.")
+    if diagnosis.stopped:
+        screen.message(diagnosis.stopped)
     for finding in diagnosis.bad:
         screen.message(f"{finding.title}: {finding.said}.")
