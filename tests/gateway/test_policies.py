@@ -21,6 +21,7 @@ from withstand.gateway.policies import Choose, policy_of
 from withstand.gateway.policies.bounds import starving, within
 from withstand.gateway.policies.chain import BLOCK_BYTES, bytes_in, chain_of
 from withstand.gateway.policies.prefix import Known
+from withstand.gateway.trouble import Trouble
 
 
 def chooser(policy: str, body: dict[str, Any] | None = None, headers: dict[bytes, bytes] | None = None) -> Choose:
@@ -341,7 +342,7 @@ def test_an_empty_engine_does_not_get_the_herd() -> None:
 def test_an_engine_that_comes_back_warms_up_again() -> None:
     engine = seat(0).engine
     for now_s in (1.0, 2.0, 3.0):
-        engine.failed(now_s)
+        engine.failed(now_s, Trouble("no"))
     engine.answered(200, 20.0)
     assert engine.since_s == 20.0
     engine.answered(200, 21.0)

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Callable
@@ -306,6 +307,8 @@ def test_a_hangup_before_the_gateway_is_ready_does_not_end_it(tmp_path: Path, wo
     process = subprocess.Popen(
         [sys.executable, "-c", blocked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    late = threading.Timer(3 * PATIENCE_S, process.kill)  # who says nothing is not waited for
+    late.start()
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline() == "\n"
@@ -314,4 +317,5 @@ def test_a_hangup_before_the_gateway_is_ready_does_not_end_it(tmp_path: Path, wo
     assert process.stderr.readline() == "withstand: The configuration was read again: 1 model, 0 engines, 0 keys.\n"
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=PATIENCE_S)[1] == ""
+    late.cancel()
     assert process.returncode == 0
