@@ -7,6 +7,7 @@ RAY_VENV := .venv-ray
 AGENT_VENV := .venv-agent
 CLIENTS_VENV := .venv-clients
 VLLM_VENV := .venv-vllm
+SGLANG_VENV := .venv-sglang
 RAY_LLM_VENV := .venv-ray-llm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
@@ -34,9 +35,10 @@ test-ray: $(RAY_VENV)/ray.stamp
 test-clients: $(CLIENTS_VENV)/clients.stamp
 	$(CLIENTS_VENV)/bin/python -m pytest $(PYTEST_OPTIONS) tests/gateway/test_libraries.py
 
-# vLLM's CPU build for real, prefill and decode apart: 3 GB of packages, 7 GB of memory, two cores.
-test-heavy: $(VENV)/dev.stamp $(VLLM_VENV)/vllm.stamp
+# vLLM's CPU build for real, prefill and decode apart, and SGLang on the CPU: 6 GB of packages, 7 GB of memory, two cores.
+test-heavy: $(VENV)/dev.stamp $(VLLM_VENV)/vllm.stamp $(SGLANG_VENV)/sglang.stamp
 	WITHSTAND_VLLM=$(CURDIR)/$(VLLM_VENV)/bin/python timeout 900 $(BIN)/python -m pytest $(PYTEST_OPTIONS) tests/stack/test_vllm_for_real.py
+	WITHSTAND_SGLANG=$(CURDIR)/$(SGLANG_VENV)/bin/python timeout 900 $(BIN)/python -m pytest $(PYTEST_OPTIONS) tests/stack/test_sglang_for_real.py
 
 # Ray Serve LLM for real, on the vLLM that it works with: 4 GB of packages, 7 GB of memory.
 test-heavy-ray: $(VENV)/dev.stamp $(RAY_LLM_VENV)/ray.stamp
@@ -49,7 +51,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) $(AGENT_VENV) $(CLIENTS_VENV) $(RAY_VENV) $(VLLM_VENV) $(RAY_LLM_VENV)
+	rm -rf $(VENV) $(AGENT_VENV) $(CLIENTS_VENV) $(RAY_VENV) $(VLLM_VENV) $(SGLANG_VENV) $(RAY_LLM_VENV)
 
 $(VENV)/engine.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -84,6 +86,15 @@ $(VLLM_VENV)/vllm.stamp:
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
 	info=$$($(VLLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.32.0.dist-info; \
 	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$info/METADATA
+	@touch $@
+
+# Its own kernels and torchvision are for GPUs; `sglang_on_cpu` stands for them.
+SGLANG_ON_CPU := $(addprefix examples/sglang-cpu/,requirements.txt sglang_on_cpu.py sglang_on_cpu.pth)
+$(SGLANG_VENV)/sglang.stamp: $(SGLANG_ON_CPU)
+	$(PYTHON) -m venv $(SGLANG_VENV)
+	$(SGLANG_VENV)/bin/python -m pip install --quiet --requirement examples/sglang-cpu/requirements.txt
+	$(SGLANG_VENV)/bin/python -m pip install --quiet --no-deps sglang==0.5.23
+	cp examples/sglang-cpu/sglang_on_cpu.* $$($(SGLANG_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 	@touch $@
 
 $(RAY_LLM_VENV)/ray.stamp:

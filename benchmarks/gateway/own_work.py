@@ -120,6 +120,8 @@ class Rig:
         return link
 
     def _busy(self) -> Link:
+        if len(self.links) == 1:  # to look for it would cost more than some of what is measured
+            return self.links[0]
         return next(link for link in self.links if link.passage is not None)
 
 
@@ -129,8 +131,8 @@ def _fastest_us(work: Callable[[], None], after: Callable[[], None]) -> float:
         began_ns = time.perf_counter_ns()
         for _ in range(_TIMES):
             work()
-        found.append((time.perf_counter_ns() - began_ns) / _TIMES / 1e3)
         after()
+        found.append((time.perf_counter_ns() - began_ns) / _TIMES / 1e3)
     return min(found)
 
 
@@ -138,7 +140,7 @@ async def _main(asked: argparse.Namespace, folder: str) -> None:
     rig = Rig(asked.engines, folder)
     gc.collect()
     gc.freeze()
-    request_us = _fastest_us(rig.request, rig.house.journal.flush)
+    request_us = _fastest_us(rig.request, rig.house.ledger.flush)
     if asked.profile:
         with cProfile.Profile() as profile:
             for _ in range(_ROUNDS * _TIMES):

@@ -129,9 +129,31 @@ def test_what_pairs_there_are_are_compared_when_the_user_stops_it(tmp_path: Path
             _, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
     assert "`withstand ab --resume r` measures 1 pair." in " ".join(err.split())
-    assert "3 of 4 pairs are measured." in err
+    assert "3 of 4 pairs are measured; `withstand ab --resume r`" in err
     comparison = json.loads((tmp_path / "r" / "comparison.json").read_text())
     assert [len(side["sources"]) for side in comparison["sides"]] == [3, 3]
+
+
+def test_sigterm_between_its_stages_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
+    with TruthServer(FAST) as fast, TruthServer(SLOW) as slow:
+        sides = (f"old={fast.base_url}", f"new={slow.base_url}")
+        with begun(*sides, *LOAD, "--blocks", "4", "--output-dir", "r", cwd=tmp_path) as process:
+            wait_until((tmp_path / "r" / "a-01").exists)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=60)
+    assert process.returncode in {3, 130}, err  # the second where no block had begun
+    assert "Traceback" not in err
+
+
+def test_what_another_verb_has_begun_is_gone_on_with_by_that_one(tmp_path: Path) -> None:
+    with TruthServer(FAST) as fast:
+        done = of_urls(fast.base_url, fast.base_url, "--quiet", cwd=tmp_path)
+        assert done.returncode in {0, 3}, done.stderr
+    for verb, folder, right in (("run", "r", "ab"), ("find-limit", "r", "ab"), ("ab", "r/a-01", "run")):
+        command = [*AB[:3], verb, "--resume", folder]
+        told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert told.returncode == 2
+        assert f"`withstand {right} --resume {folder}` goes on with {folder}" in told.stderr
 
 
 def test_both_sides_are_asked_before_the_first_block(tmp_path: Path) -> None:
@@ -200,6 +222,15 @@ def test_what_is_wrong_is_said_before_anything_is_begun(
     assert done.returncode == 2, done.stderr
     assert sentence in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_is_said_before_a_stack_is_brought_up(tmp_path: Path) -> None:
+    engine = 'kind = "command"\nargs = ["false"]\nserved_as = "m"\n'
+    targets = '[plan.targets.a]\nservice = "e"\n[plan.targets.b]\nservice = "e"\n'
+    (tmp_path / "two.toml").write_text(f"[engines.e]\n{engine}{targets}")
+    done = ab("two.toml", "--blocks", "5", cwd=tmp_path)
+    assert (done.returncode, "--blocks 5" in done.stderr) == (2, True)
+    assert "starting" not in done.stderr
 
 
 def test_a_password_in_a_sides_url_is_not_written(tmp_path: Path) -> None:

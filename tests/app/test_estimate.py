@@ -2,8 +2,8 @@
 
 import pytest
 
-from withstand.app.estimate import Estimate, estimated, in_words, lasting, seconds_of
-from withstand.spec import Constant, Plan, Poisson, Ramp, Rates, Stage, Step, StepPart, Trace
+from withstand.app.estimate import Estimate, estimated, in_words, lasting, search_in_words, seconds_of
+from withstand.spec import Constant, LimitSearch, Plan, Poisson, Ramp, Rates, Stage, Step, StepPart, Trace, promise_of
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,12 @@ def test_lasting() -> None:
         "1 h 0 min",
         "1 h 30 min",
     ]
+
+
+@pytest.mark.parametrize(("probe_s", "budget_s", "is_little"), [(None, 100, True), (5.0, 20, False), (5.0, 19, True)])
+def test_a_budget_is_little_where_its_loads_do_not_fit_into_it(
+    probe_s: float | None, budget_s: float, is_little: bool
+) -> None:
+    """One user and three loads, of 5 s each."""
+    wanted = LimitSearch(promises=(promise_of("ttft:p95:500"),), start=4.0, probe_s=probe_s, budget_s=budget_s)
+    assert ("That is little" in search_in_words(wanted, begins=True)) is is_little

@@ -182,6 +182,51 @@ def test_a_search_whose_budget_was_little_says_so_and_gets_more_of_it(tmp_path: 
     assert len(after) > len(before)
 
 
+def test_sigterm_while_the_server_rests_is_as_ctrl_c(tmp_path: Path) -> None:
+    with TruthServer(SERVER, slots=2) as server:
+        rest = ("--slo", "ttft:p50:30", "--start", "20", "--set", "find_limit.rest_s=60", "--output-dir", "r")
+        command = [*FIND, "--base-url", server.base_url, "--output-len", "11", *QUICK[:4], *rest]
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert process.stderr is not None
+        said = ""
+        while "alone: " not in said:
+            said = process.stderr.readline()
+            assert said
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "Interrupted. " in err
+    assert RunFolder.open(tmp_path / "r").manifest.state is RunState.INTERRUPTED
+
+
+def test_a_folder_of_a_search_can_be_read_whatever_time_it_gets_more(tmp_path: Path) -> None:
+    with TruthServer(SERVER, slots=2) as server:
+        target = (
+            "--base-url",
+            server.base_url,
+            *KEPT_TO,
+            "--slo",
+            "ttft:p50:30",
+            "--start",
+            "20",
+            "--set",
+            "budget_s=4",
+        )
+        cut = find_limit(*target, "--output-dir", "r", cwd=tmp_path)
+        before = _names(tmp_path / "r")
+        little = find_limit("--resume", "r", "--budget", "0.5s", cwd=tmp_path)
+        assert _names(tmp_path / "r") == before
+        more = find_limit("--resume", "r", "--budget", "12s", cwd=tmp_path)
+    assert "left out" in cut.stderr
+    assert little.returncode == 2
+    assert "a search needs 10 s" in little.stderr
+    assert "nothing is left to run" not in more.stderr, "the budget of its plan is not the one that holds now"
+    entries = RunFolder.open(tmp_path / "r").manifest.stages
+    assert [e.state for e in entries if e.stage.warmup] == [RunState.SUPERSEDED, RunState.DONE], "it may be cold by now"
+    assert any(e.name.startswith("rate-") and e.state is RunState.DONE for e in entries)
+
+
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in RunFolder.open(folder).manifest.stages]
 
@@ -225,7 +270,7 @@ def _wait_for_a_load(folder: Path, process: "subprocess.Popen[Any]", name: str) 
         (("--slo", "ttft:p95:500", "--budget", "soon"), "--budget soon: give a time with its unit"),
         (("--slo", "ttft:p95:500", "--budget", "3s"), "budget"),
         (("--slo", "cost:nothing"), "'cost:nothing' is no promise"),
-        (("--slo", "cost:0.5", "--price-per-hour", "2"), "promises"),
+        (("--slo", "cost:0.5", "--price-per-hour", "2"), "promise something that more load breaks too"),
         (("--slo", "ttft:p95:9", "--slo", "cost:1", "--slo", "cost:2", "--price-per-hour", "2"), "give one of them"),
         (("--resume", "r", "--slo", "ttft:p95:500"), "leave out --slo"),
     ],

@@ -72,7 +72,7 @@ def test_a_real_run_is_followed_to_its_end(tmp_path: Path) -> None:
 
 
 def test_what_is_appended_is_seen_and_half_a_line_is_waited_for(folder: RunFolder) -> None:
-    follower = Follower(folder.path)
+    follower = Follower(folder.path, look_s=10.0)
     assert current(follower).done == 0
     append(folder, *(make_record(i, sent_ms=1_000 + i) for i in range(50)), make_failure(50, sent_ms=1_100))
     line = encode_record(make_record(51, sent_ms=1_200)) + b"\n"
@@ -116,6 +116,20 @@ def test_who_comes_late_sees_the_end_and_counts_the_rest(folder: RunFolder) -> N
     assert sorted(took)[len(took) // 2] < 200_000_000
 
 
+def test_the_pause_between_two_sittings_is_not_counted(folder: RunFolder) -> None:
+    """Three minutes were measured an hour ago, and then it was gone on with."""
+    now = clock.anchor()
+    hour_ns = 3_600_000_000_000
+    began = clock.Anchor(wall_ns=now.wall_ns - hour_ns, monotonic_ns=now.monotonic_ns - hour_ns)
+    folder.update(msgspec.structs.replace(folder.manifest, anchor=began, spent_ns=180_000_000_000))
+    elapsed_s = Follower(folder.path).look().elapsed_s
+    assert elapsed_s is not None
+    assert 180 <= elapsed_s < 1_000
+    stages = tuple(msgspec.structs.replace(entry, state=RunState.DONE) for entry in folder.manifest.stages)
+    folder.update(msgspec.structs.replace(folder.manifest, state=RunState.DONE, stages=stages))
+    assert Follower(folder.path).look().elapsed_s == 180.0
+
+
 def test_what_there_is_no_time_for_is_counted(folder: RunFolder) -> None:
     follower = Follower(folder.path, look_s=0.0)
     follower.look()
@@ -124,6 +138,24 @@ def test_what_there_is_no_time_for_is_counted(folder: RunFolder) -> None:
     assert (seen.done, seen.failed) == (500, 100)
     assert seen.sampled is not None
     assert 0 < seen.sampled < 0.1
+
+
+def test_what_was_over_before_the_first_look_is_not_of_now(folder: RunFolder) -> None:
+    """A page is opened 50 s after the stage began, at 10 req/s, and there is no time to read it all."""
+    now = clock.anchor()
+    began = clock.Anchor(wall_ns=now.wall_ns - 50_000_000_000, monotonic_ns=now.monotonic_ns - 50_000_000_000)
+    folder.update(msgspec.structs.replace(folder.manifest, anchor=began))
+    append(folder, *(make_record(i, sent_ms=100.0 * i - 150) for i in range(2, 500)))
+    run_json = folder.path / "run.json"
+    os.utime(run_json, ns=(began.wall_ns, began.wall_ns))
+    seen = current(Follower(folder.path, look_s=0.0))
+    assert seen.done == 498
+    assert seen.sampled is not None
+    assert seen.pace
+    assert max(seen.pace.ended) <= 20
+    assert seen.rate_ended is not None
+    assert 0 < seen.rate_ended <= 12
+    assert current(Follower(folder.path, look_s=10.0)).sampled is None
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[" * 100_000, b'{"schema": 99}', b'{"schema": 1, "plan": {}}', b"\xff"])

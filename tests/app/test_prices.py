@@ -22,7 +22,7 @@ def test_what_is_typed_wins_over_what_a_plan_says() -> None:
     assert prices_of(["5"], told) == {"a": 5.0, "b": 5.0, "c": 5.0}
 
 
-@pytest.mark.parametrize("word", ["free", "0", "-1", "inf", "nan", "c=2", "a="])
+@pytest.mark.parametrize("word", ["free", "0", "-1", "inf", "nan", "1e-300", "1e300", "c=2", "a="])
 def test_what_is_no_price_is_told(word: str) -> None:
     with pytest.raises(UsageError, match="--price-per-hour"):
         prices_of([word], {"a": None, "b": 1.0})

@@ -344,6 +344,21 @@ def test_sigterm_stops_at_once_and_what_was_cut_is_not_said_to_be_complete(tmp_p
     assert [entry.state.value for entry in RunFolder.open(tmp_path / "r").manifest.stages] == ["interrupted"]
 
 
+def test_a_stage_that_came_to_its_end_after_ctrl_c_is_counted_as_every_other(tmp_path: Path) -> None:
+    """It is not run again, so that nobody would count it later."""
+    with TruthServer(Schedule(ttft_ms=20, itl_ms=300, tokens=10)) as server:
+        load = ("--num-prompts", "3", *SMALL[2:4], "--set", "workload.options.output_len=10", "--num-warmups", "0")
+        command = [*RUN, "--base-url", server.base_url, *load, "--output-dir", str(tmp_path / "r")]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.truth()) < 3:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    folder = RunFolder.open(tmp_path / "r")
+    assert [entry.state.value for entry in folder.manifest.stages] == ["done"]
+    assert [record.text_tokens for record in folder.records()] == [10] * 3
+
+
 def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
     with TruthServer(QUICK, behaviour="hang") as server:
         process = subprocess.Popen(

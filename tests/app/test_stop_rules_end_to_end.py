@@ -66,6 +66,9 @@ def test_what_is_heavier_than_a_load_that_was_too_much_is_left_out_when_asked(tm
     assert stages["rate-10"]["ended_by"] is None
     assert stages["rate-70"]["ended_by"].startswith("the queue grows (from ")
     assert "Stage rate-90 is left out: it is heavier than rate-70, where the queue grows" in said
+    told = "left out (rate-90): it is heavier than rate-70, where the queue grows"
+    assert told in done.stdout.replace("\n", " ")
+    assert told in (tmp_path / "r" / "report.html").read_text().replace("Left out", "left out")
     assert json.loads((tmp_path / "r" / "summary.json").read_text())["complete"] is True
 
 

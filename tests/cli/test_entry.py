@@ -42,7 +42,7 @@ def test_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        (("nonsense",), "No such command 'nonsense'"),
+        (("nonsense",), "No such verb 'nonsense'"),
         (("--nonsense",), "No such option"),
         (("schema", "nonsense"), "'nonsense' is not one of 'plan', 'stack', 'record'"),
     ],
@@ -95,6 +95,13 @@ def test_an_interrupt_is_quiet(
     raising(monkeypatch, e)
     assert exit_code_of(["demo"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupt_while_the_command_line_is_still_read_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "msgspec.py").write_text("raise KeyboardInterrupt")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from withstand.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_main_leaves_with_the_exit_code() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from withstand.cli.panel import COLUMNS_MIN, ROWS_MIN, panel
@@ -78,6 +79,18 @@ def test_it_keeps_to_its_room_and_lets_nothing_through(width: int, height: int, 
     for line in lines:
         assert cell_len(line.plain) <= width
         assert line.plain.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (None, 16.9, "below 16.9 req/s, 3 loads"),
+        (4.0, None, "above 4 req/s, 3 loads"),
+        (None, None, "not known yet, 3"),
+    ],
+)
+def test_a_limit_without_an_end(low: float | None, high: float | None, said: str) -> None:
+    assert said in text(replace(snapshot(), limit=BracketNow("rate", low, high, 3)))
 
 
 def test_where_stages_have_no_room_they_are_counted() -> None:

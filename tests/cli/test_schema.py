@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from withstand.app.plans import NAMES
 from withstand.app.schema import SUBJECTS, VARYING
 from withstand.cli.schema import verb
 from withstand.errors import UsageError
@@ -50,7 +51,9 @@ def test_unknown_keys_are_refused_by_the_schema_as_by_the_plan() -> None:
 def test_the_plans_that_come_along_are_printed_as_files() -> None:
     done = CliRunner().invoke(verb, ["plans"])
     tables = [text for text in done.output.split("# --plan ") if text]
-    assert [len(parse_plan(tomllib.loads(text.partition("\n")[2])).stages) > 1 for text in tables] == [True] * 6
+    assert [len(parse_plan(tomllib.loads(text.partition("\n")[2])).stages) > 1 for text in tables] == [True] * len(
+        NAMES
+    )
     assert isinstance(CliRunner().invoke(verb, ["plans", "record"]).exception, UsageError)
 
 

@@ -1,5 +1,6 @@
 """Which load comes next, and what limit is read off those that were tried."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,3 +226,12 @@ def test_few_requests_are_waited_for_longer_unless_a_time_was_said() -> None:
         assert stage is not None
         assert stage.duration_s is not None
         assert least_s <= stage.duration_s <= 1.1 * least_s
+
+
+def test_no_load_is_held_longer_than_a_stage_can_last() -> None:
+    """Where a single request in a hundred million may fail, nobody waits until that is known."""
+    for promise, start in ((promise_of("success:99.999999%"), 20.0), (promise_of("ttft:p95:500"), 1e-6)):
+        wanted = LimitSearch(promises=(promise,), start=start)
+        stage = next_stage(wanted, [Tried(Stage(phase=ALONE, max_concurrency=1), request_throughput=1.0, e2el_s=1.0)])
+        assert stage is not None
+        assert msgspec.convert(msgspec.to_builtins(stage), Stage) == stage

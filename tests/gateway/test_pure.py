@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from withstand.gateway import asked, tap
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
-from withstand.gateway.config import KeyConfig, Timeouts
-from withstand.gateway.deadlines import Deadlines
-from withstand.gateway.incoming import Incoming
+from withstand.gateway.config import KeyConfig
+from withstand.gateway.counts import HOP_BOUNDS_NS, Histogram
+from withstand.gateway.deadlines import NEVER, Deadlines
+from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring, Shown
 from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.routes import ROUTES, route_of
@@ -41,7 +42,7 @@ def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_try() -> None:
 
 
 def test_a_deadline_moves_with_each_piece_but_the_last_one_stays() -> None:
-    deadlines = Deadlines(Timeouts(total_s=10.0), 0.0)
+    deadlines = Deadlines(10.0)
     deadlines.expect(1.0, "late", 0.0)
     assert deadlines.overdue(None, 0.9) is None
     for n in range(1, 9):
@@ -53,7 +54,7 @@ def test_a_deadline_moves_with_each_piece_but_the_last_one_stays() -> None:
 
 
 def test_a_deadline_says_what_did_not_come() -> None:
-    deadlines = Deadlines(Timeouts(), 0.0)
+    deadlines = Deadlines(NEVER)
     deadlines.expect(1.0, "It is late.", 5.0)
     assert deadlines.overdue(None, 6.0) == "It is late."
 
@@ -139,6 +140,34 @@ def test_tokens_are_those_that_the_engine_tells(pieces: list[bytes], tokens: int
     assert tap.said(pieces).completion == tokens
 
 
+COUNTS = st.lists(
+    st.tuples(
+        st.sampled_from(["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "x_tokens"]),
+        st.integers(0, 10**6) | st.none(),
+    ),
+    max_size=4,
+)
+
+
+@given(st.lists(COUNTS, min_size=1, max_size=3), st.booleans(), st.sampled_from([b"", b" ", b',"more_tokens":1}']))
+def test_a_plain_usage_is_read_as_any_other(usages: list[list[tuple[str, Any]]], spaced: bool, more: bytes) -> None:
+    text = b"".join(b'{"usage":%b}' % msgspec.json.encode(dict(usage)) for usage in usages) + more
+    text = msgspec.json.format(text, indent=0) if spaced and len(usages) == 1 and not more.strip() else text
+    assert tap.said([text]) == tap._odd(text)
+
+
+@given(st.lists(st.integers(0, 2 * 10**9)), st.lists(st.integers(0, 2 * 10**9)))
+def test_many_observations_at_once_count_as_one_by_one(first: list[int], then: list[int]) -> None:
+    single, at_once = Histogram(HOP_BOUNDS_NS), Histogram(HOP_BOUNDS_NS)
+    for value_ns in first + then:
+        single.add(value_ns)
+    at_once.add_all(first)
+    at_once.add_all([*then, *HOP_BOUNDS_NS])
+    for bound_ns in HOP_BOUNDS_NS:
+        single.add(bound_ns)
+    assert (single.counts, single.sum_ns) == (at_once.counts, at_once.sum_ns)
+
+
 CHUNKED, OPEN = Framing(events=True, chunked=True, open_ended=False), Framing(True, False, True)
 
 
@@ -174,8 +203,8 @@ def test_only_posts_to_known_paths_go_to_engines() -> None:
 
 
 def test_headers_are_found_whatever_their_case() -> None:
-    incoming = Incoming()
-    incoming.add_header(b"X-A", b"1")
-    incoming.add_header(b"x-a", b"2")
-    assert incoming.header(b"x-a") == b"1"
-    assert incoming.header(b"x-b") is None
+    head = Head()
+    head.add_header(b"X-A", b"1")
+    head.add_header(b"x-a", b"2")
+    assert head.header(b"x-a") == b"1"
+    assert head.header(b"x-b") is None

@@ -155,6 +155,16 @@ def test_stopped_early_accounts_for_what_was_not_sent(judge: Judge, paced: Calla
     assert "9 not_sent" in judge([*paced(), *unsent])[DoubtKind.REQUESTS_FAILED].sentence
 
 
+def test_requests_that_we_cut_are_no_proof_of_too_much_load(judge: Judge, paced: Callable[..., list[Record]]) -> None:
+    """A stage that ends since its promise is kept, or since nothing more would tell, may be cut on its way too."""
+    cut = [Record(id=400 + i, stage=0, status=Status.CANCELLED) for i in range(100)]
+    for why, at_once in (("what is promised is kept", False), ("not known in this time", True)):
+        found = judge([*paced(), *cut], ended_by=why, cut_at_once=at_once)[DoubtKind.STOPPED_EARLY]
+        assert found.sentence.startswith(f"The stage ended early ({why}), and ")
+        assert "too much" not in found.remedy
+        assert found.blocking is not at_once, "a wait for answers that was too short leaves the quick ones only"
+
+
 def test_a_lost_worker_blocks(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     found = only(judge(paced(), health=(healthy(), healthy(worker=1, lost=True))), DoubtKind.WORKER_LOST)
     assert found.blocking

@@ -1,5 +1,6 @@
 """The pages in a real browser: all charts are drawn, the network is asked for nothing, nothing sticks out."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from comparisons import DECISIONS, EVIL_DECISIONS, NOW, comparison_of, evil_comparison
 from limits_found import searched_limit
-from pages import CHROMIUM, attribute, browse, measured
+from pages import CHROMIUM, POLICY, attribute, browse, measured
 from withstand.compare.shape import Comparison
 from withstand.metrics.server import Course
+from withstand.metrics.summary import Interval
 from withstand.report.comparison import render
 from withstand.report.html import render_html
 
@@ -59,6 +61,39 @@ def test_the_course_of_a_search_for_a_limit_is_drawn_in_silence(width: int, samp
     _fits(document, width)
     assert attribute(document, "plots") == "20"
     assert attribute(document, "needless") == "0"
+
+
+DRAWN = """<script>addEventListener("load", () => setTimeout(() => {
+  const plots = (name) => [...document.querySelectorAll(`[data-chart=${name}]`)].filter((plot) => plot.data);
+  const band = (plot) => plot.layout.shapes.filter((one) => one.type === "rect").map((one) => [one.x0, one.x1]);
+  document.documentElement.dataset.loads = JSON.stringify(plots("byLoad").map((plot) => plot.data[0].x));
+  const isCut = (one) => one.getBoundingClientRect().right > innerWidth;
+  document.documentElement.dataset.cut = [...document.querySelectorAll("caption")].filter(isCut).length;
+  document.documentElement.dataset.bands = JSON.stringify(plots("limit").map(band));
+}, 4000))</script></body>"""
+
+
+def _drawn(page: str, folder: Path, name: str, width: int = 1400) -> Any:
+    document, _ = browse(POLICY.sub("", page).replace("</body>", DRAWN), folder, width)
+    assert attribute(document, "cut") == "0", "a table scrolls, what is said of it does not"
+    return json.loads(attribute(document, name) or "null")
+
+
+def test_points_are_joined_by_load_and_not_as_they_were_measured(sample: Any, tmp_path: Path) -> None:
+    loads = (8.0, 2.0, 8.0, 4.0)
+    stage, series = sample.summary.stages[0], sample.series[0]
+    asked = [msgspec.structs.replace(stage.load, request_rate=rate) for rate in loads]
+    stages = tuple(
+        msgspec.structs.replace(stage, name=f"at-{i}", phase="search", load=load) for i, load in enumerate(asked)
+    )
+    page = render_html(msgspec.structs.replace(sample.summary, stages=stages), [series] * len(loads), sample.about)
+    assert _drawn(page, tmp_path, "loads", 390) == [[2.0, 4.0, 8.0, 8.0]]
+
+
+def test_where_a_limit_has_no_lower_end_the_shade_reaches_to_the_edge(sample: Any, tmp_path: Path) -> None:
+    limit = msgspec.structs.replace(searched_limit(), load=None, interval=Interval(None, 4.2))
+    page = render_html(sample.summary, sample.series, sample.about, limit)
+    assert _drawn(page, tmp_path, "bands") == [[[0, 4.2]]] * 3
 
 
 def _fits(document: str, window: int) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from comparisons import DECISIONS, EVIL, EVIL_DECISIONS, NOW, comparison_of, evil_comparison, group_of
 from pages import parsed
@@ -71,6 +72,24 @@ def test_a_forced_comparison_says_so(page: str) -> None:
     forced = page_of(comparison_of(forced=True))
     assert "Forced: conditions differ" in forced
     assert "Forced: conditions differ" not in page
+
+
+def test_what_is_not_shown_among_so_many_does_not_read_as_equal() -> None:
+    comparison = comparison_of()
+    caution = "The interval leaves 0 out; but so many metrics were compared."
+    rows = tuple(replace(row, cautions=(caution,)) for row in comparison.groups[0].rows)
+    page = page_of(replace(comparison, groups=(replace(comparison.groups[0], rows=rows),)))
+    glance = page[page.index('class="glance"') : page.index('id="metrics"')]
+    assert '<b aria-hidden="true">~</b>' in glance
+    assert '<b aria-hidden="true">=</b>' not in glance
+    assert "<sup>a</sup>" in glance
+    assert caution in glance
+
+
+def test_what_is_typed_stands_without_backticks() -> None:
+    page = page_of(replace(comparison_of(), headline="Each ran once: `withstand ab <A>` measures them in turn."))
+    assert "Each ran once: <code>withstand ab &lt;A&gt;</code> measures them" in page
+    assert "one ` alone" in page_of(replace(comparison_of(), headline="one ` alone"))
 
 
 def test_decisions_may_conclude_nothing(page: str) -> None:

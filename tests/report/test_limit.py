@@ -129,6 +129,12 @@ def test_the_page_has_a_chart_of_each_share_and_of_each_time_and_the_table(sampl
     assert 'data-chart="limit"' not in render_html(sample.summary, sample.series, sample.about)
 
 
+@pytest.mark.parametrize(("interval", "is_said"), [(NOWHERE, False), (Interval(None, 4.2), True)])
+def test_the_page_speaks_of_a_shaded_part_where_there_is_one(interval: Interval, sample: Any, *, is_said: bool) -> None:
+    page = render_html(sample.summary, sample.series, sample.about, replace(LIMIT, load=None, interval=interval))
+    assert ("in the shaded part" in page) is is_said
+
+
 def test_a_name_in_a_doubt_is_no_markup(sample: Any) -> None:
     evil = probe(4.1, Standing.OPEN, 5.0, "<script>alert(1)</script>")
     page = render_html(sample.summary, sample.series, sample.about, replace(LIMIT, probes=(evil,)))

@@ -188,3 +188,27 @@ def test_more_stages_than_anybody_can_mean_are_refused_before_they_are_made() ->
 def test_other_shapes_are_left_to_the_types(tree: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match="The plan is wrong"):
         parse_plan(tree)
+
+
+def test_cycles_go_through_the_stages_again_under_names_of_their_own_and_warm_up_once() -> None:
+    stages = [{"name": "first", "warmup": True}, {"name": "cold", "cold": True}, {"max_concurrency": [1, 2]}]
+    tree = {"cycles": 2, "stages": stages}
+    loads = ["concurrency-1", "concurrency-2"]
+    assert names(tree) == [
+        *("first", "cold-1", *(f"{load}-1" for load in loads)),
+        *("cold-2", *(f"{load}-2" for load in loads)),
+    ]
+    assert names({"cycles": 1, "stages": [{}]}) == ["stage-1"]
+    assert names({"cycles": 2, "stages": [{}]}) == ["stage-1-1", "stage-1-2"]
+
+
+@pytest.mark.parametrize("cycles", [0, 101, "six", True])
+def test_cycles_that_cannot_be_are_refused_by_their_key(cycles: object) -> None:
+    with pytest.raises(SpecError, match=r"\$\.cycles"):
+        parse_plan({"cycles": cycles, "stages": [{}]})
+
+
+def test_cycles_make_no_more_stages_than_a_plan_may_have() -> None:
+    tree = {"cycles": 100, "stages": [{"max_concurrency": list(range(1, 12))}]}
+    with pytest.raises(SpecError, match=r"more than the 1,000 .* `\$\.cycles`"):
+        parse_plan(tree)

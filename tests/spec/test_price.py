@@ -50,6 +50,8 @@ def test_what_was_told_last_wins() -> None:
         ({"price": {"per_hour": 0}}, r"\$\.price\.per_hour"),
         ({"price": {"dollars": 1}}, "dollars"),
         ({"price": {"against": {"input": 0, "output": 0}}}, r"\$\.price\.against"),
+        ({"price": {"against": {"input": 0, "output": 1e-300}}}, r"\$\.price\.against"),
+        ({"price_per_hour": 1e-300}, "price_per_hour"),
         ({"price": {"against": {"input": 1}}}, "output"),
         ({"price": {"usage": {"busy_hours": 25}}}, r"\$\.price\.usage\.busy_hours"),
         ({"target": {"price": {"gpus": 0}}}, r"\$\.target\.price\.gpus"),

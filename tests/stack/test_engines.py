@@ -59,6 +59,7 @@ def test_sglang() -> None:
         "--quantization fp8 --tp-size 2 --disable-radix-cache --chunked-prefill-size -1 --enable-hierarchical-cache "
         "--hicache-size 8 --enable-lmcache --load-format dummy"
     )
+    assert one(**told).env == {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0"}
 
 
 @pytest.mark.parametrize(

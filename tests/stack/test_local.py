@@ -142,6 +142,10 @@ def test_one_that_is_not_ready_in_time_is_named() -> None:
         up(stack(a=command("0", "600", ready_s=0.3)))
 
 
+def test_one_that_takes_a_second_to_answer_comes_up() -> None:
+    assert up(stack(a=command("0", "0", "1.2", ready_s=60))).is_up
+
+
 def test_a_command_that_is_not_there_is_named() -> None:
     nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
     with pytest.raises(EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file"):
@@ -193,3 +197,28 @@ def test_a_service_runs_where_and_with_what_it_may() -> None:
     assert os.sched_getaffinity(service.pid) == {0}
     limits = Path(f"/proc/{service.pid}/limits").read_text()
     assert any(line.startswith("Max data size") and "1000000000" in line for line in limits.splitlines())
+
+
+LITTERS = f"""
+import runpy, sys, tempfile
+for _ in range(3):
+    print(tempfile.mkdtemp(prefix="litter-"), flush=True)
+sys.argv = sys.argv[:1] + sys.argv[1:2]
+runpy.run_path({SERVER!r}, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["down", "supervisor killed"])
+def test_what_services_leave_in_their_temporary_folder_goes_with_the_stack(*, killed: bool) -> None:
+    litters = {"kind": "command", "args": [sys.executable, "-c", LITTERS, "{port}"], "served_as": "m"}
+    standing = up(stack(a=litters))
+    said = (standing.folder / "logs" / "a.log").read_text().split()
+    litter = [Path(word) for word in said if "litter-" in word]
+    scratch = Path(standing.state.scratch or "")
+    assert len(litter) == 3
+    assert all(path.is_dir() and path.parent == scratch for path in litter)
+    if killed:
+        os.kill(standing.state.supervisor.pid, signal.SIGKILL)
+        until(lambda: not standing.state.supervisor.is_alive)
+    assert not take_down(standing)
+    assert not scratch.exists()

@@ -59,6 +59,30 @@ def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) 
     assert listed(tmp_path)[tmp_path.name].headline is None
 
 
+def test_a_comparison_of_very_many_stages_is_no_damaged_one(tmp_path: Path) -> None:
+    """Its page is what one opens; only what stands in its line is not known."""
+    (tmp_path / "comparison.html").write_text("<p>")
+    (tmp_path / "comparison.json").write_text(" " * (16 * 1024 * 1024 + 1))
+    entry = listed(tmp_path)[tmp_path.name]
+    assert (entry.state, entry.why) == (State.DONE, "comparison.json is larger than 16 MiB.")
+
+
+def test_the_blocks_of_a_comparison_in_turn_are_told_to_be_its(finished: Path, tmp_path: Path) -> None:
+    """Until there is a comparison below which they could stand they are runs like any other."""
+    for name in ("ab/01-A", "ab/02-B", "alone"):
+        copied(finished, tmp_path / name)
+    (tmp_path / "ab" / "ab.json").write_text("{}")
+    assert {entry.block_of for entry in listed(tmp_path).values()} == {None}
+    (tmp_path / "ab" / "comparison.html").write_text("<p>")
+    found = listed(tmp_path)
+    assert {name: entry.block_of for name, entry in found.items()} == {
+        "ab": None,
+        "alone": None,
+        "ab/01-A": found["ab"].id,
+        "ab/02-B": found["ab"].id,
+    }
+
+
 def test_records_are_never_read(finished: Path, tmp_path: Path) -> None:
     one = copied(finished, tmp_path / "one")
     (one / "records.jsonl.gz").unlink()

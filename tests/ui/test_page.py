@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 EVIL = "<img src=x onerror=document.documentElement.dataset.done=1>"
 ROWS = "document.querySelectorAll('#rows tr').length"
 NAMELESS = "(e) => !e.labels?.length && !e.textContent && !e.ariaLabel"
+MISSING = "[...document.querySelectorAll('tr.current td')].filter((td) => td.innerText === '\\u2013').length"
 SHOWN = "document.body.innerText"
 LIVE = (
     "--request-rate",
@@ -69,6 +70,7 @@ def test_a_run_is_followed_to_its_end_and_is_done_then(tab: Tab, tmp_path: Path)
                 "document.documentElement.dataset.looks > 3 && document.querySelectorAll('.course svg').length >= 3"
             )
             shown = tab.value("document.getElementById('live').innerText")
+            tab.until(f"document.querySelector('tr.current') && {MISSING} === 1")  # nothing was cut by us
             for said in ("req/s", "of 20.00 asked", "tok/s", "TTFT, median", "E2EL, median", "stage "):
                 assert said in shown
             tab.until("document.documentElement.dataset.run === 'done'")
@@ -93,6 +95,37 @@ def test_two_are_ticked_and_compared(tab: Tab, shelf: Path) -> None:
         tab.until("document.documentElement.dataset.charts === 'drawn' && document.getElementById('glance')")
         assert tab.value("document.querySelector('.who-is-who').innerText").index("first") >= 0
         assert not tab.said
+
+
+def test_blocks_lie_below_their_comparison_until_they_are_asked_for(tab: Tab, shelf: Path, finished: Path) -> None:
+    for name in ("A", "B"):
+        copied(finished, shelf / "ab" / name)
+    for name in ("ab.json", "comparison.html"):
+        (shelf / "ab" / name).write_text("{}")
+    told = {"sides": [{"label": "A"}], "headline": "Each ran once: `withstand ab` measures them in turn."}
+    (shelf / "ab" / "comparison.json").write_text(json.dumps(told))
+    with ui(shelf) as server:
+        opened(tab, server, 4)
+        assert "4 in all" in tab.value(SHOWN)
+        assert "Each ran once: withstand ab measures" in tab.value(SHOWN)
+        assert "Show 2 blocks of comparisons" in tab.value(SHOWN)
+        tab.value("document.getElementById('show-blocks').click()")
+        assert tab.value(ROWS) == 6
+        assert not tab.said
+
+
+def test_a_limit_without_an_end_is_told_in_words(tab: Tab, shelf: Path) -> None:
+    with ui(shelf) as server:
+        opened(tab, server, 3)
+        tab.value("document.querySelector('#rows th a').click()")
+        tab.until("document.documentElement.dataset.run === 'done'")
+        for ends, said in (
+            ("low: null, high: 16.9", "below 16.90"),
+            ("low: 4", "above 4.00"),
+            ("low: 4, high: 5", "4.00 \u2013 5.00"),
+        ):
+            now = f"{{stages: [], limit: {{axis: 'rate', tried: 3, {ends}}}, current: {{latencies: {{}}}}}}"
+            assert tab.value(f"Looks.read({now}).figures.find((one) => one[0] === 'The limit lies')[1]") == said
 
 
 def test_what_cannot_be_compared_is_said_on_the_page(tab: Tab, shelf: Path) -> None:

@@ -22,6 +22,7 @@ class Bytes:
 
     name = "bytes"
     exact = True
+    remote = False
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         return [len(text.encode()) for text in texts]

@@ -30,6 +30,7 @@ from withstand.metrics.doubts import DoubtKind
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
 from withstand.spec import Plan, Target, is_redacted, redacted
+from withstand.wire.reply import one_line
 
 _FAILED_MAX = 2
 """Pairs one after another: then it is not chance."""
@@ -88,7 +89,13 @@ def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Sc
         argv=tuple(argv),
         writer=this_process(),
     )
-    return _Turns(TurnsFolder.create(output_dir, asked), (sides.a.plan, sides.b.plan), argv, screen).everything()
+    folder = TurnsFolder.create(output_dir, asked)
+    try:
+        _ask(sides)
+    except WithstandError:
+        folder.discard()
+        raise
+    return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen).everything()
 
 
 def resume_ab(path: Path, *, screen: Screen) -> AbOutcome:
@@ -121,15 +128,25 @@ def _check(sides: Sides, screen: Screen) -> None:
     for side in (sides.a, sides.b):
         try:
             check_target(side.plan.target)
-            ask_target(side.plan.target)
             first = fitted(of_block(side.plan, Block(0, 1, 0), blocks, Path()))
         except SpecError as e:
-            raise SpecError(f"{side.label}: {e}") from None
+            raise SpecError(f"{one_line(side.label)}: {e}") from None
         except UsageError as e:
-            raise UsageError(f"{side.label}: {e}") from None
-        except TargetError as e:
-            raise TargetError(f"{side.label}: {e}") from None
+            raise UsageError(f"{one_line(side.label)}: {e}") from None
     say_how_long_all(first, all_stages(first), blocks, f"blocks ({sides.pairs} pairs)", screen)
+
+
+def _ask(sides: Sides) -> None:
+    """Before the first block, lest the second side is found to be missing after the first was measured.
+
+    Raises:
+        TargetError: one of them does not answer.
+    """
+    for side in (sides.a, sides.b):
+        try:
+            ask_target(side.plan.target)
+        except TargetError as e:
+            raise TargetError(f"{one_line(side.label)}: {e}") from None
 
 
 def _other_load(a: Plan, b: Plan) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from withstand.app.salt import is_repeated
+from withstand.control.probe import Standing
 from withstand.metrics.context import StageContext
 from withstand.metrics.server import Watched
 from withstand.record import Sample
@@ -26,6 +27,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         health=entry.health,
         stopped_early=entry.state is not RunState.DONE,
         ended_by=entry.ended_by,
+        cut_at_once=_cut_at_once(entry),
         warmed_up=warmed_up,
         tokenizer=tokenizer.name if tokenizer else None,
         tokenizer_exact=tokenizer.exact if tokenizer else True,
@@ -38,6 +40,13 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         simulated=is_simulated(manifest.model),
         watched=_watched(entry, samples, beside_server=beside),
     )
+
+
+def _cut_at_once(entry: StageEntry) -> bool:
+    """Whether what ran was of no use: a load that is not known to hold, or one that was too much."""
+    if entry.ended_by is None:
+        return False
+    return entry.look.standing is not Standing.HOLDS if entry.look else entry.too_much
 
 
 def _watched(entry: StageEntry, samples: Sequence[Sample], *, beside_server: bool) -> Watched | None:

@@ -8,7 +8,7 @@ from withstand.control.search import Axis
 from withstand.metrics.cost import priced
 from withstand.metrics.economy import economy_of, largest_seen
 from withstand.metrics.fold import StageFold
-from withstand.metrics.summary import Economy, StageSummary, Sustained
+from withstand.metrics.summary import ColdStart, Economy, StageSummary, Sustained
 from withstand.runs import Manifest
 from withstand.spec import Plan, Price, over
 
@@ -28,10 +28,13 @@ class Costing:
         rates = {name: rate.interval for name, rate in rates_of(fold.flow, summary).items()}
         return priced(summary, self.price_of(plan), plan.goodput.share, rates)
 
-    def run(self, stages: Sequence[StageSummary], manifest: Manifest, limit: Limit | None) -> Economy | None:
-        """Of a run whose stages are priced."""
+    def run(
+        self, stages: Sequence[StageSummary], manifest: Manifest, limit: Limit | None, cold: ColdStart | None = None
+    ) -> Economy | None:
+        """Of a run whose stages are priced; what a cold start was seen to cost stands for the engine's own time."""
         sustained = _promised(stages, limit) if limit else largest_seen(stages)
-        return economy_of(stages, self.price_of(manifest.plan), sustained, manifest.engine_ready_s)
+        seen_s = cold.extra / 1000 if cold and cold.extra is not None and cold.extra > 0 else manifest.engine_ready_s
+        return economy_of(stages, self.price_of(manifest.plan), sustained, seen_s)
 
 
 def _promised(stages: Sequence[StageSummary], limit: Limit) -> Sustained | None:

@@ -21,6 +21,8 @@ from withstand.spec import Stage, rate_rps_of
 
 _NS_PER_S = 1e9
 _MANIFEST_BYTES_MAX = 1 << 25
+_FIRST_LOOK = 50
+"""So many times as long as another, unless by the process that runs: there is the stage's past to read."""
 KILLED, UNREADABLE = "killed", "unreadable"
 
 
@@ -41,7 +43,7 @@ class Follower:
     def __init__(self, folder: Path, look_s: float = 0.02) -> None:
         self._path = folder
         self._look_ns = int(look_s * _NS_PER_S)
-        """A look reads records for so long, and is over soon after."""
+        """A look reads records for so long, a first one for longer, and is over soon after."""
         self._seen: tuple[int, int, int] | None = None
         self._folder: RunFolder | None = None
         self._epoch_ns = 0
@@ -71,12 +73,13 @@ class Follower:
         began_ns = clock.now_ns()
         manifest = self._manifest()
         now_ns = began_ns - self._epoch_ns
+        look_ns = self._look_ns * (1 if self._records or self._told else _FIRST_LOOK)
         is_dead = _is_dead(manifest)
         if is_dead:  # it may have told its end since we read
             manifest = self._manifest()
         self._begin_stage(manifest, now_ns)
         if self._records and self._live:
-            self._records.read(self._live, now_ns, began_ns + self._look_ns)
+            self._records.read(self._live, now_ns, began_ns + look_ns)
             if self._told:
                 self._live.tell(self._told)
         return self._snapshot(manifest, now_ns, is_dead=is_dead)
@@ -128,7 +131,7 @@ class Follower:
             state=KILLED if is_dead and manifest.state is RunState.RUNNING else manifest.state.value,
             target=manifest.target,
             model=manifest.model,
-            elapsed_s=max(0.0, now_ns / _NS_PER_S),
+            elapsed_s=max(0.0, self._measured_ns(manifest, now_ns, is_dead=is_dead) / _NS_PER_S),
             left_s=_left_s(self._later_s, stages),
             stages=tuple(stages),
             current=current,
@@ -136,6 +139,11 @@ class Follower:
             limit=self._limit,
             error=manifest.error,
         )
+
+    def _measured_ns(self, manifest: Manifest, now_ns: int, *, is_dead: bool) -> int:
+        """As a budget is charged: what lay between two sittings is not counted."""
+        goes_on = self._live is not None and not is_dead
+        return manifest.spent_ns + (now_ns - self._began_ns if goes_on else 0)
 
 
 def _is_dead(manifest: Manifest) -> bool:

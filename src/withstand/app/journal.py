@@ -3,10 +3,11 @@
 import contextlib
 import shutil
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
+from msgspec.structs import replace
 
 from withstand import __version__, clock
 from withstand.app.attended import Attended
@@ -34,6 +35,8 @@ from withstand.runs import (
     this_process,
 )
 from withstand.spec import Plan, Stage, redacted
+from withstand.spec.arrivals import SECONDS_MAX
+from withstand.spec.until import SEARCH_MIN_S
 from withstand.stack import EngineInfo
 from withstand.wire.reply import one_line
 from withstand.workload import Tokenizer
@@ -75,22 +78,22 @@ class Journal:
     def reopen(cls, folder: RunFolder, more_s: float | None = None) -> Self:
         """Go on with a run: stages that were cut are superseded and planned again, and so is the warm-up.
 
-        A search for a limit may get more time than it has spent.
+        A search for a limit may get more time than it has spent; then it chooses anew what it had no time for.
+
+        Raises:
+            UsageError: so much time is too little for one.
         """
         old = folder.manifest
-        stages = [msgspec.structs.replace(e, state=RunState.SUPERSEDED) if _again(old, e) else e for e in old.stages]
-        again = [StageEntry(name=e.name, stage=e.stage, place=e.place) for e in old.stages if _again(old, e)]
-        manifest = msgspec.structs.replace(
+        if more_s is not None and old.plan.find_limit:
+            old = _with_time(old, spent_ns(folder) / 1e9 + more_s)
+        manifest = replace(
             old,
             state=RunState.RUNNING,
             error=None,
             writer=this_process(),
-            stages=tuple(stages + again),
+            stages=_run_again(old.stages, [_again(old, e) for e in old.stages]),
             spent_ns=spent_ns(folder),
         )
-        if more_s is not None and (search := old.plan.find_limit):
-            longer = msgspec.structs.replace(search, budget_s=manifest.spent_ns / 1e9 + more_s)
-            manifest = msgspec.structs.replace(manifest, plan=msgspec.structs.replace(old.plan, find_limit=longer))
         folder.update(manifest)
         return cls(folder)
 
@@ -147,6 +150,11 @@ class Journal:
         known = self.manifest.stages
         self._update(stages=(*known, *_entries(stages, len(known))))
 
+    def warm_up_again(self) -> None:
+        """What warmed the server up is long ago: it may be cold by now."""
+        entries = self.manifest.stages
+        self._update(stages=_run_again(entries, [e.stage.warmup and e.state is RunState.DONE for e in entries]))
+
     def engine(self, engine: EngineInfo) -> None:
         """The engine that we started ourselves."""
         facts = {
@@ -187,9 +195,13 @@ class Journal:
         """A stage starts."""
         self._entry(index, state=RunState.RUNNING)
 
+    def restarted(self, index: int, ready_s: float) -> None:
+        """The server was started anew for a stage."""
+        self._entry(index, ready_s=ready_s)
+
     def end(self, index: int, result: StageResult, census: Census, attended: Attended | None = None) -> None:
         """A stage has ended, by itself or not."""
-        cut = result.interrupted and self._is_cut(index, result)
+        cut = self.is_cut(index, result)
         state = RunState.INTERRUPTED if cut else RunState.FAILED if result.error else RunState.DONE
         ending = attended.ending if attended else None
         self._entry(
@@ -240,18 +252,20 @@ class Journal:
 
     def _entry(self, index: int, **changes: Any) -> None:
         stages = list(self.manifest.stages)
-        stages[index] = msgspec.structs.replace(stages[index], **changes)
+        stages[index] = replace(stages[index], **changes)
         self._update(stages=tuple(stages))
 
     def _update(self, **changes: Any) -> None:
-        self.folder.update(msgspec.structs.replace(self.manifest, spent_ns=self.spent_ns(), **changes))
-
-    def _is_cut(self, index: int, result: StageResult) -> bool:
-        """Whether requests were not made, or not waited for."""
-        made = sum(h.finished for h in result.health)
-        return made < result.planned or any(r.status in _CUT for r in self.folder.records(index))
+        self.folder.update(replace(self.manifest, spent_ns=self.spent_ns(), **changes))
 
     # What has come out.
+
+    def is_cut(self, index: int, result: StageResult) -> bool:
+        """Whether it was interrupted, and requests were not made, or not waited for."""
+        if not result.interrupted:
+            return False
+        made = sum(h.finished for h in result.health)
+        return made < result.planned or any(r.status in _CUT for r in self.folder.records(index))
 
     def report(self) -> Summary:
         """Bring ``summary.json`` and ``report.html`` up to date."""
@@ -332,6 +346,30 @@ def _drop_empty(log: Path) -> None:
 
 def _entries(stages: Sequence[Stage], first: int) -> tuple[StageEntry, ...]:
     return tuple(StageEntry(name=s.name, stage=s, place=i) for i, s in enumerate(stages, start=first))
+
+
+def _run_again(entries: Sequence[StageEntry], which: Sequence[bool]) -> tuple[StageEntry, ...]:
+    """Those are superseded, and planned once more."""
+    again = list(compress(entries, which))
+    old = [replace(e, state=RunState.SUPERSEDED) if cut else e for e, cut in zip(entries, which, strict=True)]
+    return (*old, *(StageEntry(name=e.name, stage=e.stage, place=e.place) for e in again))
+
+
+def _with_time(manifest: Manifest, budget_s: float) -> Manifest:
+    """A search with this budget, in the place of every other that it had.
+
+    Raises:
+        UsageError: so little is none.
+    """
+    search = manifest.plan.find_limit
+    assert search is not None
+    if budget_s < SEARCH_MIN_S:
+        told = f"{lasting(budget_s)} with what was spent before, and a search needs {lasting(SEARCH_MIN_S)}"
+        raise UsageError(f"--budget: it makes {told}; give it more.")
+    search = replace(search, budget_s=min(budget_s, SECONDS_MAX))
+    stages = [replace(e, state=RunState.SUPERSEDED) if e.state is RunState.LEFT_OUT else e for e in manifest.stages]
+    plan = replace(manifest.plan, find_limit=search, budget_s=None)
+    return replace(manifest, plan=plan, stages=tuple(stages))
 
 
 def _again(manifest: Manifest, entry: StageEntry) -> bool:

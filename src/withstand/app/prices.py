@@ -7,6 +7,7 @@ import msgspec
 
 from withstand.errors import UsageError
 from withstand.spec import TokenPrice
+from withstand.spec.price import MONEY_MAX, MONEY_MIN
 
 _OPTION = "--price-per-hour"
 _TOKENS = ("input", "output", "cached_input")
@@ -39,8 +40,8 @@ def price_of(text: str) -> float:
         price = float(text)
     except ValueError:
         price = math.nan
-    if not 0 < price < math.inf:
-        raise UsageError(f"{_OPTION} {text}: a price is a number above 0, such as 2.5.")
+    if not MONEY_MIN <= price <= MONEY_MAX:
+        raise UsageError(f"{_OPTION} {text}: a price is a number above 0, up to {MONEY_MAX:g}, such as 2.5.")
     return price
 
 

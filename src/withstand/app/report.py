@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from withstand.app.cold import cold_and_warm, cold_way
 from withstand.app.context import context_of
 from withstand.app.costing import Costing
 from withstand.app.doctor.kept import kept
@@ -19,11 +20,12 @@ from withstand.doctor.finding import Diagnosis
 from withstand.errors import StorageError
 from withstand.files import distinct_names
 from withstand.interop.shape import ImportedRun
+from withstand.metrics.cold import Met, cold_start
 from withstand.metrics.context import StageContext
 from withstand.metrics.fold import Besides, StageFold
 from withstand.metrics.series import StageSeries, fold_series
 from withstand.metrics.summarize import stage_summary, summarize
-from withstand.metrics.summary import StageSummary, Summary
+from withstand.metrics.summary import LeftOut, StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from withstand.app.measured import Measured
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
-
+_LEFT_OUT = frozenset({RunState.LEFT_OUT, RunState.TOO_LONG, RunState.TOO_HEAVY})
 _NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
 
 
@@ -44,6 +46,8 @@ class LoadedStage(msgspec.Struct, frozen=True):
     series: StageSeries | None
     times: tuple[Told | None, ...] = ()
     """Those that were promised, if a limit was looked for."""
+    met: Met | None = None
+    """What it tells of a cold start, where the run has any."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -94,7 +98,11 @@ class Loader:
             with gathered(folder, new, plan.goodput, Besides(charts=self._charts)) as folds:
                 samples = folder.samples()
                 entries = folder.manifest.stages
-                loaded |= {i: self._loaded(folds.pop(i), context_of(folder, i, samples), plan, entries[i]) for i in new}
+                part = cold_and_warm(folder.manifest)
+                for i in new:
+                    fold, context = folds.pop(i), context_of(folder, i, samples)
+                    met = Met.of(fold, cold=part[i], ready_s=entries[i].ready_s) if i in part else None
+                    loaded[i] = self._loaded(fold, context, plan, entries[i], met)
         self._done |= {i: loaded[i] for i in new if folder.manifest.stages[i].state is not RunState.RUNNING}
         return [loaded[i] for i in indexes]
 
@@ -114,20 +122,25 @@ class Loader:
             doubts=doubts_of(diagnosis) if diagnosis else (),
         )
         limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
-        economy = self._costing.run(summary.stages, manifest, limit)
+        cold = cold_start(cold_way(manifest), (s.met for s in stages if s.met))
+        economy = self._costing.run([s.summary for s in stages if not (s.met and s.met.cold)], manifest, limit, cold)
         return Loaded(
-            msgspec.structs.replace(summary, partial=partial, economy=economy),
+            msgspec.structs.replace(
+                summary, partial=partial, economy=economy, cold_start=cold, left_out=_left_out(manifest)
+            ),
             [s.series for s in stages if s.series],
             _about(manifest, diagnosis),
             damaged_lines=folder.damaged_lines,
             limit=limit,
         )
 
-    def _loaded(self, fold: StageFold, context: StageContext, plan: Plan, entry: StageEntry) -> LoadedStage:
+    def _loaded(
+        self, fold: StageFold, context: StageContext, plan: Plan, entry: StageEntry, met: Met | None
+    ) -> LoadedStage:
         summary = self._costing.stage(stage_summary(fold, context), fold, plan)
         promises = plan.find_limit.promises if plan.find_limit else ()
         times = promised_times(fold.latencies, entry.look, promises) if entry.look else ()
-        return LoadedStage(summary, fold_series(fold, context) if self._charts else None, times)
+        return LoadedStage(summary, fold_series(fold, context) if self._charts else None, times, met)
 
 
 def load_run(path: Path) -> Loaded:
@@ -185,7 +198,10 @@ def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
     )
     series = [msgspec.structs.replace(s, name=f"{name}/{s.name}") for name, run in pairs for s in run.series]
     partial = [f"{name}: {run.summary.partial}" for name, run in pairs if run.summary.partial]
-    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None)
+    left_out = [
+        msgspec.structs.replace(one, stage=f"{name}/{one.stage}") for name, run in pairs for one in run.summary.left_out
+    ]
+    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None, left_out=tuple(left_out))
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
     return Loaded(
         summary,
@@ -222,6 +238,11 @@ def why_partial(manifest: Manifest) -> str | None:
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def _left_out(manifest: Manifest) -> tuple[LeftOut, ...]:
+    entries = [entry for _, entry in manifest.in_order() if entry.state in _LEFT_OUT and not entry.stage.warmup]
+    return tuple(LeftOut(entry.name, entry.error or "nobody has told why") for entry in entries)
 
 
 def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None:

@@ -14,18 +14,21 @@ from withstand.app.beforehand import foreseen, say_how_long
 from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
+from withstand.app.cooling import Cooling, check_cold
 from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
-from withstand.app.journal import ENGINE_LOG, FLEET_LOG, Journal, ensure_time_left
+from withstand.app.journal import FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
+from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.short import why_short
 from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
+from withstand.app.started import Started
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
 from withstand.app.work_folder import work_folder
@@ -40,7 +43,6 @@ from withstand.report.numbers import counted
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
 from withstand.spec import Plan, Stage, is_redacted
-from withstand.stack import EngineInfo, embedded_engine, served
 
 _WORK = ".work"
 
@@ -55,12 +57,14 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
     """
-    plan = salted(fitted(plan), screen)
+    plan = fitted(plan)
     stages = all_stages(plan)
     check_target(plan.target)
     check_watch(plan.asked_watch)
+    check_cold(plan, stages)
     foresight = foreseen(plan, stages, screen)
     say_how_long(plan, stages, screen)
+    plan = salted(plan, screen)
     journal = Journal.create(plan, stages, argv)
     try:
         return _carry_out(plan, journal, screen, more, foresight)
@@ -82,12 +86,15 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         raise UsageError(f"{folder} is being written by process {run_folder.manifest.writer.pid}; stop that first.")
     if is_redacted(plan):
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
-    ensure_time_left(run_folder)
+    if more_s is None:
+        ensure_time_left(run_folder)
     journal = Journal.reopen(run_folder, more_s)
     plan = journal.manifest.plan
     if not journal.pending() and _is_over(plan, journal, screen):
-        screen.message(f"{folder} is complete; nothing is left to run.")
+        screen.message(nothing_left(plan, folder))
         return journal.finish(screen)
+    if not journal.pending():
+        journal.warm_up_again()
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
     return _carry_out(plan, journal, screen, lambda _: (), foresight)
@@ -97,23 +104,24 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     screen.opened(journal.folder.path)
     try:
-        with _fleet(plan, journal, screen) as hosts, _engine(plan, journal, screen) as engine:
-            if engine:
+        with _fleet(plan, journal, screen) as hosts, Started(plan, journal, screen) as started:
+            if engine := started.engine:
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
                 stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
-                    crew = _Crew(hosts=hosts, foresight=foresight, look=look)
+                    cooling = Cooling(plan, endpoint, started, screen)
+                    crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
                     _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
-        screen.message(f"Interrupted. `withstand run --resume {journal.folder.path}` goes on with it.")
+        screen.message(f"Interrupted. {how_to_go_on(plan, journal.folder.path)}")
     except WithstandError as e:
         journal.failed(str(e))
         if not journal.has_results():
             raise
-        screen.message(str(e))
+        screen.message(f"{e} {how_to_go_on(plan, journal.folder.path)}" if isinstance(e, TargetError) else str(e))
     return journal.finish(screen)
 
 
@@ -139,23 +147,6 @@ def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
         yield hosts
 
 
-@contextlib.contextmanager
-def _engine(plan: Plan, journal: Journal, screen: Screen) -> Iterator[EngineInfo | None]:
-    if plan.target.serve:
-        with served(plan.target.serve, plan.target.base_url, screen.step, journal.folder.path / ENGINE_LOG) as server:
-            journal.served(server.ready_s)
-            screen.message(f"The server is ready after {server.ready_s:.1f} s.")
-            yield None
-        return
-    if plan.target.base_url is not None:
-        yield None
-        return
-    with embedded_engine(screen.step, journal.folder.path / ENGINE_LOG) as engine:
-        journal.engine(engine)
-        screen.message(f"Engine ready after {engine.ready_s:.1f} s: {engine.name}, {engine.model}, {engine.base_url}")
-        yield engine
-
-
 class _Crew(msgspec.Struct, frozen=True):
     """Who sends, and what one of them is known to carry."""
 
@@ -163,6 +154,7 @@ class _Crew(msgspec.Struct, frozen=True):
     foresight: Foresight
     look: Callable[[], None]
     """Has the server's side looked at now."""
+    cooling: Cooling
 
     def stripes(self, plan: Plan, stage: Stage) -> Stripes:
         """How they share a stage."""
@@ -276,11 +268,12 @@ class _Measuring:
     def _drive(self, index: int, stage: Stage) -> StageResult:
         attended = self._attended(index, stage)
         with work_folder(self._journal.folder.path / _WORK) as work:
+            requests = self._prompts(index, stage)
             self._crew.look()
-            result = self._load(index, stage, work, attended)
+            result = self._load(index, stage, requests, work, attended)
             self._crew.look()
             try:
-                if not result.interrupted and not result.storage:
+                if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
             finally:  # a stage that is killed before is run again, and so not left without its counts
                 self._journal.end(index, result, self._census, attended)
@@ -293,9 +286,20 @@ class _Measuring:
             rules.append(Noticing(UntilGrowing(), lambda why: self._screen.message(f"Stage {stage.name}: {why}.")))
         return Attended(FirstOf(rules), RecordTail(self._journal.folder, index)) if rules else None
 
-    def _load(self, index: int, stage: Stage, work: Path, attended: Attended | None) -> StageResult:
+    def _prompts(self, index: int, stage: Stage) -> Iterator[Request]:
+        """Those of a cold stage are made while the server is not yet: it may be asked for their tokens."""
         self._census.begin_stage()
         requests = self._census.watch(self._requests(stage))
+        if stage.cold:
+            requests = iter(list(requests))
+            self._prepared()
+            if (ready_s := self._crew.cooling.cool(stage)) is not None:
+                self._journal.restarted(index, ready_s)
+        return requests
+
+    def _load(
+        self, index: int, stage: Stage, requests: Iterator[Request], work: Path, attended: Attended | None
+    ) -> StageResult:
         driver = self._driver(index, stage, work)
         self._journal.begin(index)
         try:
@@ -357,7 +361,7 @@ class _Measuring:
     def _begun(self, index: int, stage: Stage) -> None:
         """The workers are about to send."""
         self._prepared()
-        places = [i for i, _ in self._journal.manifest.in_order()]
+        places = [i for i, e in self._journal.manifest.in_order() if e.state is not RunState.SUPERSEDED]
         self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:

@@ -6,14 +6,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from withstand.app.watching import Exporter, WatchJob
+from withstand.app.watching import Exporter, WatchJob, asker_of
 from withstand.errors import SpecError, TargetError
-from withstand.load.address import locate
 from withstand.load.ask import Asker
-from withstand.load.connection import Route
 from withstand.load.lines import Lines
-from withstand.load.masking import Mask
-from withstand.load.tls import make_context
 from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
 from withstand.watch import host, nvml
@@ -83,7 +79,7 @@ class _Metrics:
     def __call__(self) -> list[Sight]:
         try:
             if self._asker is None:
-                self._asker = self._connected()
+                self._asker = asker_of(self._exporter, _TIMEOUTS)
             status, body = self._asker.ask("GET", self._path)
         except TargetError:  # it may be there next time
             self._asker = None
@@ -96,13 +92,6 @@ class _Metrics:
         if _OK != status < _SERVER_ERROR:
             raise NothingThereError
         return list(_sights(self._exporter.name, body.decode("utf-8", "replace") if status == _OK else ""))
-
-    def _connected(self) -> Asker:
-        exporter = self._exporter
-        context = make_context(exporter.cacert, insecure=exporter.insecure) if exporter.address.tls else None
-        located = locate(exporter.address, _TIMEOUTS.connect_s)
-        route = Route(address=exporter.address, located=located, context=context, timeouts=_TIMEOUTS)
-        return Asker(route, exporter.headers, Mask(()))
 
 
 def _sights(name: str, text: str) -> Iterator[Sight]:

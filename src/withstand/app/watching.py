@@ -14,10 +14,14 @@ import msgspec
 from withstand import __version__
 from withstand.app.endpoint import Endpoint
 from withstand.app.screen import Screen
-from withstand.load.address import Address, parse_address
+from withstand.load.address import Address, locate, parse_address
+from withstand.load.ask import Asker
 from withstand.load.child import Child
+from withstand.load.connection import Route
+from withstand.load.masking import Mask
+from withstand.load.tls import make_context
 from withstand.runs import RunFolder
-from withstand.spec import Plan, Watch
+from withstand.spec import Plan, Timeouts, Watch
 
 _LOOK_S, _END_S = 0.5, 1.0
 _WHOSE = "watch.urls / --metrics-url"
@@ -63,7 +67,7 @@ def watching(
     if not plan.watch.interval_s:
         yield lambda: None
         return
-    exporters = _exporters(plan.asked_watch, endpoint)
+    exporters = exporters_of(plan.asked_watch, endpoint)
     job = WatchJob(
         epoch_ns=epoch_ns,
         samples=str(folder.samples_file.absolute()),
@@ -79,12 +83,24 @@ def watching(
     _tell_silent(plan.asked_watch, exporters, folder, screen)
 
 
-def _exporters(watch: Watch, endpoint: Endpoint) -> tuple[Exporter, ...]:
+def exporters_of(watch: Watch, endpoint: Endpoint) -> tuple[Exporter, ...]:
     """Those that were named, or else the target's own; the key is told to nobody but the target."""
     if not watch.urls:
         own = endpoint.address
         return (_asked(endpoint, own, own.root_url(_PATH), endpoint.headers),)
     return tuple(_exporter(parse_address(url, _WHOSE), endpoint) for url in watch.urls)
+
+
+def asker_of(exporter: Exporter, timeouts: Timeouts) -> Asker:
+    """Who asks it.
+
+    Raises:
+        WithstandError: nobody can: no such host, no such certificates.
+    """
+    context = make_context(exporter.cacert, insecure=exporter.insecure) if exporter.address.tls else None
+    located = locate(exporter.address, timeouts.connect_s)
+    route = Route(address=exporter.address, located=located, context=context, timeouts=timeouts)
+    return Asker(route, exporter.headers, Mask(()))
 
 
 def _exporter(address: Address, endpoint: Endpoint) -> Exporter:

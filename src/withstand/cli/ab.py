@@ -20,11 +20,12 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_ab
-from withstand.cli.resumed import refuse_others
+from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.side import labelled, tree_of
 from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
+from withstand.control.interleaving import blocks_of
 from withstand.errors import UsageError
 from withstand.files import is_there
 from withstand.runs import AskedSide
@@ -65,7 +66,9 @@ def verb(
     """
     if folder:
         refuse_others(context, "A and B")
+        refuse_anothers(folder, "ab")
     stack = _stack(sides)
+    blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         if folder:

@@ -127,7 +127,7 @@ def _stages(from_file: list[Tree], options: Mapping[str, Any]) -> list[Tree]:
     shape = _shape(options.get("burstiness"), rates)
     stages = _crossed(from_file, rates, caps, shape) if rates or caps else from_file
     for stage in stages:
-        if not stage.get("warmup"):
+        if not stage.get("warmup") and not stage.get("cold"):
             _put(stage, options, _END)
     return stages
 

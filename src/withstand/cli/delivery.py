@@ -14,11 +14,14 @@ def deliver(text: str, output: Path | None) -> None:
     """Print a result, or write it to a file and say so.
 
     Raises:
+        UsageError: there is no such folder.
         StorageError: the file cannot be written.
     """
     if output is None:
         write_result(text)
     else:
+        if not output.parent.is_dir():
+            raise UsageError(f"--output {output}: there is no folder {output.parent}.")
         write_atomically(output, text.encode())
         say(f"Written: {output}")
 

@@ -13,7 +13,6 @@ from withstand.cli import crash
 from withstand.cli.output import say
 from withstand.cli.verbs import withstand
 from withstand.errors import UsageError, WithstandError
-from withstand.hints import meant
 
 _INTERRUPTED = 130  # what a shell expects after Ctrl-C: 128 + SIGINT
 _OUR_FAULT = 3
@@ -64,6 +63,8 @@ def _refuse_odd_bytes(argv: list[str]) -> None:
 def _usage_sentence(e: click.ClickException) -> str:
     message = " ".join(e.format_message().split()).rstrip(".")
     if isinstance(e, click.NoSuchOption) and e.possibilities:
+        from withstand.hints import meant  # noqa: PLC0415  help need not wait for it
+
         message = f"No such option {e.option_name}{meant(e.option_name, e.possibilities)}"
     context = getattr(e, "ctx", None)
     verb = context.command_path if context else "withstand"

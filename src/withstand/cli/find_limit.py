@@ -21,7 +21,7 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_limit
-from withstand.cli.resumed import refuse_others
+from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.times import SECONDS
 from withstand.cli.typed import without_secrets
@@ -66,6 +66,7 @@ def verb(
     """
     if folder:
         refuse_others(context, "the plan file", "budget_s")
+        refuse_anothers(folder, "find-limit")
     from_file = plan_from_file(plan) if plan else {}
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
@@ -91,6 +92,10 @@ def _asked(options: dict[str, Any]) -> dict[str, Any]:
         "probe_s": options["probe_s"],
         "budget_s": options.pop("budget_s"),
     }
+    if typed["cost"] is not None and not typed["promises"]:
+        raise UsageError(
+            "--slo cost: a price is an end from below; promise something that more load breaks too: --slo ttft:p95:500."
+        )
     return {name: value for name, value in typed.items() if value not in (None, [])}
 
 

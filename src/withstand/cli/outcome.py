@@ -45,7 +45,7 @@ def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
     for name, one in outcome.outcomes.items():
         if not as_json:
             write_result(f"\n— {name} —")
-        show_outcome(one, as_json=as_json)
+        show_outcome(one, as_json=as_json, of=f"{name}: ")
     if compared:
         _show_compared(compared, outcome.folder, as_json=False)
     return outcome.exit_code
@@ -56,7 +56,8 @@ def show_ab(outcome: "AbOutcome", *, as_json: bool) -> int:
     if outcome.compared:
         _show_compared(outcome.compared, outcome.folder, as_json=as_json)
     if outcome.pairs < outcome.asked:
-        say(f"withstand: {outcome.pairs} of {outcome.asked} pairs are measured.")
+        rest = f"`withstand ab --resume {outcome.folder}` measures the rest"
+        say(f"withstand: {outcome.pairs} of {outcome.asked} pairs are measured; {rest}.")
     elif outcome.unmeasured:
         say(f"withstand: {outcome.unmeasured}")
     return outcome.exit_code
@@ -72,8 +73,11 @@ def _show_compared(compared: "Compared", folder: Path, *, as_json: bool) -> None
     write_result(f"Comparison: {folder / 'comparison.html'}")
 
 
-def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
-    """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0."""
+def show_outcome(outcome: Outcome, *, as_json: bool, of: str = "") -> int:
+    """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0.
+
+    ``of`` is put before those: whose they are, where there are several.
+    """
     if as_json:
         write_result(summary_json(outcome.summary, outcome.limit).decode())
     else:
@@ -81,5 +85,5 @@ def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
         write_result(f"Report: {outcome.folder / REPORT_NAME}")
     for why in (outcome.missed, outcome.unmeasured):
         if why:
-            say(f"withstand: {why}")
+            say(f"withstand: {of}{why}")
     return outcome.exit_code

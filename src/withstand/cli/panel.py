@@ -11,7 +11,7 @@ from withstand.app.estimate import lasting
 from withstand.cli.block import stage_title
 from withstand.cli.sparkline import sparkline
 from withstand.metrics.live import METRICS, BracketNow, Current, LatencyNow, ServerNow, Snapshot, StageNow, remaining_s
-from withstand.report.numbers import UNKNOWN, counted, number, percent, plain
+from withstand.report.numbers import counted, number, percent, plain
 from withstand.wire.reply import one_line
 
 COLUMNS_MIN, ROWS_MIN = 60, 12
@@ -155,5 +155,13 @@ def _server(server: ServerNow) -> str:
 
 def _limit(limit: BracketNow) -> str:
     unit = "req/s" if limit.axis == "rate" else "users"
-    low, high = (UNKNOWN if load is None else plain(load) for load in (limit.low, limit.high))
-    return f"between {low} and {high} {unit}, {counted(limit.tried, 'load')} tried"
+    tried = f"{counted(limit.tried, 'load')} tried"
+    if limit.low is None and limit.high is None:
+        return f"not known yet, {tried}"
+    return f"{_between(limit.low, limit.high)} {unit}, {tried}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"below {plain(high)}" if low is None else f"above {plain(low)}"
+    return f"between {plain(low)} and {plain(high)}"

@@ -15,7 +15,7 @@ from withstand.cli.price import price_told
 from withstand.errors import UsageError
 from withstand.report.classic import Style
 from withstand.report.csv import csv_text
-from withstand.report.economy import why_no_day
+from withstand.report.economy import why_no_day, why_no_price
 from withstand.report.html import render_html
 from withstand.report.imported import imported_text
 from withstand.report.json import summary_json
@@ -77,6 +77,8 @@ def verb(
     if loaded.damaged_lines:
         say(f"Left out: {damage_told(loaded.damaged_lines)}")
     if price and price.usage and (missing := why_no_day(loaded.summary)):
+        say(f"withstand: {missing}")
+    if price and price.per_gpu_hour is not None and (missing := why_no_price(loaded.summary)):
         say(f"withstand: {missing}")
     for unread in loaded.unread:
         say(f"withstand: {unread}")

@@ -23,7 +23,7 @@ from withstand.cli.options import (
 )
 from withstand.cli.outcome import show_outcome, show_targets
 from withstand.cli.output import write_result
-from withstand.cli.resumed import refuse_others
+from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
@@ -73,6 +73,7 @@ def verb(
         return None
     if folder:
         refuse_others(context, "the plan file")
+        refuse_anothers(folder, "run")
     written = _written(plan, options["named"])
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from withstand.cli.dashboard import Dashboard
 from withstand.cli.terminal import TerminalScreen
 from withstand.cli.views import is_drawable, view
+from withstand.load.interrupts import ended_as_by_ctrl_c
 
 
 @contextlib.contextmanager
@@ -15,7 +16,8 @@ def terminal_screen(*, quiet: bool, blocks: bool, plain: bool = False) -> Iterat
     has_panel = not quiet and not plain and _is_possible()
     screen = Dashboard(blocks=blocks) if has_panel else TerminalScreen(view(quiet=quiet, plain=plain), blocks=blocks)
     try:
-        yield screen
+        with ended_as_by_ctrl_c():
+            yield screen
     finally:
         screen.end()
 

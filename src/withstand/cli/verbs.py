@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import click
 
 from withstand import __version__
-from withstand.hints import meant
 
 VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
@@ -55,6 +54,8 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that comes first; what was meant by one that there is not."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
+            from withstand.hints import meant  # noqa: PLC0415  help need not wait for it
+
             ctx.fail(f"No such verb {args[0]!r}{meant(args[0], VERBS)}.")
         return super().resolve_command(ctx, args)
 

@@ -9,13 +9,15 @@ import msgspec
 
 from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantiles, of_ratio
 from withstand.compare.run import Schedule
+from withstand.metrics.agents import SUCCESS
+from withstand.metrics.catalogue import AGENT
 from withstand.metrics.courses import Courses
 from withstand.metrics.flow import BIN_NS, Flow
 from withstand.metrics.fold import StageFold
 from withstand.metrics.latency import NS_PER_MS
 from withstand.metrics.quantiles import percentile
 from withstand.metrics.sample import Sample
-from withstand.metrics.summary import Distribution, StageSummary
+from withstand.metrics.summary import AgentSide, Distribution, StageSummary
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 _RANKS = 33
@@ -37,7 +39,7 @@ def estimates_of(
         found |= _of_gaps(courses, order, fold.latencies.itl, summary.itl)
     if rates:
         found |= rates_of(fold.flow, summary)
-    return found | _of_success(courses, order, summary)
+    return found | _of_success(courses, order, summary) | _of_agent(courses, summary.agent)
 
 
 def schedule_of(fold: StageFold, summary: StageSummary) -> Schedule | None:
@@ -101,3 +103,15 @@ def rates_of(flow: Flow, summary: StageSummary) -> dict[str, Estimate]:
 def _of_success(courses: Courses, order: Sequence[int], summary: StageSummary) -> dict[str, Estimate]:
     share = summary.success_rate
     return {"success_rate": of_mean(share, [float(courses.good[place]) for place in order])} if share else {}
+
+
+def _of_agent(courses: Courses, agent: AgentSide | None) -> dict[str, Estimate]:
+    """A task that failed is one that was not solved."""
+    found: dict[str, Estimate] = {}
+    for name, series in (courses.agents.series() if agent else {}).items():
+        key = f"{AGENT}{name}"
+        told = getattr(agent, name)
+        found |= _of_times(key, told, series) if isinstance(told, Distribution) else {}
+        if name == SUCCESS and told:
+            found[key] = of_mean(told, series)
+    return found

@@ -13,6 +13,9 @@ _SHORT = {
     "request_throughput": "Request throughput", "request_goodput": "Goodput",
     "output_throughput": "Output throughput", "total_token_throughput": "Total throughput",
     "success_rate": "Success rate",
+    "agent_success_rate": "Tasks solved", "agent_steps": "steps a task", "agent_model": "model time a task",
+    "agent_tools": "tool time a task", "agent_own": "agent's own time a task",
+    "agent_final_ttft": "TTFT of the answer", "agent_tokens": "tokens a task",
 }  # fmt: skip
 _STATISTIC = re.compile(r"^(?P<metric>\w+)\.(?P<which>mean|p[\d.]+)$")
 _HIGHER = re.compile(r"throughput|speed|accept_length|goodput|success")
@@ -23,6 +26,8 @@ USUAL = (
     "e2el.mean", "e2el.p50", "e2el.p99",
     "response.p99",
     "request_throughput", "request_goodput", "output_throughput", "success_rate",
+    "agent_success_rate", "agent_steps.mean", "agent_model.mean", "agent_tools.mean", "agent_final_ttft.p50",
+    "agent_tokens.mean",
 )  # fmt: skip
 """What is compared if nothing is chosen: few, since each comparison costs the others some of their sureness."""
 

@@ -3,7 +3,9 @@
 from withstand.compare.estimate import Estimate, unsure
 from withstand.interop.shape import ImportedRun
 from withstand.interop.terms import TERMS
-from withstand.metrics.summary import StageSummary
+from withstand.metrics.agents import MEASURED, SUCCESS
+from withstand.metrics.catalogue import AGENT
+from withstand.metrics.summary import AgentSide, Distribution, StageSummary
 
 DISTRIBUTIONS = ("ttft", "tpot", "itl", "e2el", "response")
 RATES = ("request_throughput", "request_goodput", "output_throughput", "total_token_throughput", "success_rate")
@@ -23,6 +25,17 @@ def told_estimates(summary: StageSummary) -> dict[str, Estimate]:
         value = getattr(summary, name)
         if value is not None:
             found[name] = unsure(value, summary.completed or None, lack)
+    return found | (_of_agent(summary.agent, lack) if summary.agent else {})
+
+
+def _of_agent(agent: AgentSide, lack: str) -> dict[str, Estimate]:
+    found: dict[str, Estimate] = {}
+    for name in MEASURED:
+        told: Distribution = getattr(agent, name)
+        values = {"mean": told.mean, **told.percentiles}
+        found |= {f"{AGENT}{name}.{key}": unsure(v, told.n or None, lack) for key, v in values.items() if v is not None}
+    if agent.success_rate is not None:
+        found[f"{AGENT}{SUCCESS}"] = unsure(agent.success_rate, agent.tasks, lack)
     return found
 
 

@@ -9,7 +9,7 @@ from withstand.metrics.latency import timing_if_good
 from withstand.metrics.trend import Growth
 from withstand.record import Record
 
-_FIRST_LOOK = 60
+_FIRST_LOOK = 30
 _NEXT_LOOK = 1.2
 _FEWEST_OVER = 10
 

@@ -99,7 +99,17 @@ def told(look: Look) -> str:
         return f"{look.promise} is broken"
     if look.doubt:
         return f"not believed: {look.doubt}"
-    return "the queue has no end" if look.standing is Standing.GROWS else "not known in this time"
+    return "the queue has no end" if look.standing is Standing.GROWS else f"not known in this time{_seen(look)}"
+
+
+def _seen(look: Look) -> str:
+    """How much is known of it: requests that queue behind each other say less than as many that do not."""
+    worst = max((share for share in look.shares if share), key=lambda share: share.value, default=None)
+    if worst is None:
+        return ""
+    broke = f"{worst.value:.1%} of {look.requests:,} requests broke it"
+    alone = round(worst.of)
+    return f": {broke}" + (f", which are worth {alone:,} independent ones" if alone < look.requests else "")
 
 
 class UntilFailing:

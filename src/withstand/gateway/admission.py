@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from withstand.gateway import refusals
+from withstand.gateway import asked, refusals
 from withstand.gateway.asked import Asked
 from withstand.gateway.keys import Key, Shown
 from withstand.gateway.money.till import Permit
@@ -38,20 +38,21 @@ class TurnedAway(Struct, frozen=True):
 
 def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) -> Admitted | TurnedAway:
     """By its key, its body's model, and what both may still have. ``shown`` is its connection's."""
-    key = house.keyring.key_of(outgoing.header, shown)
+    key = house.keyring.key_of(outgoing.head.header, shown)
     if key is None:
         return TurnedAway(refusals.unauthorized())
     if len(house.passages) >= house.config.limits.requests:
         return TurnedAway(refusals.busy(_RETRY_AFTER_S), key)
     try:
-        told = outgoing.read()
+        told = asked.read(outgoing.body)
     except ValueError as e:
         refusal = refusals.bad_request(f"The body must be a JSON object that names a model: {e}.")
         return TurnedAway(refusal, key)
-    model = house.roster.model(told.model)
-    if model is None or not key.may_use(model.name):
+    outgoing.named = told.model
+    model = house.roster.by_name.get(told.model)
+    if model is None or not (key.models is None or key.may_use(model.name)):
         return TurnedAway(refusals.unknown_model(told.model), key)
-    permit = house.till.admit(key, model.name, outgoing.body, route, house.now_s())
+    permit = None if house.till.idle else house.till.admit(key, model.name, outgoing.body, route, house.now_s())
     if isinstance(permit, Refusal):
         return TurnedAway(permit, key, model)
     return Admitted(key, model, told, permit)

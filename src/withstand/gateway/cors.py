@@ -7,7 +7,7 @@ credentials. The administration is for no page.
 from collections.abc import Callable
 
 from withstand.gateway.config import Cors
-from withstand.gateway.incoming import Incoming
+from withstand.gateway.incoming import Head
 from withstand.gateway.routes import ROUTES
 
 _PATHS = frozenset(path.encode() for path in ROUTES)
@@ -15,10 +15,10 @@ _ANY = "*"
 _END = b"\r\n\r\n"
 
 
-def origin_of_page(told: Cors, incoming: Incoming) -> bytes | None:
+def origin_of_page(told: Cors, head: Head) -> bytes | None:
     """What an answer is to allow; None = the request is of no page that may read it."""
-    origin = incoming.header(b"origin")
-    path = incoming.target.partition(b"?")[0]
+    origin = head.header(b"origin")
+    path = head.target.partition(b"?")[0]
     if origin is None or not (path in _PATHS or path.startswith(b"/v1/")):
         return None
     if _ANY in told.origins:
@@ -26,11 +26,11 @@ def origin_of_page(told: Cors, incoming: Incoming) -> bytes | None:
     return origin if origin.decode("latin-1") in told.origins else None
 
 
-def preflight(told: Cors, incoming: Incoming, allowed: bytes) -> bytes | None:
+def preflight(told: Cors, head: Head, allowed: bytes) -> bytes | None:
     """The answer to a browser that asks whether it may; None = it asks something else."""
-    if incoming.method != b"OPTIONS" or incoming.header(b"access-control-request-method") is None:
+    if head.method != b"OPTIONS" or head.header(b"access-control-request-method") is None:
         return None
-    wanted = incoming.header(b"access-control-request-headers")
+    wanted = head.header(b"access-control-request-headers")
     headers = b"" if wanted is None else b"access-control-allow-headers: %b\r\n" % wanted
     return (
         b"HTTP/1.1 204 No Content\r\naccess-control-allow-origin: %b\r\naccess-control-allow-methods: GET, POST\r\n"

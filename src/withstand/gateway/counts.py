@@ -1,6 +1,6 @@
 """What the gateway counts of its own work. Labels are names from the configuration, so their number is bounded."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
     CLIENT_LEFT = "client_left"
 
 
-class Ending(Struct, frozen=True):
+class Ending(Struct, frozen=True, gc=False):
     """One request that is over; None = it did not come to that."""
 
     request_id: str
@@ -64,14 +64,25 @@ class Histogram:
         self.counts[bisect_left(self.bounds_ns, value_ns)] += 1
         self.sum_ns += value_ns
 
+    def add_all(self, values_ns: list[int]) -> None:
+        """Many: sorted, they need to be looked through only once."""
+        values_ns.sort()
+        below = 0
+        for i, bound_ns in enumerate(self.bounds_ns):
+            up_to = bisect_right(values_ns, bound_ns, below)
+            self.counts[i] += up_to - below
+            below = up_to
+        self.counts[-1] += len(values_ns) - below
+        self.sum_ns += sum(values_ns)
+
 
 class Counts:
     """Since the start of the process."""
 
     def __init__(self) -> None:
-        self.requests: dict[tuple[str, str, int, Outcome], int] = {}
+        self.requests: Counter[tuple[str, str, int, Outcome]] = Counter()
         """(route, model, status, outcome); a model that does not exist is the empty name."""
-        self.tokens: dict[str, int] = {}
+        self.tokens: Counter[str] = Counter()
         self.retries = 0
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
@@ -100,19 +111,21 @@ class Counts:
         """One more cold start."""
         _of(self.cold_start, engine).add(cold_ns)
 
-    def add(self, ending: Ending) -> None:
-        """One more request that is over."""
-        model = ending.model or ""
-        which = ending.route, model, ending.status, ending.outcome
-        self.requests[which] = self.requests.get(which, 0) + 1
-        if ending.outcome is not Outcome.OK:
-            return
-        self.hop.add(ending.hop_ns)
-        _of(self.total, model).add(ending.total_ns)
-        if ending.first_byte_ns is not None:
-            _of(self.first_byte, model).add(ending.first_byte_ns)
-        if ending.output_tokens is not None:
-            self.tokens[model] = self.tokens.get(model, 0) + ending.output_tokens
+    def add(self, endings: Sequence[Ending]) -> None:
+        """More requests are over."""
+        self.requests.update((e.route, e.model or "", e.status, e.outcome) for e in endings)
+        good = [ending for ending in endings if ending.outcome is Outcome.OK]
+        self.hop.add_all([ending.hop_ns for ending in good])
+        for model in {ending.model for ending in good}:
+            self._add_good(model or "", [ending for ending in good if ending.model == model])
+
+    def _add_good(self, model: str, endings: Sequence[Ending]) -> None:
+        """All of one model."""
+        _of(self.total, model).add_all([e.total_ns for e in endings])
+        if firsts_ns := [e.first_byte_ns for e in endings if e.first_byte_ns is not None]:
+            _of(self.first_byte, model).add_all(firsts_ns)
+        if tokens := [e.output_tokens for e in endings if e.output_tokens is not None]:
+            self.tokens[model] += sum(tokens)
 
     def add_usage(self, owner: str, sums: Sums) -> None:
         """One more request that is settled."""

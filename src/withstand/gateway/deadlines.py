@@ -1,7 +1,5 @@
 """How long a request may still take: pure, with the time passed in."""
 
-from withstand.gateway.config import Timeouts
-
 NEVER = float("inf")
 _ALL_OF_IT = "The answer took longer than the gateway waits for all of one."
 
@@ -11,9 +9,8 @@ class Deadlines:
 
     __slots__ = ("_last_s", "_next_s", "_seen", "_what", "_within_s")
 
-    def __init__(self, timeouts: Timeouts, now_s: float) -> None:
-        self._last_s = now_s + timeouts.total_s
-        self._next_s = self._last_s
+    def __init__(self, last_s: float) -> None:
+        self._last_s = self._next_s = last_s
         self._within_s = 0.0
         self._what = _ALL_OF_IT
         self._seen: bytes | None = None

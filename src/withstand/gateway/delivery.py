@@ -6,7 +6,7 @@ is ours, only the body follows, and what is no stream of events becomes an error
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -38,8 +38,8 @@ class Delivery:
         self._old = old
         self._gathered: list[bytes] | None = None
         """An answer that must become an event."""
-        self.pieces: deque[bytes] = deque(maxlen=tap.PIECES)
-        """The last ones, as the engine sent them."""
+        self.pieces: MutableSequence[bytes] | None = None
+        """The last ones, as the engine sent them; None = none has come, unless they are to be remembered elsewhere."""
         self.status = 0
         """What the client has been told."""
         self.head_is_out = False
@@ -47,6 +47,11 @@ class Delivery:
         """None until an engine's answer has begun."""
         self.begun = False
         """A byte of an answer's body has come."""
+
+    @property
+    def latest(self) -> bytes | None:
+        """The last piece of an answer."""
+        return self.pieces[-1] if self.pieces else None
 
     # Before there is an answer.
 
@@ -72,7 +77,8 @@ class Delivery:
     def start_over(self) -> None:
         """Another engine is asked."""
         self.framing = self._gathered = None
-        self.pieces.clear()
+        if self.pieces is not None:
+            self.pieces.clear()
 
     @property
     def _is_stream(self) -> bool:
@@ -83,34 +89,39 @@ class Delivery:
 
     def begin(self, link: "Link", head: bytes, lines: bytes) -> None:
         """The answer's head, with our ``lines`` in it; what follows goes from the link to the client without us."""
-        end = head.index(b"\r\n\r\n") + 4
-        self.pieces.append(head)
+        told = link.head
+        pieces = self.pieces
+        if pieces is None:
+            pieces = self.pieces = [] if link.is_complete else deque(maxlen=tap.PIECES)
+        pieces.append(head)
         if self.head_is_out:
-            self._go_on(link, head[end:])
+            self._go_on(link, head[link.body_at :], pieces)
             return
-        open_ended = link.ends_with_connection
+        open_ended = not (link.is_complete or told.is_framed)
         ours = open_ended and not self._old
-        self.head_is_out, self.status = True, link.status
-        self.framing = Framing(link.is_events, link.chunked, open_ended and self._old, ours)
-        if self._old:
+        self.head_is_out, self.status = True, told.status
+        self.framing = Framing(told.is_events, told.chunked, open_ended and self._old, ours)
+        if self._old or not (open_ended or told.has_hop_by_hop or not head.startswith(b"HTTP/1.1")):
             self._write(heads.with_lines(head, lines))
         else:
-            body = head[end:]
-            self._write(heads.renewed(head[:end], lines, link) + (chunk(body) if ours and body else body))
-        link.flow(self._write_chunk if ours else self._write, self.pieces.append)
+            body, head = head[link.body_at :], head[: link.body_at]
+            head = heads.renewed(head, lines, hop_by_hop=told.has_hop_by_hop, open_ended=open_ended)
+            self._write(head + (chunk(body) if ours and body else body))
+        link.flow(self._write_chunk if ours else self._write, pieces.append)
 
-    def _go_on(self, link: "Link", body: bytes) -> None:
+    def _go_on(self, link: "Link", body: bytes, pieces: MutableSequence[bytes]) -> None:
         """Behind a head of our own."""
-        if link.status != HTTPStatus.OK or not link.is_events:
+        told = link.head
+        if told.status != HTTPStatus.OK or not told.is_events:
             self.framing = Framing(events=False, chunked=False, open_ended=False)
             self._gathered = [body]
             write: Callable[[bytes], None] = self._gather
         else:
-            self.framing = Framing(events=True, chunked=link.chunked, open_ended=False, ours=not link.chunked)
-            write = self._write if link.chunked else self._write_chunk
+            self.framing = Framing(events=True, chunked=told.chunked, open_ended=False, ours=not told.chunked)
+            write = self._write if told.chunked else self._write_chunk
             if body:
                 write(body)
-        link.flow(write, self.pieces.append)
+        link.flow(write, pieces.append)
 
     def _write_chunk(self, data: bytes) -> None:
         self._write(chunk(data))
@@ -126,7 +137,8 @@ class Delivery:
         assert framing is not None
         if self._gathered is not None:
             body = b"".join(self._gathered)
-            told = refusals.relayed(link.status, joined(body) if link.chunked else body, self._dialect)
+            whole = joined(body) if link.head.chunked else body
+            told = refusals.relayed(link.head.status, whole, self._dialect)
             self._write(chunk(told) + END)
         elif framing.ours:
             self._write(END)
@@ -153,7 +165,7 @@ class Delivery:
         if self.framing is None or self._gathered is not None:
             self._write(chunk(event) + END)
             return False
-        words = last_words(self.framing, self.pieces[-1] if self.begun else None, event)
+        words = last_words(self.framing, self.latest if self.begun else None, event)
         if words is not None:
             self._write(words)
         return words is None and self.framing.open_ended

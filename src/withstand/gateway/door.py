@@ -6,29 +6,24 @@ It does not know who answers: a passage for an engine's routes, the control plan
 import asyncio
 import socket
 import struct
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
-
-import httptools
 
 from withstand import clock
 from withstand.gateway import cors, refusals
 from withstand.gateway.config import Limits
-from withstand.gateway.heads import end_to_end
-from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.incoming import Head, Incoming, request_id_of
 from withstand.gateway.keys import Shown
 from withstand.gateway.passage import Passage
+from withstand.gateway.reader import Reader
 from withstand.gateway.refusals import Refusal
-from withstand.gateway.routes import Dialect, route_of
+from withstand.gateway.routes import Dialect
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-_REQUEST_BYTES = 1024
-"""What a request takes beside its body, about."""
 _CLOSE, _CLOSE_WAIT = 7, 8
 """States of a TCP connection: reset, and closed by its other side (Linux, tcp_states.h)."""
 _COME_BACK_S = 5
@@ -64,19 +59,9 @@ class Door(asyncio.Protocol):
         self.shown = Shown()
         self._house = house
         self._control = control
-        self._parser = httptools.HttpRequestParser(self)
-        self._current: Incoming | None = None
-        self._waiting: deque[Incoming] = deque()
+        self._reader = Reader(house, self._go_on)
         self._answered: Incoming | None = None
         self._exchange: Exchange | None = None
-        self._refusal: Refusal | None = None
-        self._head_bytes = 0
-        """Of the current head, in reads between that of its first byte and the present one."""
-        self._in_head = False
-        self._head_goes_on = False
-        """The present read began within a head."""
-        self._read_bytes = 0
-        self._read_ns = 0
         self._since_s = house.now_s()
         self._unread = False
         """The client does not read, and what was written for it is too much already."""
@@ -98,44 +83,41 @@ class Door(asyncio.Protocol):
         sock = self.transport.get_extra_info("socket")
         if sock is not None and self._house.descriptors.scarce(sock.fileno()):
             self._house.descriptors.missed()
-            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id(None)))
+            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id_of(None)))
             self._deaf = True
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf or self._refusal is not None:
+        reader = self._reader
+        if self._deaf or reader.refusal is not None:
             return
-        self._read_ns = clock.now_ns()
-        self._read_bytes = len(data)
-        self._head_goes_on = self._in_head
-        self._feed(data)
-        if self._head_goes_on and self._in_head:
-            self._head_bytes += len(data)
-            self._limit_head(self._head_bytes)
-        if self._waiting or self._refusal is not None:
+        read_ns = clock.now_ns()
+        if self._exchange is None and not self._unread:
+            incoming = reader.recognized(data, read_ns)
+            if incoming is not None:
+                self._answer(incoming)
+                return
+        begun = reader.coming
+        reader.read(data, read_ns)
+        if reader.coming is not begun:
+            self._since_s = self._house.now_s()
+        if reader.complete or reader.refusal is not None:
             self._next()
 
-    def _feed(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as e:
-            self._decline_upgrade(data[e.args[0] :])
-        except httptools.HttpParserCallbackError as e:
-            raise e.__context__ or e from None  # a fault of our own
-        except httptools.HttpParserError as e:
-            self._refusal = self._refusal or refusals.bad_request(f"This is not HTTP: {e}.", closes=True)
+    def _go_on(self) -> None:
+        """The client may send its body."""
+        if self._exchange is None:
+            self.write(_CONTINUE)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it left
         self._house.doors.discard(self)
         self._house.held_back.discard(self)
-        del self._parser  # it holds this object, and both would wait for the collector
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.abandon()
-        for incoming in (self._current, self._answered, *self._waiting):
-            if incoming is not None:
-                self._house.let_go(incoming)
-        self._waiting.clear()
+        if self._answered is not None:
+            self._house.let_go(self._answered)
+        self._reader.close()
 
     def pause_writing(self) -> None:
         self._unread = True
@@ -146,79 +128,8 @@ class Door(asyncio.Protocol):
         self._unread = False
         if self._exchange is not None:
             self._exchange.resume()
-        elif self._has_more:
+        elif self._reader.complete or self._reader.refusal is not None or self in self._house.held_back:
             self._house.loop.call_soon(self._next)
-
-    # httptools.
-
-    def on_message_begin(self) -> None:
-        self._current = Incoming()
-        self._in_head, self._head_bytes = True, 0
-        self._since_s = self._house.now_s()
-
-    def on_url(self, part: bytes) -> None:
-        assert self._current is not None
-        self._current.target += part
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        incoming = self._current
-        if self._in_head and incoming is not None:  # what comes after the chunks says nothing to anybody
-            incoming.add_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        incoming = self._current
-        assert incoming is not None
-        self._in_head = False
-        if self._head_goes_on or self._read_bytes > self._limits.head_bytes:
-            self._limit_head(incoming.head_bytes)
-        incoming.method = self._parser.get_method()
-        incoming.version = self._parser.get_http_version()
-        incoming.keeps_alive = self._parser.should_keep_alive()
-        if incoming.header(b"transfer-encoding") is not None:
-            self._refusal = self._refusal or _unacceptable(incoming)
-        if not self._house.hold(incoming, _REQUEST_BYTES):
-            self._refusal = self._refusal or refusals.overcrowded(_COME_BACK_S)
-        if incoming.header(b"expect") is not None and not (self._refusal or self._exchange or self._waiting):
-            self.write(_CONTINUE)
-
-    def on_body(self, part: bytes) -> None:
-        incoming = self._current
-        assert incoming is not None
-        incoming.size += len(part)
-        if incoming.size > self._limits.body_bytes:
-            message = f"The body has more than {self._limits.body_bytes} bytes."
-            self._refusal = self._refusal or refusals.bad_request(message, status=413, closes=True)
-        if self._refusal is None:
-            incoming.parts.append(part)
-            if not self._house.hold(incoming, len(part)):
-                self._refusal = refusals.overcrowded(_COME_BACK_S)
-        else:
-            self._house.let_go(incoming)
-
-    def on_message_complete(self) -> None:
-        incoming = self._current
-        if incoming is not None and not self._parser.should_upgrade():
-            incoming.read_ns = self._read_ns
-            if self._refusal is None:
-                self._waiting.append(incoming)
-            else:
-                self._house.let_go(incoming)
-                self._answered = incoming
-            self._current = None
-
-    def _limit_head(self, size: int) -> None:
-        if size > self._limits.head_bytes:
-            message = f"The request's head has more than {self._limits.head_bytes} bytes."
-            self._refusal = self._refusal or refusals.bad_request(message, status=431, closes=True)
-
-    def _decline_upgrade(self, rest: bytes) -> None:
-        """Some clients offer HTTP/2 with their first request; the parser then leaves the body to whoever accepts."""
-        incoming, self._current = self._current, None
-        if incoming is None or incoming.method == b"CONNECT":
-            self._refusal = refusals.bad_request("This is no proxy for other hosts.", status=405, closes=True)
-            return
-        self._parser = httptools.HttpRequestParser(self)
-        self._feed(plain_head(incoming) + rest)
 
     # Requests in their turn.
 
@@ -227,41 +138,36 @@ class Door(asyncio.Protocol):
             return
         if self._exchange is not None or self._unread:
             self._hold_back()
-        elif self._waiting:
-            self._answer(self._waiting.popleft())
-        elif self._refusal is not None:
-            self._turn_away(self._refusal)
+        elif self._reader.complete:
+            self._answer(self._reader.complete.popleft())
+        elif self._reader.refusal is not None:
+            self._turn_away(self._reader.refusal)
         else:
             self._house.held_back.discard(self)
             self.transport.resume_reading()
 
-    @property
-    def _has_more(self) -> bool:
-        """Something is left to be done for the client, or to be heard from it."""
-        return bool(self._waiting) or self._refusal is not None or self in self._house.held_back
-
     def _answer(self, incoming: Incoming) -> None:
         self._answered = incoming
-        if self._house.config.cors.origins and self._is_preflight(incoming):
+        if self._house.config.cors.origins and self._is_preflight(incoming.head):
             return
-        route = route_of(incoming.method, incoming.target)
+        route = incoming.head.route
         if route is None:
             self._exchange = self._control(self, incoming)
         else:
             self._exchange = Passage(self._house, self, incoming, route)
         self._exchange.start()
 
-    def _is_preflight(self, incoming: Incoming) -> bool:
+    def _is_preflight(self, head: Head) -> bool:
         """A browser asks for a page of its own, and was answered; or it gets what it wants with the answer to come."""
         told = self._house.config.cors
-        allowed = cors.origin_of_page(told, incoming)
-        answer = None if allowed is None else cors.preflight(told, incoming, allowed)
+        allowed = cors.origin_of_page(told, head)
+        answer = None if allowed is None else cors.preflight(told, head, allowed)
         if answer is None:
             self._let_read(allowed)
             return False
         self.write = self.transport.write
         self.write(answer)
-        self.done(keep=incoming.keeps_alive)
+        self.done(keep=head.keeps_alive)
         return True
 
     def _let_read(self, allowed: bytes | None) -> None:
@@ -271,7 +177,7 @@ class Door(asyncio.Protocol):
 
     def done(self, *, keep: bool, cut: bool = False) -> None:
         """The exchange is over. ``cut``: only a reset tells the client that the answer is not whole."""
-        self._exchange = None
+        reader, self._exchange = self._reader, None
         self.write = self.transport.write
         if self._answered is not None and self._answered.held:
             self._house.let_go(self._answered)
@@ -280,7 +186,7 @@ class Door(asyncio.Protocol):
             self._reset()
         elif not keep or self._house.draining:
             self.transport.close()
-        elif self._has_more:
+        elif reader.complete or reader.refusal is not None or self in self._house.held_back:
             self._house.loop.call_soon(self._next)
 
     def _reset(self) -> None:
@@ -303,10 +209,10 @@ class Door(asyncio.Protocol):
         if self in self._house.held_back:
             self._house.held_back.discard(self)
             self.transport.resume_reading()  # what it still sends is passed over
-        incoming = self._current or self._answered
+        incoming = self._reader.coming or self._reader.refused or self._answered
         if incoming is not None and self._house.config.cors.origins:
-            self._let_read(cors.origin_of_page(self._house.config.cors, incoming))
-        self.write(refusals.answer(refusal, Dialect.OPENAI, request_id(None)))
+            self._let_read(cors.origin_of_page(self._house.config.cors, incoming.head))
+        self.write(refusals.answer(refusal, Dialect.OPENAI, request_id_of(None)))
 
     # For the house.
 
@@ -325,7 +231,7 @@ class Door(asyncio.Protocol):
         elif self._deaf:
             if quiet_s > _LINGER_S:
                 self.transport.close()
-        elif self._current is not None:
+        elif self._reader.coming is not None:
             if quiet_s > self._limits.request_s:
                 message = f"The request was not complete within {self._limits.request_s:g} s."
                 self._turn_away(refusals.bad_request(message, status=408, closes=True))
@@ -346,7 +252,7 @@ class Door(asyncio.Protocol):
 
     def drain(self) -> None:
         """Take no more requests."""
-        if self._exchange is None and self._current is None:
+        if self._exchange is None and self._reader.coming is None:
             self.transport.close()
 
     def stop(self) -> None:
@@ -362,24 +268,6 @@ def _has_left(sock: socket.socket) -> bool:
         return False
     state = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
     return state in {_CLOSE, _CLOSE_WAIT}
-
-
-def _unacceptable(incoming: Incoming) -> Refusal | None:
-    coding = incoming.header(b"transfer-encoding")
-    if coding is not None and coding.strip().lower() != b"chunked":
-        return refusals.bad_request("Of all transfer codings only chunked is understood.", status=501, closes=True)
-    return None
-
-
-def plain_head(incoming: Incoming) -> bytes:
-    """The head without what belongs to the connection, but for the body's length."""
-    framing = b"".join(
-        b"%b: %b\r\n" % (name, value)
-        for key, name, value in incoming.headers
-        if key in {b"content-length", b"transfer-encoding", b"host", b"expect", b"x-request-id"}
-    )
-    line = b"%b %b HTTP/%b\r\n" % (incoming.method, incoming.target, incoming.version.encode("ascii"))
-    return b"%b%b%b\r\n" % (line, framing, end_to_end(incoming))
 
 
 def _nowhere(_: bytes) -> None:

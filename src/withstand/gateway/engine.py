@@ -9,9 +9,10 @@ from withstand.gateway.address import Origin
 from withstand.gateway.breaker import Breaker
 from withstand.gateway.checkup import Checkup
 from withstand.gateway.config import Health, Poll, Role
+from withstand.gateway.familiar import Memory
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
-from withstand.gateway.link import Link
+from withstand.gateway.link import AnswerHead, Link, Opening
 from withstand.gateway.load import Unseen
 from withstand.gateway.workers.board import Cell, Row, private_row
 
@@ -56,12 +57,18 @@ class Engine:
         """It has no seat any more, and ends what it has begun."""
         self.process: Process | None = None
         """Its command, where the gateway starts it."""
+        self.memory = Memory[AnswerHead]()
+        """Of heads that came with their answers in one read."""
+        self.opening: Opening | None = None
+        """Of the last stream."""
         self._idle: dict[Link, float] = {}
         self.context = ssl.create_default_context() if origin.tls else None
 
     def may_be_asked(self, now_s: float) -> bool:
         """It is up, not on its way out, and not failing."""
-        return self.is_askable and not self.breaker.is_open(now_s)
+        if self._row.until_s[0] > now_s or self._row.ill[0] or self.draining or self.removed:  # each worker may tell
+            return False
+        return self.process is None or self.process.is_open
 
     @property
     def is_up(self) -> bool:
@@ -81,7 +88,7 @@ class Engine:
     @property
     def is_there(self) -> bool:
         """It may be asked, well or not."""
-        return self.is_up and not self.draining
+        return not (self.draining or self.removed) and (self.process is None or self.process.is_open)
 
     def is_coming(self, now_s: float) -> bool:
         """It cannot be asked yet, but is worth waiting for: it is being started, or will be."""
@@ -113,24 +120,25 @@ class Engine:
 
     def sends(self, now_s: float) -> None:
         """It gets a request."""
-        self._row.add(Cell.UNDER_WAY, 1)
+        self._row.under_way[0] += 1
         self.sent += 1
-        self.breaker.began(now_s)
+        if self._row.failures[0]:
+            self.breaker.began(now_s)
 
     def rests(self) -> None:
         """It has one less."""
-        self._row.add(Cell.UNDER_WAY, -1)
+        self._row.under_way[0] -= 1
 
     def answered(self, status: int, now_s: float) -> None:
         """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""
         if status >= 500:
             self.failed(now_s)
             return
-        if self.breaker.worked():
+        if (self._row.failures[0] or self._row.until_s[0]) and self.breaker.worked():
             self.since_s = now_s
         if status >= 400:
             self.unseen.erred(now_s)
-        else:
+        elif self.unseen.errors:
             self.unseen.worked()
 
     def failed(self, now_s: float) -> None:
@@ -152,7 +160,7 @@ class Engine:
         """The one that was used last, for it lives longest."""
         while self._idle:
             link, _ = self._idle.popitem()
-            if not link.is_closing:
+            if not link.transport.is_closing():
                 return link
         return None
 

@@ -3,10 +3,11 @@
 import re
 from typing import TYPE_CHECKING
 
-from withstand.gateway.incoming import Incoming
+from withstand.gateway.incoming import Head
 from withstand.gateway.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
+    from withstand.gateway.disaggregation.split import Split
     from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
@@ -34,41 +35,57 @@ _FRAMING_LINES = re.compile(rb"\r\n(?:content-length|transfer-encoding):[^\r\n]*
 _CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection):[^\r\n]*", re.IGNORECASE)
 
 
-def end_to_end(incoming: Incoming, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
+def end_to_end(head: Head, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
     """The header lines that are meant for who answers: none that belong to the connection or are named by it."""
-    said = incoming.header(b"connection")
+    said = head.header(b"connection")
     if said is not None and said.lower() not in {b"keep-alive", b"close"}:
         dropped = dropped.union(word.strip().lower() for word in said.split(b","))
-    return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in incoming.headers if key not in dropped])
+    return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in head.headers if key not in dropped])
 
 
-def request_head(
-    incoming: Incoming, prefix: bytes, host: bytes, own: tuple[bytes, bytes, int], dropped: frozenset[bytes]
-) -> bytes:
-    """The whole head. ``own``: the request's name, the line with the gateway's key or nothing, and the body's size.
+def plain_head(head: Head) -> bytes:
+    """The head without what belongs to the connection, but for the body's length."""
+    framing = b"".join(
+        b"%b: %b\r\n" % (name, value)
+        for key, name, value in head.headers
+        if key in {b"transfer-encoding", b"host", b"expect", b"x-request-id"}
+    )
+    length = b"" if head.length is None else b"content-length: %b\r\n" % head.length
+    line = b"%b %b HTTP/%b\r\n" % (head.method, head.target, head.version.encode("ascii"))
+    return b"%b%b%b%b\r\n" % (line, framing, length, end_to_end(head))
+
+
+def opening(head: Head, prefix: bytes, host: bytes) -> bytes:
+    """Of the head for an engine at ``host``, where ``prefix`` stands before every path: up to the request's id.
 
     A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
     """
-    request_id, key, size = own
-    version = b"1.0" if incoming.version == "1.0" else b"1.1"
-    return b"POST %b%b HTTP/%b\r\nhost: %b\r\nx-request-id: %b\r\n%b%bcontent-length: %d\r\n\r\n" % (
-        prefix, incoming.target, version, host, request_id, key, end_to_end(incoming, dropped), size,
+    version = b"1.0" if head.version == "1.0" else b"1.1"
+    return b"POST %b%b HTTP/%b\r\nhost: %b\r\nx-request-id: " % (prefix, head.target, version, host)
+
+
+def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int) -> bytes:
+    """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
+    engine_ns = read_ns - (watch.sent_ns or read_ns)
+    named = b"" if request_id is None else b"\r\nx-request-id: " + request_id
+    return b"\r\nx-withstand-engine: %b%b\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (
+        engine, named, watch.hop_ns / 1e6, engine_ns / 1e6,
     )  # fmt: skip
 
 
-def told(
-    engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int, parts: bytes = b"", cold_ns: int = 0
-) -> bytes:
-    """Lines that stand after the status line of an engine's answer; durations in ms, as Server-Timing has it."""
-    engine_ns = read_ns - (watch.sent_ns or read_ns)
-    timing = b"\r\nserver-timing: hop;dur=%.3f, engine;dur=%.3f" % (watch.hop_ns / 1e6, engine_ns / 1e6)
+def ours(link: "Link", request_id: bytes, watch: Stopwatch, read_ns: int, split: "Split | None") -> bytes:
+    """All lines of an answer that has just begun."""
+    lines = told(link.engine.label, None if link.head.is_named else request_id, watch, read_ns)
     if watch.queue_ns is not None:
-        timing += b", queue;dur=%.3f" % (watch.queue_ns / 1e6)
-        if cold_ns:
-            timing += b", cold;dur=%.3f" % (cold_ns / 1e6)
-    timing += parts
-    named = b"\r\nx-request-id: %b" % request_id if request_id is not None else b""
-    return b"\r\nx-withstand-engine: %b%b%b" % (engine, named, timing)
+        cold_ns = 0 if split is None else split.cold_ns(watch.start_ns)
+        lines += waited(watch.queue_ns, max(link.engine.cold_ns(watch.start_ns), cold_ns))
+    return lines if split is None else lines + split.told(read_ns - (watch.sent_ns or read_ns))
+
+
+def waited(queue_ns: int, cold_ns: int) -> bytes:
+    """What ``told`` says besides of a request that had to wait."""
+    cold = b", cold;dur=%.3f" % (cold_ns / 1e6) if cold_ns else b""
+    return b", queue;dur=%.3f%b" % (queue_ns / 1e6, cold)
 
 
 def split(prefill: bytes, prefill_ns: int | None, decode_ns: int) -> bytes:
@@ -83,13 +100,13 @@ def with_lines(head: bytes, lines: bytes) -> bytes:
     return b"".join((head[:end], lines, head[end:]))
 
 
-def renewed(head: bytes, lines: bytes, link: "Link") -> bytes:
+def renewed(head: bytes, lines: bytes, *, hop_by_hop: bool, open_ended: bool) -> bytes:
     """For a client of HTTP/1.1, whose connection is another one than the engine's: nothing of that one is told."""
     if not head.startswith(b"HTTP/1.1"):
         head = b"HTTP/1.1" + head[8:]
-    if link.has_hop_by_hop:
+    if hop_by_hop:
         head = _CONNECTION_LINES.sub(b"", head)
-    if link.ends_with_connection:
+    if open_ended:
         lines += b"\r\ntransfer-encoding: chunked"
     return with_lines(head, lines)
 

@@ -16,6 +16,7 @@ from withstand.gateway.hosting.host import Host, needs_of
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.journal import Journal
 from withstand.gateway.keys import Keyring
+from withstand.gateway.ledger import Ledger
 from withstand.gateway.money.books import Books
 from withstand.gateway.money.stores.opening import open_store
 from withstand.gateway.money.till import Permit, Till
@@ -50,7 +51,7 @@ class House:
         self.loop = loop
         self.now_s = loop.time
         self.counts = Counts()
-        self.journal = Journal(config.log.path)
+        self.ledger = Ledger(self.counts, Journal(config.log.path))
         self.traces = None if config.telemetry is None else Traces(config.telemetry)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
@@ -80,8 +81,7 @@ class House:
         """A request is over. ``parent``: its client's span."""
         if self.traces is not None:
             self.traces.add(ending, parent)
-        self.counts.add(ending)
-        self.journal.add(ending, self.till.settle(permit, ending, self.now_s()))
+        self.ledger.add(ending, None if permit is None else self.till.settle(permit, ending, self.now_s()))
 
     def adopt(self, config: Config) -> None:
         """Another configuration, from the next request on.
@@ -96,8 +96,8 @@ class House:
         except UsageError:
             journal.close()
             raise
-        self.journal.close()
-        self.journal, self.keyring = journal, keyring
+        self.ledger.turn_to(journal)
+        self.keyring = keyring
         self.till.apply(config)
         self.timeouts = {path: config.timeouts_of(path) for path in ROUTES}
         self.config, self.host.config = config, config.host
@@ -114,7 +114,7 @@ class House:
         """Its body is needed no more."""
         self.held_bytes -= incoming.held
         incoming.held = 0
-        incoming.parts.clear()
+        incoming.body = b""
 
     def gauges(self) -> dict[str, tuple[int, str]]:
         """What there is just now."""
@@ -131,7 +131,7 @@ class House:
         self.polling.close()
         self.checking.close()
         await self.host.close(self.roster.engines.values())
-        self.journal.close()
+        self.ledger.close()
         if self.traces is not None:
             self.traces.close()
 
@@ -185,4 +185,4 @@ class House:
         self.roster.sweep()
         self.till.look(now_s)
         self.polling.look()
-        self.journal.flush()
+        self.ledger.flush()

@@ -5,32 +5,26 @@ import re
 import secrets
 from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from withstand.gateway.engine import Seat
+    from withstand.gateway.outgoing import Lines
+    from withstand.gateway.routes import Route
 
 _IDS = [count(secrets.randbits(48))]
 os.register_at_fork(after_in_child=lambda: _IDS.__setitem__(0, count(secrets.randbits(48))))
 _CLEAN_ID = re.compile(rb"[\x21-\x7e]{1,256}")
 
 
-class Incoming:
-    """Head and body. ``headers`` keep the client's spelling and order, with the name in small letters in front.
+class Head:
+    """What a client says before the body. Complete, it is not changed any more: later requests may share it.
 
-    ``header`` gives the first of a name, which is given in small letters, or None. ``size`` is the body's, in bytes;
-    ``held`` is what it counts for among all that the process holds.
+    ``headers`` keep the client's spelling and order, with the name in small letters in front; the body's length is not
+    among them. ``header`` gives the first of a name, which is given in small letters, or None.
     """
 
-    __slots__ = (
-        "first",
-        "header",
-        "headers",
-        "held",
-        "keeps_alive",
-        "method",
-        "parts",
-        "read_ns",
-        "size",
-        "target",
-        "version",
-    )
+    __slots__ = ("first", "header", "headers", "keeps_alive", "length", "lines", "method", "route", "target", "version")
 
     def __init__(self) -> None:
         self.method = b""
@@ -40,33 +34,46 @@ class Incoming:
         self.first: dict[bytes, bytes] = {}
         """Of each name, in small letters, the first value."""
         self.header: Callable[[bytes], bytes | None] = self.first.get
-        self.parts: list[bytes] = []
-        self.size = 0
-        self.held = 0
+        self.length: bytes | None = None
+        """The body's, as the client said it for the first request that had this head."""
         self.keeps_alive = True
-        self.read_ns = 0
-        """When the read began that brought its last byte."""
+        self.route: Route | None = None
+        """None = it is not for an engine."""
+        self.lines: dict[Seat, Lines] = {}
+        """What of it goes to an engine, as far as that was asked for."""
 
     @property
-    def head_bytes(self) -> int:
-        """Of the target and the headers, with what stands between and behind them."""
-        return len(self.target) + sum(len(name) + len(value) + 4 for _, name, value in self.headers)
-
-    @property
-    def body(self) -> bytes:
-        """All of it."""
-        if len(self.parts) != 1:
-            self.parts = [b"".join(self.parts)]  # not twice in memory
-        return self.parts[0]
+    def size(self) -> int:
+        """Bytes of the target and the headers, with what stands between and behind them."""
+        length = 0 if self.length is None else len(b"content-length: \r\n") + len(self.length)
+        return len(self.target) + sum(len(name) + len(value) + 4 for _, name, value in self.headers) + length
 
     def add_header(self, name: bytes, value: bytes) -> None:
         """One more."""
         key = name.lower()
+        if key == b"content-length":
+            self.length = value
+            return
         self.headers.append((key, name, value))
         self.first.setdefault(key, value)
 
 
-def request_id(said: bytes | None) -> bytes:
+class Incoming:
+    """Head and body. ``size`` is of what has come of it; ``held`` is what it counts for among all that is held."""
+
+    __slots__ = ("body", "head", "held", "read_ns", "size")
+
+    def __init__(self, head: Head, read_ns: int = 0, body: bytes = b"") -> None:
+        self.head = head
+        self.read_ns = read_ns
+        """When the read began that brought its last byte."""
+        self.body = body
+        """Nothing until all of it is here."""
+        self.size = 0
+        self.held = 0
+
+
+def request_id_of(said: bytes | None) -> bytes:
     """The client's own where it may stand in a log line, else a new one. It is never changed: engines read it."""
     if said is not None and _CLEAN_ID.fullmatch(said):
         return said

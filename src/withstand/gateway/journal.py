@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,11 @@ from withstand import clock
 from withstand.errors import UsageError
 from withstand.gateway.counts import Ending, Outcome
 
-_LINES_MAX = 100_000
+_BYTES_MAX = 32 << 20
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """Its fields are the log's."""
 
     at: str
@@ -37,7 +38,9 @@ class Line(Struct, frozen=True):
     cost_usd: float | None
 
 
-_written = msgspec.json.Encoder().encode
+_written = msgspec.json.Encoder().encode_lines
+Noted = tuple[float, Ending, int | None]
+"""When it ended by the wall clock, how, and what it has cost in nano-dollars."""
 
 
 class Journal:
@@ -45,19 +48,23 @@ class Journal:
 
     def __init__(self, path: str | None) -> None:
         self._descriptor = _opened(path)
-        self._lines: list[bytes] = []
+        self._texts: list[bytes] = []
+        """Of many lines each."""
+        self._texts_bytes = 0
         self._second = 0
         self._at = ""
         """That second, as it is written."""
 
-    def add(self, ending: Ending, cost_nusd: int | None) -> None:
-        """One more line."""
-        if self._descriptor is not None and len(self._lines) < _LINES_MAX:
-            self._lines.append(line_of(ending, cost_nusd, self._now()))
+    def add(self, noted: Iterable[Noted]) -> None:
+        """More lines."""
+        if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
+            text = _written([line_of(ending, nusd, self._then(ended_s)) for ended_s, ending, nusd in noted])
+            self._texts.append(text)
+            self._texts_bytes += len(text)
 
-    def _now(self) -> str:
+    def _then(self, ended_s: float) -> str:
         """Put into words once a second."""
-        second = int(clock.wall_s())
+        second = int(ended_s)
         if second != self._second:
             self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
         return self._at
@@ -71,18 +78,20 @@ class Journal:
 
     def flush(self) -> None:
         """Hand over what there is to the system."""
-        if self._lines and self._descriptor is not None:
-            lines = b"".join(self._lines)
-            self._lines.clear()
+        if self._texts and self._descriptor is not None:
+            texts = b"".join(self._texts)
+            self._texts.clear()
+            self._texts_bytes = 0
             with contextlib.suppress(OSError):  # a full disk takes the log, not the service
-                written = os.write(self._descriptor, lines)
-                if written < len(lines):
-                    self._lines.append(lines[written:])
+                written = os.write(self._descriptor, texts)
+                if written < len(texts):
+                    self._texts.append(texts[written:])
+                    self._texts_bytes = len(texts) - written
 
 
-def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
+def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
     """Times in ms, costs in USD."""
-    line = Line(
+    return Line(
         at,
         ending.request_id,
         ending.route,
@@ -100,7 +109,6 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> bytes:
         ending.output_tokens,
         None if cost_nusd is None else cost_nusd / 1e9,
     )
-    return _written(line) + b"\n"
 
 
 def _opened(path: str | None) -> int | None:

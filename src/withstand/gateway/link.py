@@ -6,9 +6,11 @@ done when it has returned.
 
 import asyncio
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
+from msgspec import Struct
 
 from withstand import clock
 from withstand.gateway import heads
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
 
 _HEAD_BYTES_MAX = 256 << 10
+_LEARNED_BYTES_MAX = 8192
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
@@ -39,6 +42,33 @@ class Carried(Protocol):
         """What came is no answer."""
 
 
+class AnswerHead:
+    """What an engine says before the body, as far as the gateway must know it. Complete, it is not changed any more."""
+
+    status = 0
+    """0 = none has come yet, but for interim ones."""
+    chunked = False
+    length: bytes | None = None
+    is_framed = False
+    """It says where the body ends, in one way or the other."""
+    is_events = False
+    is_named = False
+    """It has an x-request-id of its own."""
+    has_hop_by_hop = False
+    """It speaks of this connection."""
+    is_reusable = False
+
+
+_NONE = AnswerHead()
+
+
+class Opening(Struct, frozen=True):
+    """Of a stream: a head without a length, and all of its bytes."""
+
+    head: AnswerHead
+    said: bytes
+
+
 class Link(asyncio.Protocol):
     """``passage`` is whose request it carries; None while it waits for work."""
 
@@ -47,28 +77,27 @@ class Link(asyncio.Protocol):
         self.passage: Carried | None = None
         self.used = False
         """It has carried a request before."""
-        self._transport = cast("asyncio.Transport", None)
+        self.transport = cast("asyncio.Transport", None)
         self._parser = httptools.HttpResponseParser(self)
         self._write: Callable[[bytes], None] = _nowhere
         self._remember: Callable[[bytes], None] = _nowhere
         self._reading = True
+        self._coming: AnswerHead | None = None
+        """While the parser is in it."""
         self._reset()
 
     def _reset(self) -> None:
+        self.head = _NONE
         self.held = b""
         """What came of the head, while it is not complete."""
-        self.status = 0
-        self.chunked = False
-        self.is_events = False
-        self.named = False
-        """The answer has an x-request-id of its own."""
-        self.has_hop_by_hop = False
-        """Its head speaks of this connection."""
-        self.reusable = False
-        self._sized = False
+        self.body_at = 0
+        """Where the head that is handed over ends."""
         self._head_over = False
         self._flowing = False
-        self._complete = False
+        self.is_complete = False
+        """All of the answer has come."""
+        self._goes_on = False
+        """The engine does not close the connection behind it."""
         self.has_surplus = False
         """More has come than the answer."""
 
@@ -77,9 +106,9 @@ class Link(asyncio.Protocol):
     def carry(self, passage: Carried, head: bytes, body: bytes) -> None:
         """Send a request; the passage hears what becomes of it."""
         self.passage = passage
-        self._transport.write(head + body if len(body) < _COPIED_BYTES else head)
+        self.transport.write(head + body if len(body) < _COPIED_BYTES else head)
         if len(body) >= _COPIED_BYTES:
-            self._transport.write(body)
+            self.transport.write(body)
 
     def flow(self, write: Callable[[bytes], None], remember: Callable[[bytes], None]) -> None:
         """Where the answer's pieces go, from the next one on."""
@@ -91,38 +120,34 @@ class Link(asyncio.Protocol):
         """The client does not keep up."""
         if self._reading:
             self._reading = False
-            self._transport.pause_reading()
+            self.transport.pause_reading()
 
     def resume(self) -> None:
         """It does again."""
         if not self._reading:
             self._reading = True
-            self._transport.resume_reading()
+            self.transport.resume_reading()
 
     def release(self) -> bool:
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self._remember = _nowhere
-        reusable = self.reusable and self._complete and not self.has_surplus and not self._transport.is_closing()
+        is_fit = self.is_complete and self._goes_on and not self.has_surplus
         self._reset()
         self.used = True
-        self.resume()
-        return reusable
+        if not self._reading:
+            self.resume()
+        return is_fit and not self.transport.is_closing()
 
     def abort(self) -> None:
         """Stop the engine's work: the connection is what it hears that by."""
         self.passage = None
         self._flowing = self._head_over = False
-        self._transport.abort()
+        self.transport.abort()
 
     def close(self) -> None:
         """Nobody needs it any more."""
-        self._transport.close()
-
-    @property
-    def is_closing(self) -> bool:
-        """It is of no use any more."""
-        return self._transport.is_closing()
+        self.transport.close()
 
     @property
     def touched(self) -> bool:
@@ -132,12 +157,12 @@ class Link(asyncio.Protocol):
     @property
     def ends_with_connection(self) -> bool:
         """Nothing but the connection's end says that the answer is whole."""
-        return self.status != 0 and not (self._sized or self.chunked or self._complete)
+        return self.head.status != 0 and not (self.is_complete or self.head.is_framed)
 
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._flowing:
@@ -145,7 +170,7 @@ class Link(asyncio.Protocol):
             self._remember(data)
             self._parse(data)
         elif self.passage is None:
-            self._transport.abort()  # an answer that nobody has asked for
+            self.transport.abort()  # an answer that nobody has asked for
         else:
             self._begin(self.passage, data)
 
@@ -156,28 +181,66 @@ class Link(asyncio.Protocol):
             passage.began(read_ns)
             self._flowing = True
             self.data_received(data)
-            return
-        self.held += data
+        elif self.held or not (self._knows(passage, data, read_ns) or self._knows_opening(passage, data, read_ns)):
+            self._read_head(passage, data, read_ns)
+
+    def _knows(self, passage: Carried, data: bytes, read_ns: int) -> bool:
+        """Whether it is a whole answer with a head that is known, and then no news to the parser."""
+        known = self.engine.memory.known
+        at = 0 if known is None else known.body_at(data)
+        if known is None or not at:
+            return False
+        self.engine.memory.strange = 0
+        self.held, self.head, self.is_complete, self.body_at = data, known.head, True, at
+        self._goes_on = known.head.is_reusable
+        self._hand_over(passage, data, read_ns)
+        return True
+
+    def _knows_opening(self, passage: Carried, data: bytes, read_ns: int) -> bool:
+        """Whether it is a stream with a head that is known: it goes on at once, and the parser hears of it then."""
+        opening = self.engine.opening
+        if opening is None or not data.startswith(opening.said):
+            return False
+        self.held, self.head, self.body_at = data, opening.head, len(opening.said)
+        self._hand_over(passage, data, read_ns)
+        if self.passage is passage:
+            self._parse(data)
+        return True
+
+    def _read_head(self, passage: Carried, data: bytes, read_ns: int) -> None:
+        is_first, self.held = not self.held, self.held + data
         if not self._parsed(data) or self.has_surplus:
             passage.broke(self, "The engine's answer is not HTTP.")
-        elif self.status:
-            self._hand_over(passage, read_ns)
+        elif self.head.status:
+            head = heads.final(self.held)
+            self.body_at = head.index(b"\r\n\r\n") + 4
+            if is_first and self.head.status == HTTPStatus.OK and len(head) == len(data):
+                self._learn(data)
+            self._hand_over(passage, head, read_ns)
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
-    def _hand_over(self, passage: Carried, read_ns: int) -> None:
+    def _learn(self, data: bytes) -> None:
+        """The read began with an answer's head, which the next one's may resemble."""
+        head = self.head
+        if head.chunked:
+            self.engine.opening = Opening(head, data[: self.body_at]) if self.body_at <= _LEARNED_BYTES_MAX else None
+        elif self.is_complete and head.length is not None and head.length.isdigit():
+            self.engine.memory.meet(head, data, int(head.length))
+
+    def _hand_over(self, passage: Carried, head: bytes, read_ns: int) -> None:
         """The head is complete: the passage takes it, or leaves it and asks another engine."""
-        head = heads.final(self.held)
         passage.answered(self, head, read_ns)
-        if self._head_over and len(head) > head.index(b"\r\n\r\n") + 4:
+        if self._head_over and len(head) > self.body_at:
             passage.began(read_ns)
             self._flowing = True
-        self._conclude()
+        if self.is_complete and self.passage is not None:
+            passage.finished(self)
 
     def _parse(self, data: bytes) -> None:
-        if not self._parsed(data) and not self._complete and self.passage is not None:
+        if not self._parsed(data) and not self.is_complete and self.passage is not None:
             self.passage.broke(self, "The engine's answer is not HTTP any more.")
-        if self._complete:
+        if self.is_complete:
             self._conclude()
 
     def _parsed(self, data: bytes) -> bool:
@@ -189,7 +252,7 @@ class Link(asyncio.Protocol):
         return True
 
     def _conclude(self) -> None:
-        if self._complete and self.passage is not None:
+        if self.is_complete and self.passage is not None:
             self.passage.finished(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -197,7 +260,7 @@ class Link(asyncio.Protocol):
         if self.passage is None:
             self.engine.forget(self)
         elif exc is None and self.ends_with_connection:
-            self._complete = True
+            self.is_complete = True
             self.passage.finished(self)
         else:
             self.passage.lost(self)
@@ -205,29 +268,34 @@ class Link(asyncio.Protocol):
     # httptools.
 
     def on_message_begin(self) -> None:
-        self.has_surplus = self._complete
+        self.has_surplus = self.is_complete
+        self._coming = AnswerHead()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
+        name, head = name.lower(), self._coming
+        if head is None:  # what comes after the chunks says nothing to anybody
+            return
         if name == b"content-type":
-            self.is_events = value.lower().startswith(b"text/event-stream")
+            head.is_events = value.lower().startswith(b"text/event-stream")
         elif name == b"content-length":
-            self._sized = True
+            head.length, head.is_framed = value, True
         elif name == b"transfer-encoding":
-            self.chunked = True
+            head.chunked = head.is_framed = True
         elif name == b"x-request-id":
-            self.named = True
+            head.is_named = True
         elif name in _HOP_BY_HOP:
-            self.has_hop_by_hop = True
+            head.has_hop_by_hop = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status >= 200:
-            self.status = status
-            self.reusable = self._parser.should_keep_alive()
+        head, self._coming = self._coming, None
+        if head is not None and status >= 200 and not self.has_surplus:
+            head.status, head.is_reusable = status, self._parser.should_keep_alive()
+            self.head = head
 
     def on_message_complete(self) -> None:
-        self._complete = self.status >= 200  # 100 Continue and 103 Early Hints are messages without being the answer
+        self._goes_on = self._parser.should_keep_alive()  # even a trailer may say that it does not
+        self.is_complete = self.head.status >= 200  # 100 Continue and 103 Early Hints are messages without being it
 
 
 _HOP_BY_HOP = frozenset((b"connection", b"keep-alive", b"proxy-connection"))

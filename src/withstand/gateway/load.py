@@ -16,19 +16,19 @@ _FORGOTTEN = 0.5
 class Unseen:
     """Counted in requests."""
 
-    __slots__ = ("_errors", "_errors_at_s", "_others", "said_s")
+    __slots__ = ("_errors_at_s", "_others", "errors", "said_s")
 
     def __init__(self) -> None:
         self.said_s: float | None = None
         """When the engine was asked that has answered last."""
         self._others = 0.0
-        self._errors = 0.0
+        self.errors = 0.0
         self._errors_at_s = 0.0
 
     def at(self, now_s: float) -> float:
         """All of it."""
         others = self._others if self.said_s is not None and now_s - self.said_s <= SAID_S_MAX else 0.0
-        return others + self._left(now_s) if self._errors else others
+        return others + self._left(now_s) if self.errors else others
 
     def said(self, load: float, in_flight: int, asked_s: float) -> None:
         """The engine has so much to do; of that up to ``in_flight`` were ours."""
@@ -36,12 +36,12 @@ class Unseen:
 
     def worked(self) -> None:
         """A request went well."""
-        self._errors = self._errors / 2 if self._errors >= 1 else 0.0
+        self.errors = self.errors / 2 if self.errors >= 1 else 0.0
 
     def erred(self, now_s: float) -> None:
         """One did not, and maybe at once."""
-        self._errors, self._errors_at_s = min(_ERRORS_MAX, 2 * self._left(now_s) + 1), now_s
+        self.errors, self._errors_at_s = min(_ERRORS_MAX, 2 * self._left(now_s) + 1), now_s
 
     def _left(self, now_s: float) -> float:
-        left: float = self._errors * 0.5 ** ((now_s - self._errors_at_s) / _HALVED_S)
+        left: float = self.errors * 0.5 ** ((now_s - self._errors_at_s) / _HALVED_S)
         return left if left > _FORGOTTEN else 0.0

@@ -14,7 +14,7 @@ from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.delivery import Delivery
 from withstand.gateway.disaggregation.styles import split_of
-from withstand.gateway.incoming import Incoming, request_id
+from withstand.gateway.incoming import Incoming, request_id_of
 from withstand.gateway.keys import Key
 from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
 _RETRY_AFTER_S = 5
+_NO_MODEL = cast("Model", None)
 _LATE = "The engine did not begin its answer in time."
 
 
@@ -47,15 +48,15 @@ class Passage:
         self._door = door
         self._incoming = incoming
         self._route = route
-        self._id = request_id(incoming.header(b"x-request-id"))
+        self._id = request_id_of(incoming.head.header(b"x-request-id"))
         self.timeouts = house.timeouts[route.path]
-        self._deadlines = Deadlines(self.timeouts, house.now_s())
+        self._deadlines = Deadlines(house.now_s() + self.timeouts.total_s)
         self._watch = Stopwatch(incoming.read_ns)
-        self.outgoing = Outgoing(incoming, self._id, house.keyring)
+        self.outgoing = Outgoing(incoming.head, incoming.body, self._id, house.keyring)
         self._body = b""
         self._key: Key | None = None
         self._permit: Permit | None = None
-        self._model = cast("Model", None)
+        self._model = _NO_MODEL
         self._split: Split | None = None
         self._choose: Choose | None = None
         """How the model's policy chooses for this request; None once nobody else will be asked."""
@@ -64,7 +65,7 @@ class Passage:
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
         self._ticket: Ticket | None = None  # its place in the waiting room
-        self.delivery = Delivery(door.write, route.dialect, old=incoming.version == "1.0")
+        self.delivery = Delivery(door.write, route.dialect, old=incoming.head.version == "1.0")
         self._comment_s = NEVER
         """When the client is to hear that it has not been forgotten."""
         self._paused = False
@@ -74,7 +75,7 @@ class Passage:
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
         found = admission(self._house, self.outgoing, self._route, self._door.shown)
-        self._key, self._model = found.key, cast("Model", found.model)
+        self._key, self._model = found.key, found.model or _NO_MODEL
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)
             return
@@ -83,9 +84,9 @@ class Passage:
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
         if found.told.stream:
             self._comment_later(self._house.now_s())
-        self._choose = self._model.policy.chooser(found.told, self._incoming.header)
+        self._choose = self._model.policy.chooser(found.told, self.outgoing.head.header)
         self._house.passages.add(self)
-        if self._model.room:
+        if self._model.room.count:
             self._wait()  # behind those who wait already
             self._house.lobby.stir()
         else:
@@ -131,13 +132,14 @@ class Passage:
 
     def _go_to(self, seat: "Seat", now_s: float) -> None:
         """It holds the engine also while another prefills for it."""
-        self._house.counts.failovers += bool(self._tried)
+        if self._tried:
+            self._house.counts.failovers += 1
         self._tried.append(seat)
         engine = self._engine = seat.engine
         engine.sends(now_s)
         try:
-            if self._split is None or self._split.is_outdated:
-                self._split = split_of(self._house, self, self._model, self._route)
+            if self._model.prefill is not None or self._split is not None:
+                self._split = split_of(self._house, self, self._model, self._route, self._split)
             if self._split is None:
                 self.reach()
             else:
@@ -185,47 +187,44 @@ class Passage:
         link.carry(self, self.outgoing.head_for(self._tried[-1], len(self._body)), self._body)
         if self._paused:
             link.pause()
-        self._watch.sent_ns = now_ns = clock.now_ns()
-        self._watch.theirs(now_ns)
-        within_s = self.timeouts.first_byte_s
-        self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
+        self._watch.sends(clock.now_ns())
+        within_s = self.timeouts.first_byte_s if self._split is None else self._split.sent(self.timeouts.first_byte_s)
+        self._deadlines.expect(within_s, _LATE, self._house.now_s())
 
     # The way back: what links say.
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:
         """The answer's head is here, and maybe more of it."""
-        now_s = self._house.now_s()
-        split, watch = self._split, self._watch
-        watch.ours(read_ns)
-        link.engine.answered(link.status, now_s)
-        if link.status in _PASSED_OVER and self._model.free(now_s, self._tried):
+        now_s, status = self._house.now_s(), link.head.status
+        if status in _PASSED_OVER and self._model.free(now_s, self._tried):
+            link.engine.answered(status, now_s)
+            self._watch.ours(read_ns)
             self._leave_engine()
             self._dispatch()
             return
-        parts = b"" if split is None else split.told(read_ns - (watch.sent_ns or read_ns))
-        cold_ns = max(link.engine.cold_ns(watch.start_ns), 0 if split is None else split.cold_ns(watch.start_ns))
-        lines = heads.told(link.engine.label, None if link.named else self._id, watch, read_ns, parts, cold_ns)
-        self.delivery.begin(link, head, lines + self._limits())
-        watch.theirs(clock.now_ns())
-        self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
+        lines = heads.ours(link, self._id, self._watch, read_ns, self._split)
+        self.delivery.begin(link, head, lines if self._house.till.idle else lines + self._limits())
+        link.engine.answered(status, now_s)
+        self._watch.worked(read_ns, clock.now_ns())
+        if not link.is_complete:
+            self._expect(self.timeouts.idle_s, "The engine has stopped in the midst of its answer.")
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body: nobody else will be asked."""
         self._watch.began_ns = read_ns
-        self._comment_s = NEVER
+        self._choose, self._comment_s = None, NEVER
         self.delivery.begun = True
-        self._choose = None
         self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
         self._link = None
-        if self._split is not None and link.status < 300:
+        if self._split is not None and link.head.status < 300:
             self._split.finished()
         told_apart = self.delivery.finish(link)
         link.engine.take_back(link, self._house.now_s())
-        self._end(Outcome.OK, keep=told_apart and self._incoming.keeps_alive)
+        self._end(Outcome.OK, keep=told_apart and self._incoming.head.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
@@ -282,7 +281,7 @@ class Passage:
         self._watch.sent_ns = leg.sent_ns
         lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
         self.delivery.show(leg.status, leg.head, lines, leg.body)
-        self._end(Outcome.OK, keep=self._incoming.keeps_alive)
+        self._end(Outcome.OK, keep=self._incoming.head.keeps_alive)
 
     # Time.
 
@@ -291,8 +290,7 @@ class Passage:
 
     def look(self, now_s: float) -> None:
         """Whether it is late. What is late is never asked for elsewhere: the work would be done twice."""
-        pieces = self.delivery.pieces
-        late = self._deadlines.overdue(pieces[-1] if pieces else None, now_s)
+        late = self._deadlines.overdue(self.delivery.latest, now_s)
         if late is None:
             if now_s >= self._comment_s and not self._paused:
                 self.delivery.comment(self._id, self._limits())
@@ -314,7 +312,7 @@ class Passage:
 
     def _comment_later(self, now_s: float) -> None:
         every_s = self._house.config.keep_alive_comment_s
-        if every_s is not None and self._incoming.version != "1.0":
+        if every_s is not None and self._incoming.head.version != "1.0":
             self._comment_s = now_s + every_s
 
     # For the door.
@@ -345,17 +343,18 @@ class Passage:
 
     def _leave_engine(self) -> None:
         """Its load is one less, and whatever it still does for this request is stopped."""
-        self._wait_no_longer()
+        if self._ticket is not None:
+            self._wait_no_longer()
         if self._dialing is not None:
             self._dialing.cancel()
             self._dialing = None
-        link, self._link = self._link, None
-        if link is not None:
+        if self._link is not None:
+            link, self._link = self._link, None
             link.abort()
         if self._split is not None:
             self._split.cancel()
-        engine, self._engine = self._engine, None
-        if engine is not None:
+        if self._engine is not None:
+            engine, self._engine = self._engine, None
             engine.rests()
             self._house.lobby.stir()
 
@@ -365,7 +364,7 @@ class Passage:
             self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
         else:
             self.delivery.refuse(refusal, self._id, self._limits())
-            self._end(outcome, keep=self._incoming.keeps_alive and not refusal.closes)
+            self._end(outcome, keep=self._incoming.head.keeps_alive and not refusal.closes)
 
     def _limits(self) -> bytes:
         return self._house.till.lines(self._key, self._route, self._house.now_s())
@@ -376,9 +375,10 @@ class Passage:
         self._door.done(keep=keep, cut=cut)
 
     def _note(self, outcome: Outcome) -> None:
-        said = tap.said(self.delivery.pieces, self._permit.first if self._permit is not None else b"")
-        self._house.passages.discard(self)
-        self._house.note(
+        house, watch, permit = self._house, self._watch, self._permit
+        said = tap.said(self.delivery.pieces or (), b"" if permit is None else permit.first)
+        house.passages.discard(self)
+        house.note(
             Ending(
                 request_id=self._id.decode("ascii"),
                 route=self._route.path,
@@ -387,14 +387,14 @@ class Passage:
                 engine=self._tried[-1].engine.name if self._tried else None,
                 status=self.delivery.status,
                 outcome=outcome,
-                hop_ns=self._watch.hop_ns,
-                queue_ns=self._watch.queue_ns,
-                first_byte_ns=self._watch.first_byte_ns,
-                total_ns=clock.now_ns() - self._watch.start_ns,
+                hop_ns=watch.hop_ns,
+                queue_ns=watch.queue_ns,
+                first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
+                total_ns=clock.now_ns() - watch.start_ns,
                 prompt_tokens=said.prompt,
                 cached_tokens=said.cached,
                 output_tokens=said.completion,
             ),
-            self._permit,
-            self._incoming.header(b"traceparent"),
+            permit,
+            self._incoming.head.header(b"traceparent"),
         )

@@ -112,7 +112,14 @@ class Model:
         """
         if self.prefill is not None and self._awaits_prefill(now_s):
             return None
-        seats = self._with_room(now_s, tried)
+        seats = [
+            s
+            for s in self.seats
+            if s.weight >= WEIGHT_MIN
+            and s.engine.may_be_asked(now_s)
+            and (s.max_in_flight is None or s.has_room)
+            and s not in tried
+        ] or self._with_room(now_s, tried)
         return choose(seats, now_s) if seats else None
 
     def _with_room(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
@@ -163,7 +170,8 @@ class Roster:
         self.engines: dict[Origin, Engine] = {}
         """Those too that have no seat any more, until they have ended what they have begun."""
         self._dice = dice
-        self._by_name: dict[str, Model] = {}
+        self.by_name: dict[str, Model] = {}
+        """Aliases too."""
         self.adopt(config)
 
     def adopt(self, config: Config, since_s: float = -math.inf) -> None:
@@ -175,13 +183,13 @@ class Roster:
             UsageError: an engine's key cannot be read; nothing has changed then.
         """
         keys = {(name, told.url): _credentials(told) for name, m in config.models.items() for told in m.engines}
-        then, self.models, self._by_name = self.models, {}, {}
+        then, self.models, self.by_name = self.models, {}, {}
         for there in self.engines.values():
             there.poll = there.health = there.credentials = None
         for name, told in config.models.items():
             model = then[name] if name in then else Model(name, self.lobby.room(0, 0.0), self._dice)
             self.models[name] = model
-            self._by_name.update(dict.fromkeys((name, *told.aliases), model))
+            self.by_name.update(dict.fromkeys((name, *told.aliases), model))
             seats = {seat.engine.origin: seat for seat in model.places()}
             model.adopt(told)
             for engine in told.engines:
@@ -194,13 +202,9 @@ class Roster:
         self._see_off()
         self.lobby.stir()
 
-    def model(self, name: str) -> Model | None:
-        """By its name or by an alias."""
-        return self._by_name.get(name)
-
     def names(self) -> Iterable[tuple[str, Model]]:
         """Every name that a client may give."""
-        return self._by_name.items()
+        return self.by_name.items()
 
     def seat(self, model: Model, told: EngineConfig, since_s: float = -math.inf) -> Seat:
         """One more engine for a model; ``since_s`` is when it joins, where that is not from the beginning.

@@ -24,6 +24,18 @@ class Stopwatch:
             self.hop_ns += now_ns - self._ours_since_ns
             self._ours_since_ns = None
 
+    def sends(self, now_ns: int) -> None:
+        """An engine has the request, and is waited for."""
+        self.sent_ns = now_ns
+        if self._ours_since_ns is not None:
+            self.hop_ns += now_ns - self._ours_since_ns
+            self._ours_since_ns = None
+
+    def worked(self, since_ns: int, now_ns: int) -> None:
+        """The gateway did, and somebody else is waited for again."""
+        self.hop_ns += now_ns - (since_ns if self._ours_since_ns is None else self._ours_since_ns)
+        self._ours_since_ns = None
+
     def ours(self, now_ns: int) -> None:
         """From now on the gateway works."""
         if self._ours_since_ns is None:
@@ -38,8 +50,3 @@ class Stopwatch:
         """There is, or it waits no longer."""
         self.ours(now_ns)
         self.queue_ns = (self.queue_ns or 0) + now_ns - self._queued_at_ns
-
-    @property
-    def first_byte_ns(self) -> int | None:
-        """From the whole request to the first byte of the answer's body."""
-        return None if self.began_ns is None else self.began_ns - self.start_ns

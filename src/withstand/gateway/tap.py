@@ -9,6 +9,10 @@ from msgspec import Meta, Struct
 
 PIECES = 4
 """The usage, ``[DONE]`` and the end of the chunks may each come in a piece of their own."""
+_PLAIN = re.compile(
+    rb'"usage":\s?\{"prompt_tokens":\s?(\d{1,12}),\s?(?:"total_tokens":\s?\d{1,12},\s?)?'
+    rb'"completion_tokens":\s?(\d{1,12})(?:,\s?"total_tokens":\s?\d{1,12})?(?:,\s?"prompt_tokens_details":\s?null)?\}'
+)
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _VALUE = re.compile(rb"\s*:\s*(\d{1,12})\b")
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
@@ -55,15 +59,19 @@ _usage = msgspec.json.Decoder(_Usage).decode
 
 def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
     """Of the last pieces, and of the first bytes what they do not say: Anthropic's streams begin with the prompt."""
-    last = _usage_in(b"".join(pieces))
+    text = b"".join(pieces)
+    plain = _PLAIN.match(text, text.rfind(b'"usage"'))
+    if plain is not None and text.find(b'_tokens"', plain.end()) < 0:
+        return Said(int(plain[1]), None, int(plain[2]))
+    last = _odd(text)
     if last.prompt is not None or not first:
         return last
-    begun = _usage_in(first)
+    begun = _odd(first)
     completion = begun.completion if last.completion is None else last.completion
     return Said(begun.prompt, begun.cached, completion)
 
 
-def _usage_in(text: bytes) -> Said:
+def _odd(text: bytes) -> Said:
     """Of the last usage; where that has no prompt, of the one before."""
     if text.rfind(b'_tokens"') < 0:
         return Said()
@@ -73,7 +81,7 @@ def _usage_in(text: bytes) -> Said:
     last = _said(_found(text) if start < 0 else _read(text[start:]))
     if last.prompt is not None or start < 0:
         return last
-    before = _usage_in(text[:start])
+    before = _odd(text[:start])
     return before if last.completion is None else Said(before.prompt, before.cached, last.completion)
 
 

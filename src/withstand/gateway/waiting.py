@@ -36,20 +36,20 @@ class WaitingRoom:
         self.size = size
         self.wait_s = wait_s
         self._filled = filled
-        self._count = 0
+        self.count = 0
         self._lines: dict[Hashable, dict[Ticket, None]] = {}
         """In the order of their turns."""
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def enter(self, owner: Hashable, called: Called, *, again: bool = False) -> Ticket | None:
         """A place, or ``None`` where there is none left."""
-        if self._count >= self.size:
+        if self.count >= self.size:
             return None
         ticket = Ticket(_AGAIN if again else owner, called)
         self._lines.setdefault(ticket.owner, {})[ticket] = None
-        self._count += 1
+        self.count += 1
         self._filled(self)
         return ticket
 
@@ -59,7 +59,7 @@ class WaitingRoom:
         if line is None or ticket not in line:
             return
         del line[ticket]
-        self._count -= 1
+        self.count -= 1
         if not line:
             del self._lines[ticket.owner]
 

@@ -19,6 +19,7 @@ _ANSWER_BYTES_MAX = 64 << 20
 _KNOWN_MAX = 200_000
 _COUNT_MAX = 1 << 40
 _ANSWER_S_MAX = 30.0
+_FORMS = (("prompt", "content"), ("prompt",), ("content",))
 
 
 class Asker:
@@ -155,17 +156,19 @@ def _short(body: bytes) -> str:
 class EngineTokenizer:
     """The engine's own ``/tokenize``: exact for what it serves. vLLM, SGLang and llama.cpp have it.
 
-    ``field`` is where the engine wants the text: ``prompt`` (vLLM, SGLang) or ``content`` (llama.cpp).
+    ``fields`` are where the engine wants the text: ``prompt`` (vLLM, SGLang) or ``content`` (llama.cpp). Behind a
+    gateway either may answer, and llama.cpp takes a text in the wrong place for none: so both, where both are
+    understood.
     """
 
     name = "the engine's /tokenize"
     exact = True
     remote = True
 
-    def __init__(self, asker: Asker, path: str, model: str | None, field: str) -> None:
+    def __init__(self, asker: Asker, path: str, model: str | None, fields: Sequence[str]) -> None:
         self._asker = asker
         self._path = path
-        self._field = field
+        self._fields = fields
         self._known: dict[int, int] = {}
         self._more: dict[str, Any] = {"add_special_tokens": False, "add_special": False}
         if model:
@@ -189,7 +192,7 @@ class EngineTokenizer:
         return self._known[key]
 
     def _count(self, text: str) -> int:
-        status, answer = self._asker.ask("POST", self._path, {self._field: text, **self._more})
+        status, answer = self._asker.ask("POST", self._path, dict.fromkeys(self._fields, text) | self._more)
         if status != http.client.OK:
             raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. Choose another --tokenizer.")
         try:
@@ -207,9 +210,9 @@ def _plausible(count: Any) -> int:
 
 
 def engine_tokenizer(asker: Asker, address: Address, model: str | None) -> EngineTokenizer | None:
-    """The engine's tokenizer, if it answers a trial in one of the two forms."""
-    for field in ("prompt", "content"):
-        tokenizer = EngineTokenizer(asker, address.root_url("/tokenize"), model, field)
+    """The engine's tokenizer, if it answers a trial in one of its forms."""
+    for fields in _FORMS:
+        tokenizer = EngineTokenizer(asker, address.root_url("/tokenize"), model, fields)
         try:
             if tokenizer.counts(["one two"])[0] > 0:
                 return tokenizer

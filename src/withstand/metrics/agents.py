@@ -5,6 +5,7 @@ that came to a good end. Durations of steps are of the agent's clock, the rest o
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Self
 
 from withstand.metrics.latency import NS_PER_MS, Timing
@@ -13,7 +14,11 @@ from withstand.metrics.sample import Sample
 from withstand.metrics.summary import AgentSide
 from withstand.record import Record
 
-_SAMPLES = ("steps", "model", "tools", "own", "final_ttft", "tokens")
+SUCCESS = "success_rate"
+MEASURED: Mapping[str, bool] = {
+    "steps": False, "model": True, "tools": True, "own": True, "final_ttft": True, "tokens": False
+}  # fmt: skip
+"""What is measured of a task, as ``AgentSide`` calls it; whether it is a time."""
 
 
 class Agents:
@@ -41,19 +46,8 @@ class Agents:
                 self.calls[step.name] += 1
                 self.failed_calls[step.name] += not step.ok
         if record.steps and timing is not None:
-            self._add_answer(record)
-
-    def _add_answer(self, record: Record) -> None:
-        model_ns, tools_ns = took_ns(record, "model"), took_ns(record, "tool")
-        self.steps.add(sum(step.kind == "model" for step in record.steps))
-        self.model.add(model_ns)
-        self.tools.add(tools_ns)
-        self.final_ttft.add(final_ttft_ns(record))
-        if record.sent_ns is not None and record.end_ns is not None and model_ns is not None and tools_ns is not None:
-            self.own.add(max(0, record.end_ns - record.sent_ns - model_ns - tools_ns))
-        tokens = [(step.prompt_tokens, step.output_tokens) for step in record.steps if step.kind == "model"]
-        known = [n_in + n_out for n_in, n_out in tokens if n_in is not None and n_out is not None]
-        self.tokens.add(sum(known) if known and len(known) == len(tokens) else None)
+            for name, value in measured(record).items():
+                getattr(self, name).add(value)
 
     def merge(self, other: Self) -> None:
         """Those of other requests of the stage."""
@@ -62,7 +56,7 @@ class Agents:
         self.limited += other.limited
         self.calls.update(other.calls)
         self.failed_calls.update(other.failed_calls)
-        for name in _SAMPLES:
+        for name in MEASURED:
             getattr(self, name).merge(getattr(other, name))
 
     def side(self) -> AgentSide | None:
@@ -83,6 +77,24 @@ class Agents:
             final_ttft=distribution(self.final_ttft, NS_PER_MS),
             tokens=distribution(self.tokens, 1),
         )
+
+
+def measured(record: Record) -> dict[str, int | None]:
+    """Of a good answer with steps, by the names of ``MEASURED``; times in ns, None = not known."""
+    model_ns, tools_ns = took_ns(record, "model"), took_ns(record, "tool")
+    own_ns = None
+    if record.sent_ns is not None and record.end_ns is not None and model_ns is not None and tools_ns is not None:
+        own_ns = max(0, record.end_ns - record.sent_ns - model_ns - tools_ns)
+    tokens = [(step.prompt_tokens, step.output_tokens) for step in record.steps if step.kind == "model"]
+    known = [n_in + n_out for n_in, n_out in tokens if n_in is not None and n_out is not None]
+    return {
+        "steps": len(tokens),
+        "model": model_ns,
+        "tools": tools_ns,
+        "own": own_ns,
+        "final_ttft": final_ttft_ns(record),
+        "tokens": sum(known) if known and len(known) == len(tokens) else None,
+    }
 
 
 def took_ns(record: Record, kind: str) -> int | None:

@@ -24,11 +24,14 @@ _LOOKS = 200
 def queue_growth(points: Sequence[tuple[int, int]], requests: int, took_ns: Sequence[int]) -> Growth | None:
     """None = none is sure. Of (instant, on their way) pairs, sorted by instant.
 
-    ``requests`` were asked by then. ``took_ns``: how long they took, of those that are over; without any, none is told.
+    ``requests`` were asked by then. ``took_ns``: how long they took, of those that are over, in the order in which they
+    were asked; without any, none is told. The earlier half of them tells how long the server filled: the later ones
+    have waited in the queue that is in question.
     """
     if not points or not took_ns:
         return None
-    filled_ns = points[0][0] + sorted(took_ns)[int(_FILLED_SHARE * len(took_ns))]
+    first_ns = sorted(took_ns[: (len(took_ns) + 1) // 2])
+    filled_ns = points[0][0] + first_ns[int(_FILLED_SHARE * len(first_ns))]
     steady = [point for point in points if point[0] >= filled_ns]
     if len(steady) < _FEWEST or not _rises(steady):
         return None
@@ -48,7 +51,7 @@ def growth_in(flow: Flow) -> Growth | None:
     if not sent or len(sent) != len(left):
         return None  # what became of some is not known
     first_ns, last_ns = sent[0], sent[-1]
-    took_ns = [over - at for at, over in zip(flow.sent, flow.left, strict=True) if over <= last_ns]
+    took_ns = [over - at for at, over in sorted(zip(flow.sent, flow.left, strict=True)) if over <= last_ns]
     instants = [first_ns + (last_ns - first_ns) * i // _LOOKS for i in range(_LOOKS + 1)]
     points = [(at, bisect_right(sent, at) - bisect_right(left, at)) for at in instants]
     return queue_growth(points, len(sent), took_ns)

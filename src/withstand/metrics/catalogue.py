@@ -1,6 +1,7 @@
 """Every metric, once: its name, unit, direction, definition, and whose formula it is. The documentation is made of it.
 
-Keys are the fields of ``StageSummary``. It knows how a number is defined, not how it is computed.
+Keys are the fields of ``StageSummary``, and with ``agent_`` before them those of its ``AgentSide``. It knows how a
+number is defined, not how it is computed.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import msgspec
 from withstand.metrics.doubts import RULES, DoubtKind
 
 Better = Literal["lower", "higher", "neither"]
+AGENT = "agent_"
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,6 +263,79 @@ _METRICS = (
         unit="share",
         better="higher",
         definition="Good answers / requests that the plan wanted, sent or not. Only good answers have latencies.",
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}success_rate",
+        title="Tasks solved",
+        unit="share",
+        better="higher",
+        definition=(
+            "Tasks whose answer behind the last call of a tool holds what the dataset knows to be right, as words or a "
+            "number of its own / tasks with a known answer. A request that failed has not solved its task."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}steps",
+        title="Steps of a task",
+        unit="steps",
+        better="lower",
+        definition="Calls of the model, one value an answer.",
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}model",
+        title="Model time of a task",
+        unit="ms",
+        better="lower",
+        definition=(
+            "Sum of the task's calls of its model, by the agent's clock. None where the agent did not tell of one."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}tools",
+        title="Tool time of a task",
+        unit="ms",
+        better="lower",
+        definition=(
+            "Sum of the task's calls of tools, by the agent's clock; of those that ran side by side the longest. None "
+            "where the agent did not tell of one."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}own",
+        title="The agent's own time",
+        unit="ms",
+        better="lower",
+        definition=(
+            "End of the answer - request sent - model time - tool time: the agent itself, and the way to it. Not below "
+            "0, since two clocks are in it."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}final_ttft",
+        title="TTFT of the final answer",
+        unit="ms",
+        better="lower",
+        definition=(
+            "First event with output behind the last call of a tool - request sent, by our stamps; TTFT itself is of "
+            "the first text, which may stand before a call. None without streaming."
+        ),
+        source="withstand.",
+    ),
+    Metric(
+        key=f"{AGENT}tokens",
+        title="Tokens of a task",
+        unit="tokens",
+        better="lower",
+        definition=(
+            "Prompt and output tokens of all calls of the model, by its server. None as soon as one call's count is "
+            "not known."
+        ),
         source="withstand.",
     ),
 )

@@ -17,6 +17,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     stopped_early: bool = False
     ended_by: str | None = None
     """What ended it before its limit, as was asked; in half a sentence."""
+    cut_at_once: bool = False
+    """What ran was not waited for then, on purpose."""
     warmed_up: bool = True
     tokenizer: str | None = None
     """Who counted the tokens that the server did not: of prompts, and of answers' texts."""

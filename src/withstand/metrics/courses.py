@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from withstand.metrics.agent_courses import AgentCourses
 from withstand.metrics.latency import NS_PER_MS, Timing
 from withstand.metrics.pieces import Pieces
 from withstand.metrics.sample import Keep
@@ -28,6 +29,7 @@ class Courses:
         self.gap_sums_ms = array("d")
         self.gap_counts = array("q")
         self._gaps = Pieces(keep)
+        self.agents = AgentCourses()
 
     def __len__(self) -> int:
         return len(self._at_ns)
@@ -43,6 +45,7 @@ class Courses:
         self.gap_sums_ms.append(sum(gaps) / NS_PER_MS)
         self.gap_counts.append(len(gaps))
         self._gaps.add(gaps)
+        self.agents.add(record, timing, self._at_ns[-1])
 
     def merge(self, other: Self) -> None:
         """Other requests of the stage."""
@@ -53,6 +56,7 @@ class Courses:
         self.gap_sums_ms.extend(other.gap_sums_ms)
         self.gap_counts.extend(other.gap_counts)
         self._gaps.merge(other._gaps)
+        self.agents.merge(other.agents)
 
     def order(self) -> list[int]:
         """Places of all requests, by when they were sent."""

@@ -1,8 +1,8 @@
 """What each layer of a stack costs: the mean E2EL of good answers, in parts that add up to it. Pure.
 
-A layer tells its own time in the answer's Server-Timing header (``hop`` and ``queue`` are the gateway's); the engine's
-queue and prefill are means by its own metrics, and count only where those are of the same answers. Decode is what was
-heard: first token to last. What nobody has told is ``else``: the network, HTTP, and parts that do not fit.
+A layer tells its own time in the answer's Server-Timing header (``hop``, ``queue`` and ``cold`` are the gateway's); the
+engine's queue and prefill are means by its own metrics, and count only where those are of the same answers. Decode is
+what was heard: first token to last. What nobody has told is ``else``: the network, HTTP, and parts that do not fit.
 """
 
 import math
@@ -20,6 +20,7 @@ _TOLD: Final[Mapping[str, str]] = {
     "edge": "edge",
     "agent": "agent",
     "tool": "tools",
+    "cold": "cold start",
     "queue": "gateway queue",
     "hop": "gateway",
     "prefill": "prefill",
@@ -30,7 +31,10 @@ _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
 _EDGE_WHOLE, _EDGE_BEHIND = "edge-whole", "edge-behind"
 _MODEL = "model"
 _COUNTS_APART = 0.02
-_LAYERS: tuple[str, ...] = ("edge", "agent", "tools", "gateway queue", "gateway", "engine queue", "prefill", "decode")
+_COLD, _QUEUE = "cold", "queue"
+_LAYERS: tuple[str, ...] = (
+    *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode"),
+)
 ELSE = "else"
 
 
@@ -82,7 +86,12 @@ def _until_decode_ns(record: Record, e2el_ns: int, ttft_ns: int | None) -> int:
 
 
 def _own(told: dict[str, float]) -> dict[str, float]:
-    """Nginx cannot subtract: it tells how long it had the request, and how long it waited for what is behind."""
+    """Nginx cannot subtract: it tells how long it had the request, and how long it waited for what is behind.
+
+    Who waits for an engine's start does so in the gateway's queue.
+    """
+    if _COLD in told and _QUEUE in told:
+        told = told | {_QUEUE: max(0.0, told[_QUEUE] - told[_COLD])}
     whole_ms, behind_ms = told.get(_EDGE_WHOLE), told.get(_EDGE_BEHIND)
     if whole_ms is None or behind_ms is None:
         return told
@@ -106,6 +115,8 @@ class LayerSums:
         """Of the engine: an agent's answer may take several."""
         self.told = 0
         """Answers whose header said something."""
+        self.started = 0
+        """Answers that waited for an engine's start."""
         self.e2el_ms = 0.0
         self.first_ms = 0.0
         """Until the first token; until the end where none was heard by itself."""
@@ -125,6 +136,7 @@ class LayerSums:
         room_ms = first_ns / NS_PER_MS
         told = _all_told(record)
         self.told += bool(told)
+        self.started += _COLD in told
         for name, layer in _TOLD.items():
             if (part_ms := told.get(name)) is not None and part_ms <= room_ms:
                 room_ms -= part_ms
@@ -135,6 +147,7 @@ class LayerSums:
         self.answers += other.answers
         self.calls += other.calls
         self.told += other.told
+        self.started += other.started
         self.e2el_ms += other.e2el_ms
         self.first_ms += other.first_ms
         self.decode_ms += other.decode_ms

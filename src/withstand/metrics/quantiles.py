@@ -14,7 +14,7 @@ from withstand.metrics.summary import PERCENTILES, Distribution, Interval
 _TAIL = 0.025
 """What a 95 % interval leaves out on each side."""
 _Z = 1.959963984540054
-_MEAN_N_MIN = 5
+MEAN_N_MIN = 5
 """Student's t asks for normal values; below this the interval would be mostly assumption."""
 _FAR_SIGMAS = 8
 
@@ -65,7 +65,7 @@ def samples_needed(percent: float) -> int:
     return math.ceil(math.log(_TAIL) / math.log(share))
 
 
-def student_t(freedom: int) -> float:
+def student_t(freedom: float) -> float:
     """The 97.5 % point of Student's t, by the Cornish-Fisher series (Abramowitz & Stegun 26.7.5); freedom >= 4."""
     z = _Z
     terms = (
@@ -105,7 +105,7 @@ def _percentile_interval(sample: Sample, share: float, per_unit: float) -> Inter
 
 
 def _mean_interval(n: int, mean: float, std: float) -> Interval:
-    if n < _MEAN_N_MIN:
+    if n < MEAN_N_MIN:
         return Interval(low=None, high=None)
     half = student_t(n - 1) * std / math.sqrt(n - 1)  # std is the population's: n - 1 here makes it the sample's
     return Interval(low=mean - half, high=mean + half)

@@ -146,6 +146,25 @@ class Economy(msgspec.Struct, frozen=True, kw_only=True):
     scaled_per_day: float | None = None
 
 
+class ColdStart(msgspec.Struct, frozen=True, kw_only=True):
+    """TTFT of answers that a cold server gave, against that of the stage after each: a warm one. Times in ms."""
+
+    by: str
+    """How the server became cold: ``gateway``, ``restart``, ``pause``."""
+    cold: Distribution
+    """Where the server was started anew, with the time until it was ready."""
+    warm: Distribution
+    cold_started: int
+    """Cold answers of which the gateway told that they waited for a start."""
+    warm_started: int
+    start_mean: float | None
+    """Of the cold TTFT, what the start took, as the gateway told or as it was seen; None = not known."""
+    extra: float | None
+    """Mean cold TTFT - mean warm TTFT."""
+    extra_interval: Interval | None = None
+    """By Welch's t; None below 5 answers on a side."""
+
+
 class AgentSide(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent made of its tasks. Times in ms."""
 
@@ -256,6 +275,14 @@ class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
     output_throughput: float | None
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A stage that was planned, and not run on purpose."""
+
+    stage: str
+    why: str
+    """Half a sentence."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run."""
 
@@ -269,5 +296,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not complete, and what to do about it."""
     economy: Economy | None = None
     """None where nobody has told a price."""
+    cold_start: ColdStart | None = None
+    """None where no stage began with a cold server."""
+    left_out: tuple[LeftOut, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""

@@ -11,7 +11,7 @@ from withstand.report.comparison_tables import Context, marks, noted, swatch
 from withstand.report.comparison_words import Notes
 from withstand.report.html_parts import doubt_item, doubts_section
 from withstand.report.html_tables import scrollable
-from withstand.report.markup import Markup, joined, tag, unbroken
+from withstand.report.markup import Markup, joined, tag, typed, unbroken
 from withstand.report.numbers import counted
 from withstand.report.standing import few
 
@@ -37,7 +37,7 @@ def masthead(comparison: Comparison, now: str) -> Markup:
         "header",
         tag("p", "Comparison", class_="eyebrow"),
         tag("h1", words.title(comparison)),
-        tag("p", comparison.headline, class_=f"verdict {words.level(comparison)}"),
+        tag("p", typed(comparison.headline), class_=f"verdict {words.level(comparison)}"),
         tag("p", words.FORCED, class_="forced", role="note") if comparison.forced else Markup(),
         _gate(comparison.gate),
         tag("ul", *(_side(place, *one) for place, one in enumerate(own)), class_="who-is-who"),

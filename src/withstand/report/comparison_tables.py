@@ -28,6 +28,8 @@ _CLASSES = {
 }
 _SIGNS = {Verdict.BETTER: "\N{BLACK UP-POINTING TRIANGLE}", Verdict.WORSE: "\N{BLACK DOWN-POINTING TRIANGLE}"}
 _SIGNS |= {Verdict.NO_DIFFERENCE: "=", Verdict.UNKNOWN: "?"}
+_OF_MANY = "~"
+"""Not shown among so many, and not equal either: the interval leaves 0 out."""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -58,8 +60,10 @@ def glance(comparison: Comparison, metrics: Sequence[Listed]) -> Markup:
     corner = tag("th", "Load" if turned else "Metric", scope="col")
     head = tag("thead", tag("tr", corner, *(tag("th", name, scope="col") for name in names)))
     sides = range(1, len(comparison.sides))
-    bodies = [_glance_body(comparison, shown, side, len(names) + 1, turned=turned) for side in sides]
-    return scrollable(tag("table", _key(), head, *bodies, class_="glance"), "Verdicts at a glance")
+    notes = Notes()
+    bodies = [_glance_body(comparison, shown, side, len(names) + 1, notes, turned=turned) for side in sides]
+    table = scrollable(tag("table", _key(), head, *bodies, class_="glance"), "Verdicts at a glance")
+    return joined(table, noted(notes))
 
 
 def _key() -> Markup:
@@ -70,10 +74,13 @@ def _key() -> Markup:
         Verdict.UNKNOWN: "cannot be concluded",
     }
     parts = [tag("span", tag("b", _SIGNS[which]), f" {word}", class_=_CLASSES[which]) for which, word in said.items()]
+    parts.insert(3, tag("span", tag("b", _OF_MANY), " may be chance, of so many that were compared", class_="same"))
     return tag("caption", *(joined(part, "  ") for part in parts))
 
 
-def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int, width: int, *, turned: bool) -> Markup:
+def _glance_body(
+    comparison: Comparison, shown: Sequence[Listed], side: int, width: int, notes: Notes, *, turned: bool
+) -> Markup:
     against = f"{comparison.sides[side].label} against {comparison.sides[0].label}"
     head = tag("tr", tag("th", against, scope="rowgroup", colspan=str(width)), class_="phase")
     rows = {(one.metric, id(group)): row for one in shown for group, row in one.pairs}
@@ -81,17 +88,19 @@ def _glance_body(comparison: Comparison, shown: Sequence[Listed], side: int, wid
         lines = [(group.label, [(one.metric, id(group)) for one in shown]) for group in comparison.groups]
     else:
         lines = [(one.first.title, [(one.metric, id(group)) for group in comparison.groups]) for one in shown]
-    cells = [(name, [_glance_cell(rows.get(key), side) for key in keys]) for name, keys in lines]
+    cells = [(name, [_glance_cell(rows.get(key), side, notes) for key in keys]) for name, keys in lines]
     return tag("tbody", head, *(tag("tr", tag("th", name, scope="row"), *told) for name, told in cells))
 
 
-def _glance_cell(row: Row | None, side: int) -> Markup:
+def _glance_cell(row: Row | None, side: int, notes: Notes) -> Markup:
     difference = row.differences[side] if row else None
     if row is None or difference is None or difference.percent is None:
         return tag("td", UNKNOWN)
-    sign = tag("b", _SIGNS[difference.verdict], aria_hidden="true")
+    of_many = words.is_of_many(difference)
+    sign = tag("b", _OF_MANY if of_many else _SIGNS[difference.verdict], aria_hidden="true")
     said = tag("span", f" {words.verdict(row, difference)}", class_="unseen")
-    return tag("td", sign, " ", signed_percent(difference.percent), said, class_=_CLASSES[difference.verdict])
+    referred = tag("sup", ", ".join(map(words.letter, notes.refer(row.cautions)))) if of_many and row.cautions else ""
+    return tag("td", sign, " ", signed_percent(difference.percent), said, referred, class_=_CLASSES[difference.verdict])
 
 
 def metric(context: Context, shown: Listed, *, opened: bool) -> Markup:

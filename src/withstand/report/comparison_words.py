@@ -151,6 +151,11 @@ def verdict(row: Row, difference: Difference) -> str:
     return "slower" if fast else "worse"
 
 
+def is_of_many(difference: Difference) -> bool:
+    """Whether nothing is shown only because so much was compared."""
+    return difference.verdict is Verdict.NO_DIFFERENCE and difference.is_chance_of_many
+
+
 def short_verdict(row: Row, difference: Difference) -> str:
     """The same in a word or two, for a narrow column."""
     short = {"no difference shown": "not shown", "cannot be concluded": "unknown"}

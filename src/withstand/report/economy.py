@@ -33,6 +33,13 @@ def why_no_day(summary: Summary) -> str | None:
     return None if economy.day else "What a day costs is not known: no stage has an answer."
 
 
+def why_no_price(summary: Summary) -> str | None:
+    """Where a price of a GPU was told, and nobody knows of how many; None = the stages have their prices."""
+    if any(stage.cost for stage in summary.stages):
+        return None
+    return "--price-per-gpu-hour: how many GPUs were in use is not known; give --gpus N."
+
+
 def _break_even(found: BreakEven, sustained: Sustained) -> Iterator[str]:
     cached = f", {percent(found.cached_share)} of its input as cached" if found.cached_share else ""
     yield f"By the token 1,000 such requests cost {money(1000 * found.elsewhere_per_request)}{cached}."

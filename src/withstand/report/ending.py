@@ -1,9 +1,10 @@
-"""Why stages ended before their limit, where a rule ended them: a line each."""
+"""Why stages ended before their limit, where a rule ended them, and why others were not run: a line each."""
 
 from collections.abc import Iterator
 
 from withstand.metrics.summary import Summary
 from withstand.report.numbers import seconds
+from withstand.report.standing import few
 
 
 def ending_lines(summary: Summary) -> Iterator[str]:
@@ -13,3 +14,6 @@ def ending_lines(summary: Summary) -> Iterator[str]:
             whose = f" ({stage.name})" if len(summary.stages) > 1 else ""
             after = f"; after {seconds(stage.duration_s)}" if stage.duration_s is not None else ""
             yield f"ended early{whose}: {stage.ended_by}{after}"
+    for why in dict.fromkeys(one.why for one in summary.left_out):
+        names = [one.stage for one in summary.left_out if one.why == why]
+        yield f"left out ({', '.join(few(names))}): {why}"

@@ -7,8 +7,9 @@ from withstand.report.markup import Markup, joined, tag, unbroken
 
 _LEGEND = (
     "Green: the load holds; red: it breaks a promise, or (triangle) its queue has no end; open: not known. Bars are "
-    "95 % intervals. Dotted: what is promised. The limit lies in the shaded part."
+    "95 % intervals. Dotted: what is promised."
 )
+_SHADED = "The limit lies in the shaded part."
 
 
 def limit_section(limit: Limit) -> Markup:
@@ -25,7 +26,9 @@ def limit_section(limit: Limit) -> Markup:
 def _charts(limit: Limit) -> Markup:
     """A pair for each promise: the share that breaks it, and the time that is promised."""
     pairs = [_pair(which, limit) for which in range(len(limit.promises))]
-    return joined(tag("p", _LEGEND, class_="lead"), tag("div", *pairs, class_="grid limits"))
+    is_bounded = limit.interval.low is not None or limit.interval.high is not None
+    legend = f"{_LEGEND} {_SHADED}" if is_bounded else _LEGEND
+    return joined(tag("p", legend, class_="lead"), tag("div", *pairs, class_="grid limits"))
 
 
 def _pair(which: int, limit: Limit) -> Markup:

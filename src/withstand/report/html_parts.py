@@ -7,9 +7,10 @@ from withstand.metrics.catalogue import CATALOGUE
 from withstand.metrics.summary import Summary
 from withstand.report.about import About
 from withstand.report.agent import agent_lines
+from withstand.report.cold import cold_lines
 from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
-from withstand.report.markup import Markup, joined, tag, unbroken
+from withstand.report.markup import Markup, joined, tag, typed, unbroken
 from withstand.report.numbers import counted, seconds
 from withstand.report.server import server_lines
 from withstand.report.standing import Case, Heard, few, heard, standing
@@ -41,7 +42,7 @@ def masthead(summary: Summary, about: About) -> Markup:
         tag("h1", about.title),
         tag("p", _extent(summary), class_="extent"),
         tag("p", _place(summary, about), class_="place"),
-        tag("p", verdict.sentence, class_=f"verdict {verdict.level}"),
+        tag("p", typed(verdict.sentence), class_=f"verdict {verdict.level}"),
     )
 
 
@@ -81,10 +82,10 @@ def doubt_item(doubt: Heard, place: str = "", number: int | None = None) -> Mark
     return tag(
         "li",
         tag("p", f"{number} · {label}" if number else label, class_="kind"),
-        tag("p", unbroken(doubt.sentence), class_="sentence"),
+        tag("p", typed(doubt.sentence), class_="sentence"),
         _places(first.stages, place),
         _alike(others, place),
-        tag("p", unbroken(doubt.remedy), class_="remedy"),
+        tag("p", typed(doubt.remedy), class_="remedy"),
         class_="blocking" if doubt.blocking else "",
         id=f"doubt-{number}" if number else False,
     )
@@ -128,8 +129,10 @@ def _figure(figure: Figure) -> Markup:
 
 
 def server(summary: Summary) -> Markup:
-    """What an agent did and the server's side of each stage, in a line each."""
-    items = [tag("li", unbroken(line)) for line in (*agent_lines(summary), *server_lines(summary))]
+    """What an agent did, cold starts and the server's side of each stage, in a line each."""
+    items = [
+        tag("li", unbroken(line)) for line in (*agent_lines(summary), *cold_lines(summary), *server_lines(summary))
+    ]
     return tag("details", tag("summary", "In numbers, by stage"), tag("ul", *items)) if items else Markup()
 
 

@@ -27,6 +27,7 @@ def summary_json(summary: Summary, limit: Limit | None = None) -> bytes:
         "complete": summary.complete,
         "target": summary.target,
         "economy": None if summary.economy is None else msgspec.to_builtins(summary.economy),
+        "cold_start": None if summary.cold_start is None else msgspec.to_builtins(summary.cold_start),
         "doubts": [_doubt(doubt) for doubt in summary.doubts],
         "stages": [_stage(stage, summary) for stage in summary.stages],
     }

@@ -7,7 +7,9 @@ from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.columns import StageColumn
 from withstand.report.numbers import UNKNOWN, number, percent
 
-_NAMES = ("edge", "agent", "tools", "gateway queue", "gateway", "engine queue", "prefill", "decode", ELSE)
+_NAMES = (
+    *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode", ELSE),
+)
 
 
 def _cell(stage: StageSummary, name: str) -> str:

@@ -113,8 +113,11 @@ def _found(one: Probed) -> str:
     told = _TOLD[one.look.standing]
     if one.look.by_limiter:
         return f"{told}: {one.look.promise} (429, {one.look.limited:,} of {one.look.requests:,})"
-    why = one.look.doubt or one.look.promise
-    return f"{told}: {why}" if why else told
+    if why := one.look.doubt or one.look.promise:
+        return f"{told}: {why}"
+    alone = min((round(share.of) for share in one.look.shares if share), default=one.look.requests)
+    is_few = one.look.standing is Standing.OPEN and alone < one.look.requests
+    return f"{told}: worth {alone:,} independent requests" if is_few else told
 
 
 def limit_json(limit: Limit) -> bytes:

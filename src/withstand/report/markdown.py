@@ -9,6 +9,7 @@ from withstand.report import costs, economy, energy, layers, tokens
 from withstand.report import limit as limits
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
+from withstand.report.cold import cold_lines
 from withstand.report.columns import CAPTION, COLUMNS, StageColumn
 from withstand.report.ending import ending_lines
 from withstand.report.server import server_lines
@@ -48,6 +49,7 @@ def _beside(summary: Summary) -> Iterator[str]:
         yield line
     yield from ending_lines(summary)
     yield from agent_lines(summary)
+    yield from cold_lines(summary)
     yield from server_lines(summary)
 
 
@@ -92,7 +94,7 @@ def doubt_text(doubt: Heard) -> str:
     """The sentence, where it holds, and the remedy."""
     mark = "**Blocking.** " if doubt.blocking else ""
     where = f" ({escaped(doubt.where)})" if doubt.where else ""
-    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.remedy)}*"
+    return f"{mark}{escaped(doubt.sentence)}{where} *{escaped(doubt.brief_remedy)}*"
 
 
 def escaped(text: str) -> str:

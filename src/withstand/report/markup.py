@@ -30,6 +30,14 @@ def joined(*children: str) -> Markup:
     return Markup("".join(child if isinstance(child, Markup) else _escaped(child) for child in children))
 
 
+def typed(text: str) -> Markup:
+    """A sentence of ours: what stands between backticks is typed."""
+    parts = unbroken(text).split("`")
+    if len(parts) % 2 == 0:
+        return joined(unbroken(text))
+    return joined(*(tag("code", part) if i % 2 else part for i, part in enumerate(parts)))
+
+
 def unbroken(text: str) -> str:
     """With a no-break space between each number and its unit."""
     return _UNIT.sub(NO_BREAK, text)

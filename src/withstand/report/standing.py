@@ -38,6 +38,13 @@ class Heard(msgspec.Struct, frozen=True):
     blocking: bool
     remedy: str
     cases: tuple[Case, ...]
+    is_as_above: bool = False
+    """The one before it has the same remedy."""
+
+    @property
+    def brief_remedy(self) -> str:
+        """For a list whose lines stand right below each other."""
+        return _AS_ABOVE if self.is_as_above else self.remedy
 
     @property
     def sentence(self) -> str:
@@ -85,10 +92,10 @@ def gathered(doubts: Iterable[tuple[Doubt, str | None]]) -> tuple[Heard, ...]:
 
 
 def _folded(doubts: list[Heard]) -> tuple[Heard, ...]:
-    """One remedy for several doubts in a row is said once."""
+    """One remedy for several doubts in a row need be said only once."""
     before = [None, *(doubt.remedy for doubt in doubts)]
     return tuple(
-        msgspec.structs.replace(doubt, remedy=_AS_ABOVE) if doubt.remedy == last else doubt
+        msgspec.structs.replace(doubt, is_as_above=doubt.remedy == last)
         for doubt, last in zip(doubts, before, strict=False)
     )
 

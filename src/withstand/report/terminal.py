@@ -5,7 +5,7 @@ What came from outside (names, error texts) is shown as text: neither rich's mar
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +15,7 @@ from withstand.metrics.summary import StageSummary, Summary
 from withstand.report import costs, economy, energy, layers, tokens
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
+from withstand.report.cold import cold_lines
 from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
 from withstand.report.ending import ending_lines
 from withstand.report.folding import TextColumn, folded, text_column
@@ -25,6 +26,7 @@ from withstand.report.server import server_lines
 from withstand.report.standing import Heard, Level, heard, standing
 
 _STYLES = {Level.STANDS: "bold green", Level.DOUBTED: "bold yellow", Level.FALLEN: "bold red"}
+_BESIDE = (itl_lines, ending_lines, agent_lines, cold_lines, server_lines)
 _WIDE = 100
 _NAME_WIDTH_MIN = 8
 _TEXT_WIDTH_MIN = 12
@@ -48,7 +50,7 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
         console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
-        for line in (*itl_lines(summary), *ending_lines(summary), *agent_lines(summary), *server_lines(summary)):
+        for line in chain.from_iterable(lines(summary) for lines in _BESIDE):
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)
@@ -131,7 +133,7 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
 def print_doubt(doubt: Heard, console: Console, label: str = "") -> None:
     """A mark, and beside it the sentence, where it holds, and the remedy."""
     mark, style = ("✗", "bold red") if doubt.blocking else ("?", "bold yellow")
-    paragraphs = ((doubt.sentence, ""), (doubt.where, "dim"), (f"→ {doubt.remedy}", "dim"))
+    paragraphs = ((doubt.sentence, ""), (doubt.where, "dim"), (f"→ {doubt.brief_remedy}", "dim"))
     print_marked(f"{label} {mark}".strip(), style, [(text, look) for text, look in paragraphs if text], console)
 
 

@@ -61,6 +61,8 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What ended it before its limit, in half a sentence."""
     too_much: bool = False
     """It ended because the server has more than it can do."""
+    ready_s: float | None = None
+    """How long the server took until it answered, where it was started anew for this stage."""
     look: Look | None = None
     """Of a load that was tried: whether its promises are kept. The next load was chosen by it."""
 

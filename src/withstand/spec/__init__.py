@@ -13,6 +13,7 @@ from withstand.spec.arrivals import (
     Trace,
     rate_rps_of,
 )
+from withstand.spec.cold import Cold
 from withstand.spec.parse import parse_plan, plan_from_file, set_path
 from withstand.spec.plan import Plan, Rates, Slo, Stage, Watch, is_redacted, redacted, secret_texts
 from withstand.spec.precision import Precision, precision_of
@@ -26,6 +27,7 @@ from withstand.spec.workload import Workload
 __all__ = [
     "SECONDS_MAX",
     "Arrivals",
+    "Cold",
     "Constant",
     "Gamma",
     "Inf",

@@ -2,7 +2,7 @@
 
 What may be a list: a stage's ``max_concurrency`` and its arrivals' ``rate``, ``burstiness`` and ``speed``; any of a
 workload's ``options``. Beside them, ``[workloads.NAME]`` are several workloads, each laid over ``[workload]``: every
-stage without a workload of its own is measured with each.
+stage without a workload of its own is measured with each. With ``cycles``, all of them are gone through so often.
 
 A stage is named after what varies, the slowest first: ``chat in-512 rate-4``. Its name is what its seed comes from, so
 a stage sends the same requests whatever stands beside it. A plan without lists comes back as it was.
@@ -82,11 +82,34 @@ def expanded(raw: Tree) -> tuple[Tree, list[Origin]]:
         patterns = _patterns(stage, place, _sources_of(stage, place, sources), alone=len(stages) == 1)
         _ensure_room(patterns, len(made))
         made += [one for pattern in patterns for one in pattern.made()]
+    made = _gone_through(made, raw.get("cycles"))
     tree = raw | {"stages": [stage for stage, _ in made]}
     for key in ("workload", "workloads"):
         if isinstance(raw.get(key), dict):
             tree[key] = _firsts(raw[key]) if key == "workload" else {n: _firsts(w) for n, w in raw[key].items()}
     return tree, [origin for _, origin in made]
+
+
+def _gone_through(made: list[tuple[Tree, Origin]], cycles: Any) -> list[tuple[Tree, Origin]]:
+    """The stages again and again, each time under names of their own; warm-ups once, in front.
+
+    Raises:
+        SpecError: these are too many.
+    """
+    if not isinstance(cycles, int) or cycles <= 1:
+        return made
+    first = [(stage, origin) for stage, origin in made if stage.get("warmup") is True]
+    others = [(stage, origin) for stage, origin in made if stage.get("warmup") is not True]
+    if len(others) * cycles > STAGES_MAX:
+        raise SpecError(
+            f"The plan is wrong: {cycles:,} times {len(others):,} stages are more than the {STAGES_MAX:,} that are "
+            "allowed - at `$.cycles`."
+        )
+    return first + [
+        (stage | {"name": f"{stage.get('name') or f'stage-{origin.place + 1}'}-{cycle}"}, origin)
+        for cycle in range(1, cycles + 1)
+        for stage, origin in others
+    ]
 
 
 # Workloads.

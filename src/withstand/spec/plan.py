@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from withstand.spec.arrivals import SECONDS_MAX, Arrivals, Inf, Seconds
+from withstand.spec.cold import Cold
 from withstand.spec.price import Money, Price, over
 from withstand.spec.serve import Serve
 from withstand.spec.target import Target
@@ -51,6 +52,8 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None = the plan's."""
     warmup: bool = False
     """Sent, recorded, and left out of every result."""
+    cold: bool = False
+    """The server is made cold before it; all its prompts are sent at once."""
     until: Until | None = None
     """It ends when this is reached, at its limit at the latest; None = at its limit."""
 
@@ -89,6 +92,10 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workloads: dict[str, Workload] = {}
     """Several, each laid over ``workload``: the stages are measured with each of them."""
     stages: Annotated[tuple[Stage, ...], msgspec.Meta(min_length=1)] = (Stage(),)
+    cycles: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+    """So often the stages are gone through, warm-ups once: ``cold-1``, ``warm-1``, ``cold-2``, …"""
+    cold: Cold = Cold()
+    """How the server becomes cold before stages that ask for it."""
     rates: tuple[Rates, ...] = ()
     budget_s: Seconds | None = None
     """The run keeps within it: durations are scaled down, and no stage begins that cannot end in time."""

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import msgspec
 
-Money = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-TokenMoney = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+MONEY_MIN, MONEY_MAX = 1e-9, 1e9
+"""Beyond, no currency is meant, and quotients have no end."""
+Money = Annotated[float, msgspec.Meta(ge=MONEY_MIN, le=MONEY_MAX)]
+TokenMoney = Annotated[float, msgspec.Meta(ge=0, le=MONEY_MAX)]
 """Of tokens: input may be free."""
 _HOURS = ("per_hour", "per_gpu_hour")
 
@@ -23,7 +25,7 @@ class TokenPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Tokens that cost nothing cannot be undercut."""
-        if self.input + self.output <= 0:
+        if self.input + self.output < MONEY_MIN:
             raise ValueError("input and output are both free: no machine is cheaper")
 
 
@@ -39,7 +41,7 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     idle_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 300.0
     """It is given back when nothing was to do for so long."""
     cold_start_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] | None = None
-    """Until it answers again; None = as long as the embedded engine took, where that was measured."""
+    """Until it answers again; None = what cold answers took longer than warm ones, or the embedded engine took."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

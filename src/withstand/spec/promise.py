@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from withstand.errors import UsageError
+from withstand.spec.price import MONEY_MAX, MONEY_MIN
 
 _METRICS = ("ttft", "tpot", "itl", "e2el", "response")
 _COST = "cost:"
@@ -76,7 +77,7 @@ def cost_of(text: str) -> float:
         price = float(text.strip().lower().removeprefix(_COST))
     except ValueError:
         price = math.nan
-    if not 0 < price < math.inf:
+    if not MONEY_MIN <= price <= MONEY_MAX:
         raise UsageError(f"{text!r} is no promise; write {_WANTED}.")
     return price
 

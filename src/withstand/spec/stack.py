@@ -36,7 +36,10 @@ class Room(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Deploy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a service runs elsewhere than on this machine; only exports and the runner ``ray`` read it."""
+    """How a service runs elsewhere than on this machine; read by exports and the runner ``ray``.
+
+    Here only ``min_replicas = 0`` counts, with ``idle_s``: the gateway starts that engine when it is asked for.
+    """
 
     image: str | None = None
     """The container's; None = its kind's own."""

@@ -28,6 +28,8 @@ class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(other, **said)
 
 
+SEARCH_MIN_S = 10.0
+"""In less nothing is found."""
 Load = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 
 
@@ -44,9 +46,9 @@ class LimitSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A load that tells nothing in this time lies near the limit; None = two minutes, more where few requests come."""
     rest_s: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
     """Between two loads, for the server to come to rest."""
-    budget_s: Annotated[float, msgspec.Meta(ge=10, le=SECONDS_MAX)] | None = None
+    budget_s: Annotated[float, msgspec.Meta(ge=SEARCH_MIN_S, le=SECONDS_MAX)] | None = None
     """For all of it; None = as long as it takes."""
     cost: Money | None = None
     """What a million output tokens may cost at most: the fewer are asked for, the dearer they are."""
-    price_per_hour: Money | None = None
-    """What an hour costs: the plan's."""
+    price_per_hour: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """What an hour costs: the plan's, of all GPUs."""

@@ -14,6 +14,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
+from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
@@ -32,6 +33,7 @@ from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.programs import found_programs
 from withstand.stack.progress import Progress
 from withstand.stack.ray import RAY
+from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
 from withstand.stack.state import (
     MARK,
@@ -113,6 +115,7 @@ def take_down(standing: Standing) -> list[Identity]:
         shutil.rmtree(standing.folder, ignore_errors=True)
         if state.scratch:
             shutil.rmtree(state.scratch, ignore_errors=True)
+        shared_memory.remove(state.shared)
         with suppress(OSError):  # others may be up
             standing.folder.parent.rmdir()
     return left
@@ -182,7 +185,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
         programs=programs,
         is_root=os.geteuid() == 0,
     )
-    blueprint = composed(stack, place)
+    blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
     return blueprint

@@ -41,6 +41,8 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     began_s: float
     scratch: str | None = None
     """The folder for its services' temporary files, and gone with it. Its path is short: sockets lie there."""
+    shared: tuple[str, ...] = ()
+    """Files of shared memory that its services had mapped when they became ready, and that were not there before."""
     units: tuple[UnitState, ...] = ()
     ended: str | None = None
     """Why there is none any more; None = it is up, or coming up."""

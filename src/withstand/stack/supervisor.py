@@ -18,16 +18,16 @@ from secrets import token_hex
 
 from withstand import clock
 from withstand.errors import WithstandError
-from withstand.processes import under_keeper
-from withstand.processes.identity import Identity, children_of, end, identity_of, in_session
+from withstand.processes import shared_memory, under_keeper
+from withstand.processes.identity import Identity, children_of, end, identity_of, in_session, marked
 from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.question import Question
 from withstand.stack.secrets import environment
-from withstand.stack.service import is_healthy, last_words
+from withstand.stack.service import last_words
 from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 
 _LOOK_S = 0.05
-_ANSWER_S = 0.5
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
 _PR_SET_CHILD_SUBREAPER = 36
@@ -43,6 +43,7 @@ class _Kept:
         self.log_start = log_start
         self.identity = identity_of(keeper.pid)
         self.leader: Identity | None = None
+        self.health = Question(process.health_url)
 
     def find_leader(self) -> None:
         """The service itself: its keeper's child."""
@@ -72,6 +73,8 @@ class Supervisor:
         self._mark = token_hex(16)
         self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
         self._elsewhere = blueprint.scratch
+        self._shared: set[str] = set()
+        self._others_shared = shared_memory.there()
         self._told_to_end = False
         self._ended: str | None = None
         self._written: StackState | None = None
@@ -90,7 +93,9 @@ class Supervisor:
             self._step()
             self._write()
             clock.sleep_s(_LOOK_S)
+        self._look_for_shared()
         self._end_all()
+        shared_memory.remove(self._shared)
         for scratch in (str(self._scratch), *self._elsewhere):
             shutil.rmtree(scratch, ignore_errors=True)
         self._ended = self._ended or "it was taken down"
@@ -111,10 +116,17 @@ class Supervisor:
         for name, kept in self._kept.items():
             kept.find_leader()
             unit = supervision.units[name]
-            if unit.phase is Phase.STARTING and is_healthy(unit.process.health_url, _ANSWER_S):
+            if unit.phase is Phase.STARTING and kept.health.is_answered():
                 supervision.healthy(name, clock.wall_s())
+                self._look_for_shared()
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
+
+    def _look_for_shared(self) -> None:
+        """By mark and by session: who gives himself another title loses the mark."""
+        leaders = [kept.leader for kept in self._kept.values() if kept.leader]
+        found = [*marked(MARK, self._mark), *(one for leader in leaders for one in in_session(leader))]
+        self._shared |= shared_memory.mapped_by({one.pid for one in found}) - self._others_shared
 
     def _start(self, process: Process) -> None:
         path = log_of(self._folder, process.name)
@@ -183,6 +195,7 @@ class Supervisor:
             mark=self._mark,
             began_s=self._began_s,
             scratch=str(self._scratch),
+            shared=tuple(sorted(self._shared)),
             units=units,
             ended=self._ended,
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from withstand.ui.entry import Entry, shown
-from withstand.ui.reach import read
+from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
 
 
@@ -21,17 +21,17 @@ class _Comparison(msgspec.Struct, frozen=True):
 
 
 def compared_of(place: Place, root: Path, about: Entry) -> Entry:
-    """The line; a page that lies there without its numbers is listed by its name alone.
-
-    Raises:
-        OutOfReachError: it may not be read.
-    """
+    """The line; a page that lies there without its numbers is listed by its name alone, with why if that is known."""
     if place.stamps[1] is None:
         return about
     try:
         told = msgspec.json.decode(read(place.path / "comparison.json", root), type=_Comparison)
+    except OutOfReachError as e:
+        return msgspec.structs.replace(about, why=shown(str(e)))
     except (msgspec.MsgspecError, RecursionError):
         return about
     return msgspec.structs.replace(
-        about, target=shown(", ".join(side.label for side in told.sides)), headline=shown(told.headline)
+        about,
+        target=shown(", ".join(side.label for side in told.sides)),
+        headline=shown(told.headline),
     )

@@ -68,6 +68,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What a search has found: one sentence."""
     headline: str | None = None
     """What a comparison comes to: one sentence."""
+    block_of: str | None = None
+    """The id of the comparison of two sides in turn that this run is a block of."""
     page: bool = False
     """Whether a report, or a comparison, lies in the folder."""
 

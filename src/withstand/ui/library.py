@@ -152,6 +152,7 @@ class Library:
             kind=place.kind,
             state=State.DONE,
             at_s=place.stamp.mtime_ns / 1e9,
+            block_of=self._id(place.block_of) if place.block_of else None,
             page=place.has_page,
         )
 

@@ -15,13 +15,14 @@ FILE_BYTES_MAX = 4 << 20
 """A result file of another tool is read whole to be listed."""
 
 _SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log"})
-_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED = (
+_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED, _IN_TURN = (
     "run.json",
     "imported.json",
     "summary.json",
     "report.html",
     "comparison.html",
     "comparison.json",
+    "ab.json",
 )
 _STAMPED = {
     Kind.RUN: (_RUN, _SUMMARY, _REPORT),
@@ -37,6 +38,8 @@ class Place(msgspec.Struct, frozen=True):
     path: Path
     kind: Kind
     stamps: tuple[Stamp | None, ...]
+    block_of: Path | None = None
+    """The folder of two sides measured in turn, with their comparison, below which it lies."""
 
     @property
     def stamp(self) -> Stamp:
@@ -61,17 +64,18 @@ class Walked(msgspec.Struct, frozen=True):
 def walk(root: Path) -> Walked:
     """The newest first, and what is ours before what others have written."""
     places: list[Place] = []
-    folders = [(root, 0)]
+    folders: list[tuple[Path, int, Path | None]] = [(root, 0, None)]
     looked = 0
     while folders and looked < FOLDERS_MAX:
-        folder, depth = folders.pop()
+        folder, depth, turns = folders.pop()
         looked += 1
         files, below = _names(folder)
-        own = list(_own(folder, files))
+        own = [msgspec.structs.replace(place, block_of=turns) for place in _own(folder, files)]
+        turns = folder if {_IN_TURN, _COMPARISON} <= files else turns
         places += own
         if not any(place.kind in {Kind.RUN, Kind.IMPORT} for place in own):
             places += _others(folder, files)
-            folders += [(folder / name, depth + 1) for name in below if depth < DEPTH_MAX]
+            folders += [(folder / name, depth + 1, turns) for name in below if depth < DEPTH_MAX]
     order = sorted(places, key=lambda place: (place.kind is Kind.FILE, -place.stamp.mtime_ns))
     return Walked(tuple(order), cut=bool(folders))
 

@@ -75,9 +75,11 @@ class Wording:
             for i, excess in off:
                 right[i] = self._cut(right[i], excess, step) if excess > 0 else self._added(right[i], -excess, step)
             wrong = [i for i, _ in off]
+        own = "the model's folder as --tokenizer FOLDER (engines behind one name may count differently)"
+        cure = own if self._tokenizer.remote else "another --tokenizer"
         raise DatasetError(
             f"No text of exactly {lengths[wrong[0]]} tokens could be made with {self._tokenizer.name}; "
-            "choose another --tokenizer or length."
+            f"choose {cure} or length."
         )
 
     def _cut(self, text: str, excess: int, step: int) -> str:

@@ -9,7 +9,7 @@ from withstand.app.stages import all_stages
 from withstand.errors import UsageError
 from withstand.spec import parse_plan
 
-NAMES = ("standard", "long-context", "burst", "multi-turn", "agent", "soak")
+NAMES = ("standard", "long-context", "burst", "multi-turn", "agent", "soak", "cold-start")
 LIST = "list"
 
 

@@ -49,7 +49,7 @@ def _add_models(app: FastAPI, house: House) -> None:
     @app.get("/v1/models/{name:path}")
     async def model(name: str, key: Annotated[Key, Depends(asks)]) -> dict[str, Any]:
         """One of them."""
-        found = house.roster.model(name)
+        found = house.roster.by_name.get(name)
         if found is None or not key.may_use(found.name):
             raise Refused(refusals.unknown_model(name))
         return told(name, found.name)

@@ -72,7 +72,7 @@ class ControlExchange(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Uvicorn has written all of the answer."""
         super().on_response_complete()
-        self.give_back(keep=self._incoming.keeps_alive)
+        self.give_back(keep=self._incoming.head.keeps_alive)
 
     def give_back(self, *, keep: bool) -> None:
         """The connection is the door's again."""
@@ -111,15 +111,11 @@ class _Borrowed(asyncio.Transport):
 
 def retold(incoming: Incoming) -> bytes:
     """The request as one that nobody could read in two ways."""
-    host = incoming.header(b"host") or b""
-    close = b"" if incoming.keeps_alive else b"connection: close\r\n"
-    line = b"%b %b HTTP/%b\r\nhost: %b\r\n%b" % (
-        incoming.method,
-        incoming.target,
-        incoming.version.encode("ascii"),
-        host,
-        close,
-    )
+    head = incoming.head
+    host = head.header(b"host") or b""
+    close = b"" if head.keeps_alive else b"connection: close\r\n"
+    version = head.version.encode("ascii")
+    line = b"%b %b HTTP/%b\r\nhost: %b\r\n%b" % (head.method, head.target, version, host, close)
     body = incoming.body
-    size = b"content-length: %d\r\n" % len(body) if body or incoming.method not in {b"GET", b"HEAD"} else b""
-    return b"%b%b%b\r\n%b" % (line, end_to_end(incoming), size, body)
+    size = b"content-length: %d\r\n" % len(body) if body or head.method not in {b"GET", b"HEAD"} else b""
+    return b"%b%b%b\r\n%b" % (line, end_to_end(head), size, body)

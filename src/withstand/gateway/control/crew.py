@@ -38,4 +38,5 @@ class Alone:
 
 def page_of(house: House) -> str:
     """One process' metrics."""
+    house.ledger.write_down()
     return exposition(house.counts, house.roster, house.now_s(), house.gauges())

@@ -111,7 +111,7 @@ class Leg:
 
     def answered(self, link: "Link", head: bytes, read_ns: int) -> None:  # noqa: ARG002  a passage wants to know when
         """The answer's head is here, and maybe more of it."""
-        self.status, self._chunked = link.status, link.chunked
+        self.status, self._chunked = link.head.status, link.head.chunked
         self.seat.engine.answered(self.status, self._house.now_s())
         self._keep(head)
         link.flow(self._keep, _nobody)

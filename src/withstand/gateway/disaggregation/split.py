@@ -7,7 +7,7 @@ pair), ``show`` (prefill's answer is the answer), ``refuse``. What one style doe
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from withstand.gateway import heads, refusals
+from withstand.gateway import asked, heads, refusals
 from withstand.gateway.counts import Outcome
 from withstand.gateway.disaggregation.bodies import Whole
 from withstand.gateway.disaggregation.leg import Leg, Patience
@@ -124,14 +124,14 @@ class Split(ABC):
         total_s = self.left_s(timeouts.first_byte_s) + _AFTER_ALL_S
         if self._told.prefill_s is not None:
             total_s = min(total_s, self._told.prefill_s)
-        head = self._passage.outgoing.head_for(seat, len(body), _ENCODINGS)
+        head = self._passage.outgoing.head_for_us(seat, len(body), _ENCODINGS)
         self._last, self._leg = None, Leg(self._house, seat, self._ended)
         self._leg.start(head, body, Patience(timeouts.connect_s, total_s))
 
     def _choose(self) -> "Seat | None":
         """Which prefill engine is asked; without any, what follows from that has been done."""
         outgoing = self._passage.outgoing
-        choose = self._pool.policy.chooser(outgoing.read(), outgoing.header)
+        choose = self._pool.policy.chooser(asked.read(outgoing.body), outgoing.head.header)
         seat = self._pool.choose(self._house.now_s(), self._failed, choose)
         if seat is None:
             self._give_up(None)

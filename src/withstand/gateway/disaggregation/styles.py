@@ -21,12 +21,18 @@ _GENERATING = _SPLIT | {"/v1/responses", "/v1/messages"}
 _STYLES: Mapping[Style, type[Split]] = {"vllm_nixl": Nixl, "sglang": Bootstrap}
 
 
-def split_of(house: "House", passage: "Passage", model: "Model", route: Route) -> Split | None:
+def split_of(
+    house: "House", passage: "Passage", model: "Model", route: Route, before: Split | None = None
+) -> Split | None:
     """None where nothing is prefilled: an ordinary model, or a route that generates nothing.
+
+    ``before`` is the request's split until now, which stays unless the model's parts come together in another way.
 
     Raises:
         ValueError: the body's fields cannot be read.
     """
+    if before is not None and not before.is_outdated:
+        return before
     told = model.disaggregation
     if told is None or model.prefill is None or route.path not in _GENERATING:
         return None

@@ -91,10 +91,8 @@ class Till:
 
     # For the passage.
 
-    def admit(self, key: "Key", model: str, body: bytes, route: Route, now_s: float) -> "Permit | Refusal | None":
-        """A permit; why there is none; or None where nothing is counted."""
-        if self.idle:
-            return None
+    def admit(self, key: "Key", model: str, body: bytes, route: Route, now_s: float) -> "Permit | Refusal":
+        """A permit, or why there is none. Not asked while the till is ``idle``."""
         owner = key.owner or ""
         limits = self._limits.get(owner, self._common)
         meter = self._meter(owner)
@@ -119,10 +117,8 @@ class Till:
             self._streams.add(permit)
         return permit
 
-    def settle(self, permit: Permit | None, ending: Ending, now_s: float) -> int | None:
-        """What the request has cost in nano-dollars; None where nothing is counted."""
-        if permit is None:
-            return None
+    def settle(self, permit: Permit, ending: Ending, now_s: float) -> int:
+        """What the request has cost in nano-dollars."""
         events = 0
         if permit.pieces.maxlen is None:
             self._streams.discard(permit)

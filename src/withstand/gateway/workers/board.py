@@ -31,11 +31,13 @@ class Cell(IntEnum):
 class Row:
     """One engine's, or one key's, as one worker sees it."""
 
-    __slots__ = ("_first", "_words", "against", "due_s", "failures", "ill", "until_s")
+    __slots__ = ("_first", "_words", "against", "due_s", "failures", "ill", "under_way", "until_s")
 
     def __init__(self, words: memoryview, worker: int) -> None:
         self._words = words.cast("q")
         self._first = _COMMON + worker * len(Cell)
+        self.under_way = self._words[self._first + Cell.UNDER_WAY :]
+        """Its first is this worker's."""
         self.failures = self._words[1:2]
         self.until_s = words[2 * _WORD : 3 * _WORD].cast("d")
         self.against = self._words[3:4]

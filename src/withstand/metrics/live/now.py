@@ -82,9 +82,10 @@ class LiveStage:
         if first_ns is not None and not self._told:
             self._started_ns = max(self._started_ns, min(first_ns, now_ns))
 
-    def add_unread(self, ended: int, failed: int, now_ns: int) -> None:
-        """Requests that were over about now, and that nobody had the time to read."""
-        self._put(Over(unread_ended=ended, unread_failed=failed), now_ns)
+    def add_unread(self, ended: int, failed: int, over_ns: int) -> None:
+        """Requests that were over about then, and that nobody had the time to read."""
+        if ended or failed:
+            self._put(Over(unread_ended=ended, unread_failed=failed), over_ns)
 
     def _put(self, over: Over, instant_ns: int) -> None:
         for kept in (self._total, self._recent.at(instant_ns), self._whole.at(instant_ns - self._started_ns)):

@@ -143,7 +143,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     model: str | None = None
     elapsed_s: float | None = None
-    """Since the run began."""
+    """For how long stages have been measured, all sittings together."""
     left_s: float | None = None
     """Of the whole plan, as far as it tells; None = that depends on how fast the server answers."""
     stages: tuple[StageNow, ...] = ()

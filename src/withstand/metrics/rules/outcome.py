@@ -139,17 +139,19 @@ def cut_on_the_way(case: Case) -> Doubt | None:
     if case.context.stopped_early or not cut:
         return None
     told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; the times are those of the quick."
-    if case.context.ended_by:
-        told = f"The stage ended when it was known that {case.context.ended_by}: {told}"
-        remedy = "Take from it that this load is too much, and no time."
+    why = f"The stage ended early ({case.context.ended_by})" if case.context.ended_by else "The stage was over"
+    meant = case.context.cut_at_once
+    if meant:
+        told = f"{why}, and what ran was not waited for: {told}"
+        remedy = "Take from it what it ended by, and no time."
     else:
-        told = f"The stage was over, and the time to wait for its last answers too: {told}"
+        told = f"{why}, and the time to wait for its last answers too: {told}"
         remedy = "Give the last answers longer (--set drain_s=120, or a larger budget), or ask for less."
     return Doubt(
         DoubtKind.STOPPED_EARLY,
         told,
         remedy,
-        blocking=not case.context.ended_by and cut >= _FAILED_SHARE_MAX * asked,
+        blocking=not meant and cut >= _FAILED_SHARE_MAX * asked,
         brief=f"{cut:,} of {asked:,}",
     )
 

@@ -52,6 +52,7 @@
   function quantileTrace(group, axis, key) {
     const metric = (stage) => stage.metrics[state.metric][key];
     const seen = group.filter((stage) => known(metric(stage)[0]) && known(axis.at(stage)));
+    if (!axis.named) seen.sort((a, b) => axis.at(a) - axis.at(b)); // a search goes to and fro
     const arm = (stage, end) => (known(metric(stage)[end]) ? Math.abs(metric(stage)[end] - metric(stage)[0]) : 0);
     const bounded = (stage) => known(metric(stage)[1]) && known(metric(stage)[2]);
     const colour = style(key === "p50" ? "--accent" : "--ink");
@@ -99,10 +100,12 @@
     };
   }
 
-  function limitShapes(allowed) {
+  // Without an end it reaches to the edge.
+  function limitShapes(allowed, { type, range }) {
     const line = { type: "line", xref: "paper", x0: 0, x1: 1, y0: allowed, y1: allowed, line: { color: style("--ink"), width: 1, dash: "dot" } };
     if (!known(limit.low) && !known(limit.high)) return [line];
-    const ends = { x0: known(limit.low) ? limit.low : Math.min(...limit.loads), x1: known(limit.high) ? limit.high : Math.max(...limit.loads) };
+    const edges = (range ?? [0, Math.max(...limit.loads)]).map((edge) => (type === "log" ? 10 ** edge : edge));
+    const ends = { x0: limit.low ?? edges[0], x1: limit.high ?? edges[1] };
     const band = { type: "rect", yref: "paper", y0: 0, y1: 1, ...ends, fillcolor: style("--accent"), opacity: 0.13, line: { width: 0 }, layer: "below" };
     const number = { type: "line", yref: "paper", y0: 0, y1: 1, x0: limit.load, x1: limit.load, line: { color: style("--accent"), width: 1.4 }, layer: "below" };
     return known(limit.load) ? [line, band, number] : [line, band];
@@ -118,7 +121,7 @@
     const most = Math.min(1, Math.max(...reach, 2 * allowed));
     const yaxis = kind === "share" ? { tickformat: ".0%", range: [-0.04 * most, 1.05 * most] } : valueAxis([...reach, allowed], state.times);
     const xaxis = { ...valueAxis(trace.x, "auto"), title: { text: limit.unit, standoff: 6 } };
-    return drawing([trace], { ...layoutOf(280, { xaxis, yaxis }), shapes: limitShapes(allowed) });
+    return drawing([trace], { ...layoutOf(280, { xaxis, yaxis }), shapes: limitShapes(allowed, xaxis) });
   }
 
   // Rates and outcomes: all stages.

@@ -10,6 +10,8 @@ from withstand.stack.ports import HOST
 _CANNOT = ("binary", "kv_cache_gb")
 _REASON = r"((?:[A-Z]\w+Error|error): .+)"
 _NO_CHUNKS = -1
+_ENV = {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "0"}
+"""Else each ``/health`` takes a second or more, and generates a token while the engine is measured."""
 
 
 class SgLang:
@@ -49,7 +51,7 @@ class SgLang:
                 ),
                 *told.args,
             ),
-            env={**({"OMP_NUM_THREADS": str(told.threads)} if told.threads else {}), **told.env},
+            env={**_ENV, **({"OMP_NUM_THREADS": str(told.threads)} if told.threads else {}), **told.env},
             port=place.ports[name],
             health=told.health or "/health",
             metrics="/metrics",

@@ -53,7 +53,7 @@ def main(context: click.Context, /, *, list_behaviours: bool, **options: Any) ->
     try:
         serve_forever(config_of(options), lambda url: click.echo(f"truth server {url} pid={os.getpid()}"))
     except WithstandError as e:
-        click.echo(f"Error: {e}", err=True)
+        click.echo(f"withstand: {e}", err=True)
         context.exit(e.exit_code)
 
 
@@ -78,4 +78,10 @@ def config_of(options: dict[str, Any]) -> Config:
 
 
 if __name__ == "__main__":
-    main(prog_name="withstand truth-server")
+    try:
+        sys.exit(main(prog_name="withstand truth-server", standalone_mode=False))
+    except click.ClickException as e:
+        click.echo(
+            f"withstand: {e.format_message().rstrip('.')}. `withstand truth-server --help` tells more.", err=True
+        )
+        sys.exit(e.exit_code)

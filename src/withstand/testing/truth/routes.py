@@ -83,5 +83,9 @@ def tokenize(body: bytes) -> Refusal:
         text = msgspec.json.decode(body, type=_Text)
     except (msgspec.DecodeError, UnicodeDecodeError) as e:
         return refusal(400, str(e), "BadRequestError")
-    ids = [i for part in texts([text.prompt, text.content, text.messages]) for i in token_ids(part)]
+    ids = [
+        i
+        for part in texts([text.content if text.prompt is None else text.prompt, text.messages])
+        for i in token_ids(part)
+    ]
     return Refusal(200, _JSON, msgspec.json.encode({"count": len(ids), "max_model_len": 1 << 20, "tokens": ids}))

@@ -14,6 +14,12 @@ const Common = (() => {
   // A stranger's words keep their own direction of writing.
   const told = (text) => node("bdi", { textContent: text ?? UNKNOWN });
 
+  // A sentence of ours: what stands between backticks is typed.
+  function said(text) {
+    const parts = (text ?? UNKNOWN).split("`");
+    return parts.length % 2 ? node("bdi", {}, ...parts.map((part, i) => (i % 2 ? node("code", { textContent: part }) : part))) : told(text);
+  }
+
   async function answer(response) {
     const body = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
     if (!response.ok) throw new Error(body.error);
@@ -73,5 +79,5 @@ const Common = (() => {
     return button;
   }
 
-  return { UNKNOWN, known, node, told, ask, number, count, when, notice, state, maker };
+  return { UNKNOWN, known, node, told, said, ask, number, count, when, notice, state, maker };
 })();

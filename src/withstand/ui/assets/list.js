@@ -2,7 +2,7 @@
 // The list: asked for again and again, searched and sorted here, so that it answers at once.
 
 (() => {
-  const { UNKNOWN, known, node, told, ask, number, count, when, notice, state, maker } = Common;
+  const { UNKNOWN, known, node, told, said, ask, number, count, when, notice, state, maker } = Common;
   const EVERY_MS = 3000;
   const $ = (id) => document.getElementById(id);
   const MISSING = () => node("span", { className: "none", textContent: UNKNOWN });
@@ -21,7 +21,7 @@
   ];
   const KINDS = { run: "", search: "find-limit", import: "imported", file: "result file", comparison: "comparison" };
 
-  const view = { entries: [], sort: "at_s", up: false, ticked: new Set() };
+  const view = { entries: [], sort: "at_s", up: false, ticked: new Set(), blocks: false };
 
   // One line.
 
@@ -34,7 +34,7 @@
     const lines = [link];
     if (about.length) lines.push(node("small", {}, ...about.flatMap((part, i) => (i ? [" · ", told(part)] : [told(part)]))));
     const also = entry.limit ?? entry.headline ?? entry.why;
-    if (also) lines.push(node("small", {}, told(also)));
+    if (also) lines.push(node("small", {}, said(also)));
     return node("th", { scope: "row" }, ...lines);
   }
 
@@ -77,6 +77,10 @@
 
   // The whole. A line that has not changed stays as it is: the focus and what a reader has marked stay with it.
 
+  // A block lies below its comparison, and is shown when asked for, or while it goes on.
+  const isFolded = (entry) => known(entry.block_of) && entry.state !== "running";
+  const listed = () => (view.blocks ? view.entries : view.entries.filter((entry) => !isFolded(entry)));
+
   function ordered() {
     const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const texts = (e) => [e.name, e.state, KINDS[e.kind], e.model, e.target, e.tool, e.limit].join(" ").toLowerCase();
@@ -87,7 +91,7 @@
       if (!known(x) || !known(y)) return Number(known(y)) - Number(known(x));
       return x < y ? -sign : x > y ? sign : b.at_s - a.at_s;
     };
-    return view.entries.filter((entry) => { const all = texts(entry); return words.every((word) => all.includes(word)); }).sort(order);
+    return listed().filter((entry) => { const all = texts(entry); return words.every((word) => all.includes(word)); }).sort(order);
   }
 
   function draw() {
@@ -100,7 +104,11 @@
     });
     if (lines.length !== rows.childElementCount || lines.some((row, i) => rows.children[i] !== row)) keepingFocus(() => rows.replaceChildren(...lines));
     for (const row of lines) { const time = row.querySelector("time"); if (time) time.textContent = when(JSON.parse(row.dataset.told).at_s); }
-    $("count").textContent = entries.length === view.entries.length ? `${count(entries.length)} in all` : `${count(entries.length)} of ${count(view.entries.length)}`;
+    const all = listed().length;
+    $("count").textContent = entries.length === all ? `${count(all)} in all` : `${count(entries.length)} of ${count(all)}`;
+    const blocks = view.entries.filter(isFolded).length;
+    $("blocks").hidden = !blocks;
+    $("block-count").textContent = blocks === 1 ? "Show 1 block of a comparison" : `Show ${count(blocks)} blocks of comparisons`;
     heads();
     bar();
   }
@@ -171,6 +179,7 @@
   $("sort").append(...COLUMNS.map((column) => node("option", { value: column.key, textContent: column.title })));
   $("sort").addEventListener("change", () => chosen($("sort").value));
   $("search").addEventListener("input", draw);
+  $("show-blocks").addEventListener("change", () => { view.blocks = $("show-blocks").checked; draw(); });
   $("tools").addEventListener("submit", (event) => event.preventDefault());
   $("untick").addEventListener("click", () => { view.ticked.clear(); for (const box of document.querySelectorAll(".tick input")) box.checked = false; bar(); });
   maker($("compare"), "comparison", oldestFirst);

@@ -33,6 +33,11 @@ const Looks = (() => {
     return [[`${UNITS[name]}, median`, number(shown.p50), "ms", note]];
   }
 
+  function between({ low, high }) {
+    if (!known(low)) return known(high) ? `below ${number(high)}` : UNKNOWN;
+    return known(high) ? `${number(low)} – ${number(high)}` : `above ${number(low)}`;
+  }
+
   function figures(snapshot) {
     const { current, server, limit } = snapshot;
     if (!current) return [];
@@ -47,8 +52,25 @@ const Looks = (() => {
     const levels = server?.levels ?? {};
     if (known(levels.running)) found.push(["In the engine", number(levels.running), "running", known(levels.waiting) ? `${number(levels.waiting)} waiting` : ""]);
     if (known(levels.kv_share)) found.push(["KV cache", percent(levels.kv_share), "%", ""]);
-    if (limit) found.push(["The limit lies", `${number(limit.low)} – ${number(limit.high)}`, limit.axis === "rate" ? "req/s" : "at a time", `${count(limit.tried)} loads tried`]);
+    if (limit) found.push(["The limit lies", between(limit), limit.axis === "rate" ? "req/s" : "at a time", `${count(limit.tried)} loads tried`]);
     return found;
+  }
+
+  // The row of the table of stages: what is known so far; rates are of the last 10 s.
+  function line({ current }) {
+    if (!current) return {};
+    const whole = (name, share) => current.latencies[name]?.whole[share];
+    return {
+      requests: current.done,
+      failed: current.since === "view" ? null : current.failed,
+      request_rate: current.rate_ended,
+      token_rate: current.output_tokens_per_s,
+      ttft_p50_ms: whole("ttft", "p50"),
+      ttft_p95_ms: whole("ttft", "p95"),
+      tpot_p50_ms: whole("tpot", "p50"),
+      tpot_p95_ms: whole("tpot", "p95"),
+      e2el_p95_ms: whole("e2el", "p95"),
+    };
   }
 
   function courses({ current }) {
@@ -73,6 +95,7 @@ const Looks = (() => {
       stage: current?.name,
       place: place(snapshot),
       share: stage?.share,
+      line: line(snapshot),
       figures: figures(snapshot),
       courses: courses(snapshot),
       errors: current?.errors ?? [],

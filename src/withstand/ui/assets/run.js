@@ -2,7 +2,7 @@
 // One run: what it came to so far, and, while it goes on, its looks as they come.
 
 (() => {
-  const { UNKNOWN, known, node, told, ask, number, count, when, notice, state, maker } = Common;
+  const { UNKNOWN, known, node, told, said, ask, number, count, when, notice, state, maker } = Common;
   const $ = (id) => document.getElementById(id);
   const id = location.pathname.split("/").pop();
   const api = `/api/runs/${encodeURIComponent(id)}`;
@@ -16,7 +16,7 @@
     $("name").replaceChildren(told(entry.name));
     $("what").replaceChildren([KINDS[entry.kind], entry.tool !== "withstand" && entry.tool, entry.model].filter(Boolean).join(" · "));
     $("target").replaceChildren(...(entry.target ? [told(entry.target), " · "] : []), when(entry.at_s));
-    $("state").replaceChildren(state(entry.state), ...(entry.limit ? [" ", told(entry.limit)] : []), ...(entry.why && entry.state !== "running" ? [" ", told(entry.why)] : []), ...slo(entry));
+    $("state").replaceChildren(state(entry.state), ...(entry.limit ? [" ", said(entry.limit)] : []), ...(entry.why && entry.state !== "running" ? [" ", said(entry.why)] : []), ...slo(entry));
   }
 
   const slo = (entry) => (known(entry.slo_kept) ? [" ", node("span", { className: entry.slo_kept ? "kept" : "missed", textContent: entry.slo_kept ? "The SLO is kept." : "The SLO is missed." })] : []);
@@ -47,9 +47,23 @@
     ["E2EL p95, ms", (s) => number(s.e2el_p95_ms)],
   ];
 
+  const cells = (line) => COLUMNS.map(([, value]) => node("td", {}, value(line)));
+
+  // The stage that goes on has the figures of the last look.
+  function row(line) {
+    if (line.state !== "running") return node("tr", {}, node("th", { scope: "row" }, told(line.name)), ...cells(line));
+    const hint = "So far; rates are of the last 10 s";
+    return node("tr", { className: "current", title: hint }, node("th", { scope: "row" }, told(line.name)), ...cells({ ...line, ...view.line }));
+  }
+
+  function goesOn(line) {
+    view.line = line;
+    const at = (view.detail?.stages ?? []).findIndex((stage) => stage.state === "running");
+    if (at >= 0) $("stage-rows").children[at]?.replaceWith(row(view.detail.stages[at]));
+  }
+
   function stages(lines) {
-    const rows = lines.map((line) => node("tr", { className: line.state === "running" ? "current" : "" }, node("th", { scope: "row" }, told(line.name)), ...COLUMNS.map(([, value]) => node("td", {}, value(line)))));
-    $("stage-rows").replaceChildren(...rows);
+    $("stage-rows").replaceChildren(...lines.map(row));
     $("stages").hidden = !lines.length;
   }
 
@@ -62,9 +76,9 @@
       const first = raised.find((line) => line.blocking) ?? raised[0];
       return node("li", { className: blocking ? "blocking" : "" },
         node("p", { className: "kind", textContent: blocking ? `${first.kind} · blocking` : first.kind }),
-        node("p", { className: "sentence" }, told(first.sentence)),
+        node("p", { className: "sentence" }, said(first.sentence)),
         ...(where ? [node("p", { className: "where" }, "in ", told(where))] : []),
-        ...(first.remedy ? [node("p", { className: "remedy" }, told(first.remedy))] : []));
+        ...(first.remedy ? [node("p", { className: "remedy" }, said(first.remedy))] : []));
     });
     // Only news is put in its place, so that a screen reader tells nothing twice.
     const digest = JSON.stringify(lines);
@@ -128,8 +142,9 @@
     $("figures").replaceChildren(...now.figures.map((one) => figure(...one)));
     $("courses").replaceChildren(...now.courses.map((one) => course(...one)));
     errors(now.errors);
+    goesOn(now.line);
     if (now.doubts.length) doubts([...(view.detail?.doubts ?? []), ...now.doubts]);
-    if (now.stages && now.stages !== view.stages) refresh();
+    if (now.stages && now.stages !== view.stages) { view.line = {}; refresh(); }
     view.stages = now.stages;
     document.documentElement.dataset.looks = String(Number(document.documentElement.dataset.looks ?? 0) + 1);
   }

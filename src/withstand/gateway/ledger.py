@@ -1,0 +1,44 @@
+"""What is noted of requests that are over, on its way into the counts and the log: many at once cost less each."""
+
+from withstand import clock
+from withstand.gateway.counts import Counts, Ending
+from withstand.gateway.journal import Journal, Noted
+
+_AT_ONCE = 64
+"""Not so many that a request would have to wait while they are written down."""
+
+
+class Ledger:
+    """Whoever reads the counts has it write down first what there is."""
+
+    def __init__(self, counts: Counts, journal: Journal) -> None:
+        self._counts = counts
+        self._journal = journal
+        self._noted: list[Noted] = []
+
+    def add(self, ending: Ending, cost_nusd: int | None) -> None:
+        """One more request is over. Its cost is in nano-dollars; None where nothing is counted."""
+        self._noted.append((clock.wall_s(), ending, cost_nusd))
+        if len(self._noted) >= _AT_ONCE:
+            self.write_down()
+
+    def write_down(self) -> None:
+        """Nothing waits any more."""
+        noted, self._noted = self._noted, []
+        self._counts.add([ending for _, ending, _ in noted])
+        self._journal.add(noted)
+
+    def flush(self) -> None:
+        """Nor in the log."""
+        self.write_down()
+        self._journal.flush()
+
+    def turn_to(self, journal: Journal) -> None:
+        """Another log, from now on."""
+        self.close()
+        self._journal = journal
+
+    def close(self) -> None:
+        """The log is complete."""
+        self.write_down()
+        self._journal.close()

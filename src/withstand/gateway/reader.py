@@ -1,0 +1,189 @@
+"""What one client's connection has to say: bytes → requests, or why it is not read any more.
+
+It neither writes nor answers. A head that the client has sent before is known again without the parser (``familiar``).
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import httptools
+
+from withstand.gateway import refusals
+from withstand.gateway.familiar import Memory
+from withstand.gateway.heads import plain_head
+from withstand.gateway.incoming import Head, Incoming
+from withstand.gateway.refusals import Refusal
+from withstand.gateway.routes import route_of
+
+if TYPE_CHECKING:
+    from withstand.gateway.house import House
+
+_REQUEST_BYTES = 1024
+"""What a request takes beside its body, about."""
+_COME_BACK_S = 5
+_NOT_LEARNED = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
+
+
+class Reader:
+    """``go_on`` is called where a client waits for leave to send its body."""
+
+    def __init__(self, house: "House", go_on: Callable[[], None]) -> None:
+        self.complete: deque[Incoming] = deque()
+        """Requests, in their order, until the door takes them."""
+        self.coming: Incoming | None = None
+        """The one that is not complete."""
+        self.refusal: Refusal | None = None
+        """Why nothing is read any more."""
+        self.refused: Incoming | None = None
+        """That was complete by then."""
+        self._house = house
+        self._go_on = go_on
+        self._parser = httptools.HttpRequestParser(self)
+        self._memory = Memory[Head]()
+        self._head: Head | None = None
+        """While it is not complete."""
+        self._parts: list[bytes] = []
+        """Of the body that is coming."""
+        self._head_bytes = 0
+        """Of the current head, in reads between that of its first byte and the present one."""
+        self._head_goes_on = False
+        """The present read began within a head."""
+        self._read_bytes = 0
+        self._read_ns = 0
+
+    def recognized(self, data: bytes, read_ns: int) -> Incoming | None:
+        """Another request with the last head, if that is all that was read: then it is no news to the parser."""
+        known = self._memory.known
+        if known is None or self.coming is not None or self.complete:
+            return None
+        at = known.body_at(data)
+        size, house = len(data) - at, self._house
+        limits = house.config.limits
+        if not at or size > limits.body_bytes or at > limits.head_bytes:
+            return None
+        if house.held_bytes + _REQUEST_BYTES + size > limits.held_bytes:
+            return None
+        incoming = Incoming(known.head, read_ns, data[at:])
+        incoming.size = size
+        house.hold(incoming, _REQUEST_BYTES + size)
+        self._memory.strange = 0
+        return incoming
+
+    def read(self, data: bytes, read_ns: int) -> None:
+        """What came of it is in ``complete``, ``coming`` and ``refusal``."""
+        self._read_ns, self._read_bytes = read_ns, len(data)
+        at_start, parser = self.coming is None and not self.complete, self._parser
+        self._head_goes_on = self._head is not None
+        self._feed(data)
+        if self._head_goes_on and self._head is not None:
+            self._head_bytes += len(data)
+            self._limit_head(self._head_bytes)
+        if at_start and self._parser is parser and self.coming is None and self.refusal is None:
+            self._learn(data)
+
+    def _learn(self, data: bytes) -> None:
+        """If the read brought one request and nothing else, the next one may resemble it."""
+        if len(self.complete) == 1:
+            incoming = self.complete[0]
+            head = incoming.head
+            if head.route is not None and head.keeps_alive and _NOT_LEARNED.isdisjoint(head.first):
+                self._memory.meet(head, data, incoming.size)
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as e:
+            self._decline_upgrade(data[e.args[0] :])
+        except httptools.HttpParserCallbackError as e:
+            raise e.__context__ or e from None  # a fault of our own
+        except httptools.HttpParserError as e:
+            self.refusal = self.refusal or refusals.bad_request(f"This is not HTTP: {e}.", closes=True)
+
+    def close(self) -> None:
+        """The connection is lost, and what it had said is not held any more."""
+        del self._parser, self._go_on  # they hold this object and the door, and all would wait for the collector
+        for incoming in (self.coming, *self.complete):
+            if incoming is not None:
+                self._house.let_go(incoming)
+        self.complete.clear()
+
+    # httptools.
+
+    def on_message_begin(self) -> None:
+        self._head = Head()
+        self.coming = Incoming(self._head)
+        self._parts = []
+        self._head_bytes = 0
+
+    def on_url(self, part: bytes) -> None:
+        assert self._head is not None
+        self._head.target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head is not None:  # what comes after the chunks says nothing to anybody
+            self._head.add_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        incoming, head, self._head = self.coming, self._head, None
+        assert incoming is not None
+        assert head is not None
+        if self._head_goes_on or self._read_bytes > self._house.config.limits.head_bytes:
+            self._limit_head(head.size)
+        head.method = self._parser.get_method()
+        head.version = self._parser.get_http_version()
+        head.keeps_alive = self._parser.should_keep_alive()
+        head.route = route_of(head.method, head.target)
+        coding = head.header(b"transfer-encoding")
+        if coding is not None and coding.strip().lower() != b"chunked":
+            message = "Of all transfer codings only chunked is understood."
+            self.refusal = self.refusal or refusals.bad_request(message, status=501, closes=True)
+        if not self._house.hold(incoming, _REQUEST_BYTES):
+            self.refusal = self.refusal or refusals.overcrowded(_COME_BACK_S)
+        if head.header(b"expect") is not None and not (self.refusal or self.complete):
+            self._go_on()
+
+    def on_body(self, part: bytes) -> None:
+        incoming = self.coming
+        assert incoming is not None
+        incoming.size += len(part)
+        limits = self._house.config.limits
+        if incoming.size > limits.body_bytes:
+            message = f"The body has more than {limits.body_bytes} bytes."
+            self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
+        if self.refusal is None:
+            self._parts.append(part)
+            if not self._house.hold(incoming, len(part)):
+                self.refusal = refusals.overcrowded(_COME_BACK_S)
+        else:
+            self._parts.clear()
+            self._house.let_go(incoming)
+
+    def on_message_complete(self) -> None:
+        incoming = self.coming
+        if not self._parser.should_keep_alive():
+            self._memory.known = None  # what comes behind the last request is none; even a trailer may say so
+        if incoming is not None and not self._parser.should_upgrade():
+            incoming.read_ns = self._read_ns
+            if self.refusal is None:
+                incoming.body, self._parts = b"".join(self._parts), []
+                self.complete.append(incoming)
+            else:
+                self._house.let_go(incoming)
+                self.refused = incoming
+            self.coming = None
+
+    def _limit_head(self, size: int) -> None:
+        bytes_max = self._house.config.limits.head_bytes
+        if size > bytes_max:
+            message = f"The request's head has more than {bytes_max} bytes."
+            self.refusal = self.refusal or refusals.bad_request(message, status=431, closes=True)
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Some clients offer HTTP/2 with their first request; the parser then leaves the body to whoever accepts."""
+        incoming, self.coming = self.coming, None
+        if incoming is None or incoming.head.method == b"CONNECT":
+            self.refusal = refusals.bad_request("This is no proxy for other hosts.", status=405, closes=True)
+            return
+        self._parser = httptools.HttpRequestParser(self)
+        self._feed(plain_head(incoming.head) + rest)

@@ -1,0 +1,70 @@
+"""How many tokens an endpoint takes a text for, whichever engine behind it is asked."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from withstand.app.endpoint import Endpoint
+from withstand.load.ask import engine_tokenizer
+from withstand.spec import Target
+
+TEXT = "one two three"
+
+
+class Tokenizing(BaseHTTPRequestHandler):
+    """Engines in turn: what each takes for the text, or None where it refuses a body without that."""
+
+    protocol_version = "HTTP/1.1"
+    forms: ClassVar[list[str]] = []
+    asked: ClassVar[int] = 0
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self._answer(200, {"data": [{"id": "m"}]})
+
+    def do_POST(self) -> None:
+        told = msgspec.json.decode(self.rfile.read(int(self.headers["content-length"])))
+        form = self.forms[self.asked % len(self.forms)]
+        type(self).asked += 1
+        known = {"vllm": {"prompt"}, "strict": {"prompt"}, "llamacpp": {"content"}}[form]
+        texts = known & told.keys()
+        if form == "vllm" and not texts:
+            return self._answer(400, {"error": {"message": "prompt: Field required"}})
+        if form == "strict" and "content" in told:
+            return self._answer(422, {"error": {"message": "content: Extra inputs are not permitted"}})
+        tokens = told[next(iter(texts))].split() if texts else []
+        return self._answer(200, {"tokens": list(range(len(tokens)))})
+
+    def _answer(self, status: int, tree: Any) -> None:
+        body = msgspec.json.encode(tree)
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def base_url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Tokenizing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "forms", [["vllm"], ["llamacpp"], ["strict"], ["vllm", "llamacpp"], ["llamacpp", "vllm"]], ids="-".join
+)
+def test_engines_that_want_the_text_in_different_places_behind_one_name(base_url: str, forms: list[str]) -> None:
+    Tokenizing.forms, Tokenizing.asked = forms, 0
+    endpoint = Endpoint(Target(base_url=base_url))
+    tokenizer = engine_tokenizer(endpoint.asker, endpoint.address, "m")
+    assert tokenizer is not None
+    counts = tokenizer.counts([TEXT, f"{TEXT} four", f"{TEXT} four five", "six"])
+    endpoint.close()
+    assert counts == [3, 4, 5, 1]

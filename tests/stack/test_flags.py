@@ -1,0 +1,85 @@
+"""Options that an installed engine does not know are named before it is started."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from withstand.cli.up import verb
+from withstand.errors import UsageError
+from withstand.stack.blueprint import Process
+from withstand.stack.flags import checked, unknown_flags
+
+HELP = (
+    "usage: serve [--port PORT] [--max_num_seqs N] [--enable-prefix-caching | --no-enable-prefix-caching] [--dtype T]"
+)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+
+
+def program(folder: Path, text: str = HELP, code: int = 0) -> Path:
+    """An engine that prints its help, and notes what it was asked."""
+    path = folder / "engine"
+    path.write_text(f"#!/bin/sh\necho \"$@\" >> '{folder}/asked'\ncat <<'END'\n{text}\nEND\nexit {code}\n")
+    path.chmod(0o755)
+    return path
+
+
+def process(*argv: str, kind: str = "vllm") -> Process:
+    return Process(name="e", kind=kind, argv=argv, port=1)
+
+
+def test_dashes_and_underscores_and_negations_are_one_option() -> None:
+    argv = (
+        "serve",
+        "--max-num-seqs",
+        "4",
+        "--no-enable-prefix-caching",
+        "--dtype=half",
+        "--",
+        "--port=1",
+        "-x",
+        "a--b",
+    )
+    assert unknown_flags(argv, HELP) == ()
+    assert unknown_flags(("--por", "1", "--new-thing=3"), HELP) == ("--por", "--new-thing")
+
+
+def test_an_engine_is_asked_for_all_of_its_help_without_its_model(tmp_path: Path) -> None:
+    engine = program(tmp_path)
+    (found,) = checked([process(str(engine), "serve", "/models/a", "--port", "1", "--swap-space", "2")], {})
+    assert found.unknown == ("--swap-space",)
+    assert (tmp_path / "asked").read_text() == "serve --help=all\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"), [("no such thing", 1, "no such thing"), ("no options here", 0, "no options here")]
+)
+def test_an_engine_that_cannot_tell_is_no_mistake(tmp_path: Path, text: str, code: int, why: str) -> None:
+    (found,) = checked([process(str(program(tmp_path, text, code)), "serve", "--x")], {})
+    assert (found.unknown, found.why_not) == ((), why)
+
+
+def test_a_program_that_is_not_there_and_one_that_nobody_knows() -> None:
+    absent, other = process("/no/such/engine", "--x"), process(sys.executable, "--x", kind="command")
+    (found,) = checked([absent, other], {})
+    assert found.why_not is not None
+    assert "No such file" in found.why_not
+
+
+def test_up_check_names_the_options_and_starts_nothing(tmp_path: Path) -> None:
+    engine = program(tmp_path, f"{HELP} [--host H] [--served-model-name N]")
+    told = f"[engines.a]\nkind = 'vllm'\npython = '{engine}'\nmodel = '/m'\n"
+    (tmp_path / "s.toml").write_text(told + "max_sequences = 4\n")
+    done = CliRunner().invoke(verb, [str(tmp_path / "s.toml"), "--check"])
+    assert done.exception is None, done.output
+    assert "a: every option is known" in done.output
+    (tmp_path / "s.toml").write_text(told + "args = ['--swap-space', '4']\n")
+    done = CliRunner().invoke(verb, [str(tmp_path / "s.toml"), "--check"])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("a does not know --swap-space. ")
+    assert not (tmp_path / "state").exists()
