@@ -121,6 +121,17 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
     ]
 
 
+def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
+    told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
+    with pytest.raises(UsageError, match=r"gateway ended \(exit code 2\).*pollicy"):
+        up(stack_of(told, "s"))
+
+
+def test_a_stack_that_is_not_there_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["up", "nofile.toml"]) == 2
+    assert "withstand: The stack nofile.toml cannot be read" in capsys.readouterr().err
+
+
 def test_one_that_does_not_come_up_is_named_and_none_is_left() -> None:
     broken = {"kind": "command", "args": ["sh", "-c", "echo no such model >&2; exit 7"], "served_as": "m"}
     with pytest.raises(EngineError, match=r"b ended \(exit code 7\): no such model"):
