@@ -31,7 +31,7 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
     ("tree", "path", "cure"),
     [
         ({"modles": {}}, "modles", "unknown field"),
-        (models(policy="fastest"), "$.models[...].policy", "Invalid enum value"),
+        (models(policy="fastest"), "$.models.m.policy", "Invalid enum value"),
         (models(engines=[{"url": "a:1"}]), "$.models.m.engines[0].url", "http://HOST:PORT"),
         (models(engines=[{"url": "http://a/v1"}]), "$.models.m.engines[0].url", "leave it out"),
         (models(engines=[{"url": "http://k@a"}]), "$.models.m.engines[0].url", "api_key_env"),
@@ -42,17 +42,17 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         (models(aliases=["m"]), "$.models.m.aliases[0]", "give each model its own"),
         ({"routes": {"/v1/chat": {}}}, "$.routes./v1/chat", "/v1/chat/completions"),
         ({"timeouts": {"idle_s": 0}}, "$.timeouts.idle_s", "> 0"),
-        ({"keys": {"a": {"sha256": "sk-1"}}}, "$.keys[...].sha256", "regex"),
+        ({"keys": {"a": {"sha256": "sk-1"}}}, "$.keys.a.sha256", "keys hash"),
         ({"keys": {"a": {"sha256": "0" * 64, "models": ["n"]}}}, "$.keys.a.models[0]", "$.models"),
         ({"listen": "0.0.0.0:80"}, "$.listen", "open = true"),
         (models(engines=[{**ENGINE, "role": "decode"}]), "$.models.m.engines[0]", "add it, or take them out"),
-        (models(disaggregation={"style": "vllm"}), "$.models[...].disaggregation.style", "Invalid enum value"),
+        (models(disaggregation={"style": "vllm"}), "$.models.m.disaggregation.style", "Invalid enum value"),
         (models(disaggregation=VLLM), "$.models.m.engines[0]", "give the engine a role"),
         (models(disaggregation=VLLM, engines=[PREFILL]), "$.models.m.engines", "both roles"),
         (models(disaggregation=VLLM, engines=[{**PREFILL, "bootstrap_port": 1}]), "engines[0]", "take it out"),
         (models(disaggregation=SGLANG, engines=[{**DECODE, "bootstrap_port": 1}]), "engines[0]", "take it out"),
         ({"workers": 2, **models(engines=[{**ENGINE, "command": ["vllm"]}])}, "engines[0].command", "say workers = 1"),
-        (models(health={"every_s": 0}), "$.models[...].health.every_s", ">= 0.05"),
+        (models(health={"every_s": 0}), "$.models.m.health.every_s", ">= 0.05"),
         (models(engines=[{**ENGINE, "health": {"path": "health"}}]), "engines[0].health.path", "regex"),
         ({"cors": {"origins": ["*", "chat.example.com"]}}, "$.cors.origins[1]", "https://chat.example.com"),
         ({"cors": {"origins": ["https://chat.example.com/"]}}, "$.cors.origins[0]", "without a path"),
@@ -65,6 +65,36 @@ def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: st
     assert path in str(told.value)
     assert cure in str(told.value)
     assert str(told.value).endswith(".")
+
+
+def test_the_file_and_the_entry_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text('[models.a]\n[models.b]\npolicy = "best"\n')
+    with pytest.raises(SpecError, match=rf"The configuration {path} is wrong: .*`\$\.models\.b\.policy`"):
+        config_from_file(path)
+    path.write_text("")
+    with pytest.raises(SpecError, match=f"{path} names no model"):
+        config_from_file(path)
+
+
+def test_more_keys_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
+    path, keys = tmp_path / "gateway.toml", tmp_path / "keys.toml"
+    path.write_text('keys_file = "keys.toml"\n[models.a]\n')
+    with pytest.raises(UsageError, match=f"The keys_file {keys} cannot be read"):
+        config_from_file(path)
+    keys.write_text(f'[keys.alice]\nsha256 = "{"0" * 64}"\n')
+    assert list(config_from_file(path).keys) == ["alice"]
+
+
+@pytest.mark.parametrize(("models", "bounded"), [(["a"], True), (None, False), (["a", "b"], False)])
+def test_a_budget_needs_a_price_for_each_model_that_its_key_may_use(models: object, bounded: bool) -> None:
+    key = {"sha256": "0" * 64, "models": models, "budget": {"usd": 1}}
+    tree = {"models": {"a": {}, "b": {}}, "prices": {"a": {"input": 1}}, "state": "s", "keys": {"k": key}}
+    if bounded:
+        assert config_of(tree).keys
+        return
+    with pytest.raises(SpecError, match=r"would not bound 'b', which has no price; .*`\$\.keys\.k\.budget`"):
+        config_of(tree)
 
 
 def test_an_open_gateway_must_be_asked_for() -> None:

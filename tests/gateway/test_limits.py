@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from engines import EVENT, Behave, Engine, answering, stuck, whole
@@ -54,6 +56,20 @@ def test_tokens_are_held_by_estimate_and_settled_by_usage(engine: Engines, gatew
     assert gw.ask(body(max_tokens=999), more=ALICE).error["type"] == "tokens"
 
 
+def test_a_request_that_never_fits_is_told_so_with_the_numbers(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway(toml(engine(spends(10, 5)).url, "", "limits.tpm = 100"))
+    for content in (body(messages="x" * 2000), body(max_tokens=500)):
+        answer = gw.ask(content, more=ALICE)
+        assert (answer.status, answer.header("retry-after"), answer.header("x-should-retry")) == (429, None, "false")
+        assert (answer.error["type"], answer.error["code"]) == ("tokens", "rate_limit_exceeded")
+        assert "too large" in answer.error["message"]
+        assert "100 tokens in a minute; 50" in answer.error["message"]
+    assert gw.ask(body(), more=ALICE).status == 200, "what is only assumed of the answer turns nobody away"
+    late = gw.ask(body(max_tokens=90), more=ALICE)
+    assert late.header("retry-after")
+    assert "is held to take 9" in late.error["message"]
+
+
 def test_a_client_that_leaves_frees_its_place_and_pays_for_what_was_done(engine: Engines, gateway: Gateways) -> None:
     one = engine(streams(50))
     gw = gateway(toml(one.url, "", "limits.concurrency = 1"))
@@ -102,6 +118,33 @@ def test_engines_that_fail_cost_nothing(engine: Engines, gateway: Gateways) -> N
     assert (told["prompt_tokens"], told["completion_tokens"], told["cost_usd"]) == (0, 0, 0)
 
 
+def test_requests_that_nobody_has_served_are_not_counted_as_used(
+    engine: Engines, gateway: Gateways, nobody: str
+) -> None:
+    more = "\nmax_in_flight = 1\n"
+    stuck_one = engine(stuck())
+    gw = gateway(toml(nobody) + model(stuck_one.url, name="full", more=more))
+    assert gw.ask(body(), more=ALICE).status == 503
+    client = gw.client().send(post(body("full"), more=ALICE))
+    gw.until("requests_in_flight", 1)
+    assert gw.ask(body("full"), more=ALICE).error["code"] == "queue_full"
+    assert rows(gw, "?key=alice") == []
+    client.close()
+    assert row_of(gw, "alice", 1)["model"] == "full"
+
+
+def test_a_model_without_a_price_costs_nothing_that_is_known(
+    engine: Engines, gateway: Gateways, tmp_path: Path
+) -> None:
+    one = engine(spends())
+    gw = gateway(toml(one.url) + model(one.url, name="b") + f'[log]\npath = "{tmp_path}/log"\n')
+    gw.ask(body("b"), more=ALICE)
+    gw.ask(body(), more=ALICE)
+    gw.stop()
+    told = [msgspec.json.decode(line) for line in (tmp_path / "log").read_bytes().splitlines()]
+    assert [(line["cost_usd"], line["estimated"]) for line in told] == [(None, False), (0.02, False)]
+
+
 def test_a_budget_is_kept_over_restarts_and_between_processes(
     engine: Engines, gateway: Gateways, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -109,7 +152,7 @@ def test_a_budget_is_kept_over_restarts_and_between_processes(
     # 10 prompt tokens, 4 of them cached, and 5 made: 6 x 0.001 + 4 x 0.0001 + 5 x 0.002 = 0.0164 USD
     one = engine(spends(10, 5, 4))
     budget = 'budget = { usd = 0.03, per = "month" }'
-    text = toml(one.url, f'state = "{state}"\n', budget) + model(one.url, name="free")
+    text = toml(one.url, f'state = "{state}"\n', budget) + model(one.url, name="free") + "[prices.free]\ninput = 0\n"
     gw, other = gateway(text), gateway(text)
     for _ in range(2):
         assert gw.ask(body(), more=ALICE).status == 200

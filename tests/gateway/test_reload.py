@@ -182,8 +182,8 @@ WRONG = {
     "[models.m]\npolicy = 'best'\n": "policy",
     "[models.m]\n[[models.m.engines]]\nurl = 'ftp://x'\n": r"\$\.models\.m\.engines\[0\]\.url",
     "[[models.m.engines]]\nurl = 'http://127.0.0.1:1'\napi_key_env = 'WITHSTAND_NONE'\n": "WITHSTAND_NONE",
-    "[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n": "holds no SHA-256",
-    "[log]\npath = '/no/such/folder/log'\n": "cannot be written",
+    "[models.m]\n[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n": "holds no SHA-256",
+    "[models.m]\n[log]\npath = '/no/such/folder/log'\n": "cannot be written",
 }
 
 
@@ -279,7 +279,7 @@ def test_a_hosted_engine_keeps_its_process_unless_its_command_is_another(
         ("[models.m]\nqueue = {requests = 0}\n[[models.m.engines]]\nurl = 'http://h:1'\ncommand = ['x']\n", 2, "queue"),
         (TWO_COMMANDS, 2, "another one"),
         (PAIR, 2, r"together and take 12 GB, of which \[host\] has 10.*`\$\.models\.m\.engines`"),
-        ("[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n", 2, "holds no SHA-256"),
+        ("[models.m]\n[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n", 2, "holds no SHA-256"),
     ],
 )
 def test_check_only_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str], toml: str, code: int, said: str) -> None:

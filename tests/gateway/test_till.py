@@ -64,7 +64,7 @@ def test_new_limits_hold_for_what_was_counted_before(till_of: Make) -> None:
     assert isinstance(admit(till), Refusal)
     for permit in permits:
         assert isinstance(permit, Permit)
-        assert till.settle(permit, ended(), 0.0) == 5_000_000
+        assert till.settle(permit, ended(), 0.0).nusd == 5_000_000
     assert till.under_way() == {"alice": 0}
     assert isinstance(admit(till), Permit)
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 PATIENCE_S = 10.0
+OF_ENGINES = ("withstand gateway: The engine ", "withstand: The configuration was read again: ")
 CHAT = "/v1/chat/completions"
 
 
@@ -144,6 +145,8 @@ class Gateway:
             raise AssertionError(said + self.process.communicate()[1])
         self.port = int(match[1])
         self._clients: list[Client] = []
+        self.told: list[str] = []
+        """What it has said of its engines, once it has ended."""
 
     def client(self) -> Client:
         self._clients.append(Client(self.port))
@@ -188,12 +191,14 @@ class Gateway:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> str:
-        """What it said on stderr; a gateway that is well says nothing."""
+        """What it said on stderr, but for what it says of its engines; a gateway that is well says nothing."""
         for client in self._clients:
             client.close()
         if self.process.poll() is None:
             self.terminate()
-        return self.process.communicate(timeout=PATIENCE_S)[1]
+        lines = self.process.communicate(timeout=PATIENCE_S)[1].splitlines(keepends=True)
+        self.told += [line for line in lines if line.startswith(OF_ENGINES)]
+        return "".join(line for line in lines if not line.startswith(OF_ENGINES))
 
 
 def model(*engines: str, name: str = "m", more: str = "") -> str:

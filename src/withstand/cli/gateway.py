@@ -1,6 +1,7 @@
 """``withstand gateway``: hands over to the gateway's own program, which knows its options."""
 
 import os
+import signal
 import sys
 
 import click
@@ -13,4 +14,5 @@ def verb(options: tuple[str, ...]) -> None:
 
     The command line may not import what it measures, so the gateway takes over this process.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # one that comes too early waits until it can be heard
     os.execv(sys.executable, [sys.executable, "-P", "-m", "withstand.gateway", *options])  # noqa: S606  our own module

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from withstand.errors import UsageError, WithstandError
 from withstand.gateway.config import Config, config_from_file, config_of
 from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
+from withstand.gateway.preflight import preflight
 from withstand.gateway.roster import Roster
 from withstand.gateway.waiting import Lobby
 
@@ -40,10 +42,12 @@ def main(context: click.Context, /, **options: Any) -> None:
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
 def check(file: Path) -> None:
-    """Say whether the gateway would go by a configuration; nothing is started or changed."""
+    """Say whether the gateway would start with a configuration; nothing is started, changed or asked."""
     config = config_from_file(file)
     Keyring(config.keys, local=True)
     Roster(config, random.Random(), Lobby(lambda _: None))
+    for note in preflight(config):
+        click.echo(f"withstand: {note}", err=True)
     click.echo(f"{file} is good.")
 
 
@@ -61,6 +65,7 @@ def _config(config: Path | None, model: str | None, engines: tuple[str, ...], in
 
 def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
     """The exit code."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # until somebody listens; it would end the process
     config = read()
     try:
         from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
@@ -68,7 +73,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
         raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
     said = Said(
         ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
-        wrong=lambda what: click.echo(f"withstand: {what}", err=True),
+        told=lambda what: click.echo(f"withstand: {what}", err=True),
     )
     return serve_forever(config, said, read if rereads else None)
 

@@ -23,6 +23,11 @@ class Origin(Struct, frozen=True):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}{self.prefix}"
 
+    @property
+    def url(self) -> str:
+        """As the configuration has it."""
+        return f"http{'s' if self.tls else ''}://{self.name}"
+
 
 def origin_of(url: str) -> Origin:
     """The parts of an engine's URL.

@@ -29,6 +29,11 @@ class Breaker:
         """Leave it alone."""
         return self._until_s[0] > now_s
 
+    @property
+    def is_tripped(self) -> bool:
+        """It has failed so often that it is left alone, or tried by one request at a time."""
+        return self._failures[0] >= FAILURES_MAX
+
     def began(self, now_s: float) -> None:
         """A request goes to it; where it is the one that tries, the others are held back for as long again."""
         if self._failures[0] >= FAILURES_MAX:

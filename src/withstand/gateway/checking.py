@@ -6,17 +6,20 @@ asked for ``/v1/models``. One that is not up, of those that the gateway starts, 
 
 import asyncio
 import errno
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from withstand.gateway.config import Health
 from withstand.gateway.engine import Engine
 from withstand.gateway.polling import question
 from withstand.gateway.status import status_of
+from withstand.gateway.trouble import Trouble, why_of
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
 
 _OTHER_PATH = "/v1/models"
+_KNOCK_S = 2.0
 _UNKNOWN_PAGE = frozenset((404, 405, 501))
 
 
@@ -26,6 +29,9 @@ class Checking:
     def __init__(self, house: "House") -> None:
         self._house = house
         self._tasks: dict[Engine, asyncio.Task[None]] = {}
+        self._knocks: dict[Engine, asyncio.Task[None]] = {}
+        """To engines that could not be reached: a connection, and no question. Else who sends requests only where
+        ``/ready`` says so would never find out that they are back."""
         self._ill: set[Engine] = set()
 
     def look(self, now_s: float) -> None:
@@ -38,6 +44,8 @@ class Checking:
                     engine.checkup.forget()
             elif engine not in self._tasks and engine.checkup.is_due(now_s, told, engine.name):
                 self._tasks[engine] = self._house.loop.create_task(self._check(engine, told))
+            if engine.is_unreachable and engine.process is None and engine not in self._knocks:
+                self._knocks[engine] = self._house.loop.create_task(self._knock(engine))
         ill = {engine for engine in engines if engine.checkup.is_ill}
         for engine in self._ill - ill:
             engine.recovered(now_s)
@@ -45,30 +53,46 @@ class Checking:
 
     def close(self) -> None:
         """Ask nobody any more."""
-        for task in self._tasks.values():
+        for task in (*self._tasks.values(), *self._knocks.values()):
             task.cancel()
 
     async def _check(self, engine: Engine, told: Health) -> None:
         try:
-            well = await _is_well(engine, told)
+            trouble = await _trouble(engine, told)
         finally:
             del self._tasks[engine]
-        if well is not None and engine.health == told and engine.is_up:
-            engine.checkup.found(told, well=well)
+        if trouble is not None and engine.health == told and engine.is_up:
+            if trouble:
+                engine.trouble = Trouble(trouble)
+            engine.checkup.found(told, well=not trouble)
+
+    async def _knock(self, engine: Engine) -> None:
+        """Taken back, it warms up."""
+        try:
+            await asyncio.sleep(_KNOCK_S)
+            with suppress(OSError, UnicodeError):
+                async with asyncio.timeout(_KNOCK_S):
+                    link = await engine.dial(self._house.loop)
+                link.close()
+                if engine.is_unreachable:
+                    engine.recovered(self._house.now_s())
+                    self._house.lobby.stir()
+        finally:
+            del self._knocks[engine]
 
 
-async def _is_well(engine: Engine, told: Health) -> bool | None:
-    """None where we could not ask."""
+async def _trouble(engine: Engine, told: Health) -> str | None:
+    """Why it is not well; nothing = it is, None = we could not ask."""
     try:
         async with asyncio.timeout(told.timeout_s):
             status = await _status(engine, told.path)
             if status in _UNKNOWN_PAGE:
                 status = await _status(engine, _OTHER_PATH)
-            return status not in range(500, 600) or status in _UNKNOWN_PAGE
+            return f"it answers {status}" if status in range(500, 600) and status not in _UNKNOWN_PAGE else ""
     except OSError as e:
-        return None if e.errno in {errno.EMFILE, errno.ENFILE} else False
+        return None if e.errno in {errno.EMFILE, errno.ENFILE} else why_of(e)
     except ValueError:
-        return False
+        return "what it answers is not HTTP"
 
 
 async def _status(engine: Engine, path: str) -> int:

@@ -16,7 +16,7 @@ class Checkup:
     ``against``: checks in a row that speak against what it is held to be. ``due_s``: 0 = none was planned yet.
     """
 
-    __slots__ = ("_against", "_due_s", "_ill")
+    __slots__ = ("_against", "_due_s", "_ill", "is_known")
 
     def __init__(
         self,
@@ -25,6 +25,8 @@ class Checkup:
         due_s: "MutableSequence[float] | memoryview[float]",
     ) -> None:
         self._against, self._ill, self._due_s = against, ill, due_s
+        self.is_known = False
+        """A check has been made, by this worker."""
 
     @property
     def is_ill(self) -> bool:
@@ -44,6 +46,7 @@ class Checkup:
 
     def found(self, told: Health, *, well: bool) -> None:
         """A check is over."""
+        self.is_known = True
         if well != self.is_ill:
             self._against[0] = 0
             return
@@ -53,4 +56,4 @@ class Checkup:
 
     def forget(self) -> None:
         """It is not checked, or was started anew."""
-        self._against[0], self._ill[0], self._due_s[0] = 0, 0, 0.0
+        self._against[0], self._ill[0], self._due_s[0], self.is_known = 0, 0, 0.0, False

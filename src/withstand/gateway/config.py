@@ -1,5 +1,6 @@
 """All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -198,7 +199,7 @@ class Cors(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A client's key, as its SHA-256 alone, which may stand in the environment."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-fA-F]{64}$")] | None = None
+    sha256: str | None = None
     sha256_env: str | None = None
     models: tuple[str, ...] | None = None
     """None = all."""
@@ -242,6 +243,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     telemetry: TelemetryConfig | None = None
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
+    open_metrics: bool = True
+    """``/metrics`` is for everybody who reaches the address; else it takes a key with ``admin``."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
 
@@ -268,11 +271,17 @@ def config_from_file(path: Path, **instead: object) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
-    return config_of({**with_keys(_tree(path)), **instead})
+    try:
+        config = config_of({**with_keys(_tree(path), path.parent), **instead})
+    except SpecError as e:
+        raise SpecError(str(e).replace("The configuration is", f"The configuration {path} is", 1)) from None
+    if not config.models:
+        raise SpecError(f"The configuration {path} names no model; add [models.NAME] and [[models.NAME.engines]].")
+    return config
 
 
-def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
-    """The tree with the keys of its ``keys_file`` in it.
+def with_keys(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The tree with the keys of its ``keys_file`` in it, which is looked for in ``folder``: beside the configuration.
 
     Raises:
         UsageError: that file cannot be read, or is no TOML.
@@ -282,7 +291,7 @@ def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
     keys = tree.get("keys", {})
     if not isinstance(name, str) or not isinstance(keys, dict):
         return tree  # what is wrong with it is found out with the rest
-    told = _tree(Path(name))
+    told = _tree(folder / name, "keys_file")
     more = told.get("keys", {})
     if set(told) - {"keys"} or not isinstance(more, dict):
         raise SpecError(f"The file {name} may hold nothing but [keys.NAME]; move the rest.")
@@ -291,17 +300,17 @@ def with_keys(tree: dict[str, Any]) -> dict[str, Any]:
     return {**tree, "keys": {**keys, **more}}
 
 
-def _tree(path: Path) -> dict[str, Any]:
+def _tree(path: Path, what: str = "configuration") -> dict[str, Any]:
     is_json = path.suffix == ".json"
     try:
         text = path.read_text("utf-8")
         tree = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except OSError as e:
-        raise UsageError(f"The configuration {path} cannot be read: {e.strerror}.") from None
+        raise UsageError(f"The {what} {path} cannot be read: {e.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
-        raise UsageError(f"The configuration {path} is no {'JSON' if is_json else 'TOML'}: {e}.") from None
+        raise UsageError(f"The {what} {path} is no {'JSON' if is_json else 'TOML'}: {e}.") from None
     if not isinstance(tree, dict):
-        raise UsageError(f"The configuration {path} is no table of settings; write it as docs/gateway.md has it.")
+        raise UsageError(f"The {what} {path} is no table of settings; write it as docs/gateway.md has it.")
     return tree
 
 
@@ -314,6 +323,20 @@ def config_of(tree: object) -> Config:
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The configuration is wrong: {hinted(str(e), Config)}.") from None
+        raise SpecError(f"The configuration is wrong: {_named(str(e), hinted(str(e), Config), tree)}.") from None
     check(config)
     return config
+
+
+def _named(told: str, hint: str, tree: Any) -> str:
+    """With the name of the entry that is wrong, where msgspec only says that it is one of a table."""
+    found = re.search(r"`\$\.(\w+)\[\.\.\.\]", told)
+    if found is None:
+        return hint
+    for name, value in tree[found[1]].items():
+        try:
+            msgspec.convert({found[1]: {name: value}}, Config)
+        except msgspec.ValidationError as e:
+            if str(e) == told:
+                return hint.replace(found[0], f"`$.{found[1]}.{name}", 1)
+    return hint

@@ -165,6 +165,11 @@ def _check_keys(config: "Config") -> None:
     for owner, key in config.keys.items():
         if (key.sha256 is None) == (key.sha256_env is None):
             raise _wrong(f"keys.{owner}", "a key has either sha256 or sha256_env; give one of them")
+        if key.sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", key.sha256):
+            what = (
+                "a SHA-256 is 64 hexadecimal digits, and never the key itself; `withstand gateway keys hash` makes one"
+            )
+            raise _wrong(f"keys.{owner}.sha256", what)
         if key.sha256 is not None and (first := owners.setdefault(key.sha256.lower(), owner)) != owner:
             raise _wrong(f"keys.{owner}.sha256", f"it is the key of {first!r} too; make one for each")
         for i, name in enumerate(key.models or ()):
@@ -177,6 +182,11 @@ def _check_money(config: "Config") -> None:
         if name not in config.models:
             raise _wrong(f"prices.{name}", f"there is no model {name!r}; name one of $.models")
     for owner, key in config.keys.items():
+        free = [name for name in config.models if key.models is None or name in key.models]
+        free = [name for name in free if name not in config.prices]
+        if key.budget is not None and config.prices and free:
+            cure = f'add [prices."{free[0]}"] (input = 0 where it is free), or models = [...] without it'
+            raise _wrong(f"keys.{owner}.budget", f"it would not bound {free[0]!r}, which has no price; {cure}")
         if key.budget is not None and not config.prices:
             raise _wrong(f"keys.{owner}.budget", "without prices nothing is ever spent; add [prices.MODEL]")
         if key.budget is not None and not config.has_state:

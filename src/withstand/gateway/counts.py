@@ -2,12 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
+from withstand.gateway import tap
 from withstand.gateway.money.rows import Sums
+from withstand.gateway.refusals import Refusal
 
 _MS = 1_000_000
 HOP_BOUNDS_NS = tuple(round(ms * _MS) for ms in (0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10, 25, 100, 1000))
@@ -21,12 +23,29 @@ class Outcome(StrEnum):
     """How a request ended. A str, for it is a part of keys, and a plain Enum is slow to hash."""
 
     OK = "ok"
-    """The engine's answer is complete, whatever its status."""
+    """The engine's answer is complete, and no error."""
+    ENGINE_REFUSED = "engine_refused"
+    """It is complete, with a status 4xx."""
+    ENGINE_ERROR = "engine_error"
+    """It is complete, with a status 5xx or, in a stream, an error event."""
     REFUSED = "refused"
+    """By the gateway: key, model, body, limits."""
+    QUEUE_FULL = "queue_full"
+    QUEUE_TIMEOUT = "queue_timeout"
     NO_ENGINE = "no_engine"
     ENGINE_FAILED = "engine_failed"
+    """It could not be reached to the end: what it sent is no whole answer."""
     TIMEOUT = "timeout"
     CLIENT_LEFT = "client_left"
+    SHUT_DOWN = "shut_down"
+    """The gateway has ended before the answer."""
+
+
+def outcome_of(status: int, events: Collection[bytes] = ()) -> Outcome:
+    """Of an engine's complete answer; ``events``: the last pieces of a stream."""
+    if status >= 400:
+        return Outcome.ENGINE_REFUSED if status < 500 else Outcome.ENGINE_ERROR
+    return Outcome.ENGINE_ERROR if events and tap.fails(events) else Outcome.OK
 
 
 class Ending(Struct, frozen=True, gc=False):
@@ -47,6 +66,10 @@ class Ending(Struct, frozen=True, gc=False):
     cached_tokens: int | None
     """Of the prompt."""
     output_tokens: int | None
+    attempts: int = 0
+    """Engines that were asked."""
+    refusal: Refusal | None = None
+    """What the gateway has said in an engine's place."""
 
 
 class Histogram:

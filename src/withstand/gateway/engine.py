@@ -14,6 +14,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import AnswerHead, Link, Opening
 from withstand.gateway.load import Unseen
+from withstand.gateway.trouble import Trouble
 from withstand.gateway.workers.board import Cell, Row, private_row
 
 IDLE_S = 4.0
@@ -57,6 +58,8 @@ class Engine:
         """It has no seat any more, and ends what it has begun."""
         self.process: Process | None = None
         """Its command, where the gateway starts it."""
+        self.trouble: Trouble | None = None
+        """The last one, over or not."""
         self.memory = Memory[AnswerHead]()
         """Of heads that came with their answers in one read."""
         self.opening: Opening | None = None
@@ -132,7 +135,7 @@ class Engine:
     def answered(self, status: int, now_s: float) -> None:
         """An answer has begun; any status below 500 shows that it is well, but an error is none that draws more."""
         if status >= 500:
-            self.failed(now_s)
+            self.failed(now_s, Trouble(f"it answers {status}"))
             return
         if (self._row.failures[0] or self._row.until_s[0]) and self.breaker.worked():
             self.since_s = now_s
@@ -141,8 +144,20 @@ class Engine:
         elif self.unseen.errors:
             self.unseen.worked()
 
-    def failed(self, now_s: float) -> None:
+    @property
+    def current_trouble(self) -> Trouble | None:
+        """What is wrong with it; None = nothing, or nothing that is known here."""
+        return self.trouble if self._row.failures[0] or self._row.ill[0] else None
+
+    @property
+    def is_unreachable(self) -> bool:
+        """The last connection to it could not be had."""
+        trouble = self.current_trouble
+        return trouble is not None and trouble.unreachable
+
+    def failed(self, now_s: float, trouble: Trouble) -> None:
         """It did not do what it was asked for."""
+        self.trouble = trouble
         self.breaker.failed(now_s)
         self.unseen.erred(now_s)
 

@@ -73,6 +73,11 @@ def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int
     )  # fmt: skip
 
 
+def asked(engine: bytes) -> bytes:
+    """Of an engine that has given no answer."""
+    return b"\r\nx-withstand-engine: " + engine
+
+
 def ours(link: "Link", request_id: bytes, watch: Stopwatch, read_ns: int, split: "Split | None") -> bytes:
     """All lines of an answer that has just begun."""
     lines = told(link.engine.label, None if link.head.is_named else request_id, watch, read_ns)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from withstand import clock
 from withstand.errors import UsageError
+from withstand.gateway.bulletin import Bulletin
 from withstand.gateway.checking import Checking
 from withstand.gateway.config import Config, Timeouts
 from withstand.gateway.counts import Counts, Ending
@@ -73,6 +74,7 @@ class House:
         self.polling = Polling(self)
         self.polling.look()
         self.checking = Checking(self)
+        self._bulletin = Bulletin(_tell)
         self._looks = 0
         self._due_ns = 0
         self._next_look = self._look_again()
@@ -155,7 +157,7 @@ class House:
         if trouble is not None:
             self.counts.state_failures += 1
         if (trouble is None) != (self._trouble is None):
-            sys.stderr.write(f"withstand gateway: {trouble or 'The state can be used again; nothing was lost.'}\n")
+            _tell(trouble or "The state can be used again; nothing was lost.")
         self._trouble = trouble
 
     def _look_again(self) -> asyncio.TimerHandle:
@@ -183,6 +185,11 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.roster.sweep()
+        self._bulletin.look(self.roster.engines.values(), now_s)
         self.till.look(now_s)
         self.polling.look()
         self.ledger.flush()
+
+
+def _tell(sentence: str) -> None:
+    sys.stderr.write(f"withstand gateway: {sentence}\n")

@@ -12,6 +12,7 @@ from msgspec import Struct
 from withstand import clock
 from withstand.errors import UsageError
 from withstand.gateway.counts import Ending, Outcome
+from withstand.gateway.money.bill import Charge
 
 _BYTES_MAX = 32 << 20
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
@@ -28,6 +29,14 @@ class Line(Struct, frozen=True, gc=False):
     engine: str | None
     status: int
     outcome: Outcome
+    error: str | None
+    """The code, or else the type, of what the gateway has said in an engine's place."""
+    limit: str | None
+    """Of a key, which has turned it away."""
+    reason: str | None
+    """What it said to the client."""
+    attempts: int
+    """Engines that were asked."""
     hop_ms: float
     queue_ms: float | None
     first_byte_ms: float | None
@@ -36,11 +45,14 @@ class Line(Struct, frozen=True, gc=False):
     cached_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
+    """None: nothing is counted, or the model has no price."""
+    estimated: bool | None
+    """The engine did not say all of what was charged."""
 
 
 _written = msgspec.json.Encoder().encode_lines
-Noted = tuple[float, Ending, int | None]
-"""When it ended by the wall clock, how, and what it has cost in nano-dollars."""
+Noted = tuple[float, Ending, Charge | None]
+"""When it ended by the wall clock, how, and what it has cost."""
 
 
 class Journal:
@@ -58,7 +70,7 @@ class Journal:
     def add(self, noted: Iterable[Noted]) -> None:
         """More lines."""
         if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
-            text = _written([line_of(ending, nusd, self._then(ended_s)) for ended_s, ending, nusd in noted])
+            text = _written([line_of(ending, charge, self._then(ended_s)) for ended_s, ending, charge in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
 
@@ -89,8 +101,10 @@ class Journal:
                     self._texts_bytes = len(texts) - written
 
 
-def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
+def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
     """Times in ms, costs in USD."""
+    said = ending.refusal
+    nusd = None if charge is None else charge.nusd
     return Line(
         at,
         ending.request_id,
@@ -100,6 +114,10 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
         ending.engine,
         ending.status,
         ending.outcome,
+        None if said is None else said.code or said.kind,
+        said.limit if said is not None else None,
+        None if said is None else said.message,
+        ending.attempts,
         ending.hop_ns // 1000 / 1000,
         None if ending.queue_ns is None else ending.queue_ns // 1000 / 1000,
         None if ending.first_byte_ns is None else ending.first_byte_ns // 1000 / 1000,
@@ -107,7 +125,8 @@ def line_of(ending: Ending, cost_nusd: int | None, at: str) -> Line:
         ending.prompt_tokens,
         ending.cached_tokens,
         ending.output_tokens,
-        None if cost_nusd is None else cost_nusd / 1e9,
+        None if nusd is None else nusd / 1e9,
+        None if charge is None else charge.estimated,
     )
 
 

@@ -3,6 +3,7 @@
 from withstand import clock
 from withstand.gateway.counts import Counts, Ending
 from withstand.gateway.journal import Journal, Noted
+from withstand.gateway.money.bill import Charge
 
 _AT_ONCE = 64
 """Not so many that a request would have to wait while they are written down."""
@@ -16,9 +17,9 @@ class Ledger:
         self._journal = journal
         self._noted: list[Noted] = []
 
-    def add(self, ending: Ending, cost_nusd: int | None) -> None:
-        """One more request is over. Its cost is in nano-dollars; None where nothing is counted."""
-        self._noted.append((clock.wall_s(), ending, cost_nusd))
+    def add(self, ending: Ending, charge: Charge | None) -> None:
+        """One more request is over; no charge where nothing is counted."""
+        self._noted.append((clock.wall_s(), ending, charge))
         if len(self._noted) >= _AT_ONCE:
             self.write_down()
 

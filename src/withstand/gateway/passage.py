@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from withstand import clock
 from withstand.gateway import heads, refusals, tap
 from withstand.gateway.admission import TurnedAway, admission
-from withstand.gateway.counts import Ending, Outcome
+from withstand.gateway.counts import Ending, Outcome, outcome_of
 from withstand.gateway.deadlines import NEVER, Deadlines
 from withstand.gateway.delivery import Delivery
 from withstand.gateway.disaggregation.styles import split_of
@@ -21,6 +21,7 @@ from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
+from withstand.gateway.trouble import Trouble, why_of
 from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Passage:
         self._comment_s = NEVER
         """When the client is to hear that it has not been forgotten."""
         self._paused = False
+        self._refusal: Refusal | None = None
 
     # The way there.
 
@@ -109,7 +111,8 @@ class Passage:
         owner = self._key.owner if self._key is not None else None
         self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
-            self.refuse(refusal or refusals.queue_full(self._model.name, _RETRY_AFTER_S), outcome)
+            full = refusals.queue_full(self._model.name, _RETRY_AFTER_S)
+            self.refuse(*((refusal, outcome) if refusal is not None else (full, Outcome.QUEUE_FULL)))
             return
         self._watch.waits(clock.now_ns())
         self._house.somebody_waits()
@@ -176,7 +179,8 @@ class Passage:
                 return
             if engine.seems_gone(self._house.now_s()):
                 self._tried.pop()  # it may be asked once more: it will be started again
-            self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            why = why_of(e)
+            self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S, why), Outcome.NO_ENGINE, why)
         else:
             self._dialing = None
             self._watch.ours(clock.now_ns())
@@ -222,9 +226,10 @@ class Passage:
         self._link = None
         if self._split is not None and link.head.status < 300:
             self._split.finished()
+        outcome = outcome_of(link.head.status, (self.delivery.pieces or ()) if link.head.is_events else ())
         told_apart = self.delivery.finish(link)
         link.engine.take_back(link, self._house.now_s())
-        self._end(Outcome.OK, keep=told_apart and self._incoming.head.keeps_alive)
+        self._end(outcome, keep=told_apart and self._incoming.head.keeps_alive)
 
     def lost(self, link: "Link") -> None:
         """The connection broke before the answer was complete."""
@@ -247,15 +252,15 @@ class Passage:
         link.abort()
         self._failed(refusals.bad_gateway(what))
 
-    def _unreached(self, refusal: Refusal, outcome: Outcome) -> None:
+    def _unreached(self, refusal: Refusal, outcome: Outcome, why: str) -> None:
         """No connection, so nothing was sent, and anybody else may be asked."""
-        self._blame()
+        self._blame(why, unreachable=True)
         self._leave_engine()
         self._dispatch(refusal, outcome)
 
     def _failed(self, refusal: Refusal, *, elsewhere: bool = False) -> None:
         """The engine took the request and did not finish it."""
-        self._blame()
+        self._blame(refusal.message)
         self._leave_engine()
         if elsewhere and self._model.healthy(self._house.now_s(), self._tried):
             self.delivery.start_over()
@@ -263,9 +268,9 @@ class Passage:
         else:
             self.refuse(refusal, Outcome.ENGINE_FAILED)
 
-    def _blame(self) -> None:
+    def _blame(self, why: str, *, unreachable: bool = False) -> None:
         if self._engine is not None:
-            self._engine.failed(self._house.now_s())
+            self._engine.failed(self._house.now_s(), Trouble(why.rstrip("."), unreachable))
 
     # What a split says, where another engine prefills.
 
@@ -281,7 +286,7 @@ class Passage:
         self._watch.sent_ns = leg.sent_ns
         lines = heads.told(leg.seat.engine.label, self._id, self._watch, leg.ended_ns)
         self.delivery.show(leg.status, leg.head, lines, leg.body)
-        self._end(Outcome.OK, keep=self._incoming.head.keeps_alive)
+        self._end(outcome_of(leg.status), keep=self._incoming.head.keeps_alive)
 
     # Time.
 
@@ -298,16 +303,16 @@ class Passage:
             return
         if self._ticket is not None:
             self._wait_no_longer()
-            self.refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self.refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.QUEUE_TIMEOUT)
             return
         if self._dialing is not None:
-            self._unreached(refusals.timed_out(late), Outcome.TIMEOUT)
+            self._unreached(refusals.timed_out(late), Outcome.TIMEOUT, "it accepts no connection in time")
             return
         if self._paused:
             self._door.abort()  # it is the client that does not go on, and it cannot be told
             return
         if self._split is None or not self._split.late():
-            self._blame()
+            self._blame(late)
         self.refuse(refusals.timed_out(late), Outcome.TIMEOUT)
 
     def _comment_later(self, now_s: float) -> None:
@@ -337,7 +342,7 @@ class Passage:
 
     def stop(self) -> None:
         """The gateway ends before the answer does."""
-        self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.NO_ENGINE)
+        self.refuse(refusals.shutting_down(_RETRY_AFTER_S), Outcome.SHUT_DOWN)
 
     # Endings.
 
@@ -360,10 +365,12 @@ class Passage:
 
     def refuse(self, refusal: Refusal, outcome: Outcome) -> None:
         """In the answer's place where none has begun, else in its last event; never a made-up finish."""
+        self._refusal = refusal
         if self.delivery.head_is_out:
             self._end(outcome, keep=False, cut=self.delivery.break_off(refusal))
         else:
-            self.delivery.refuse(refusal, self._id, self._limits())
+            lines = heads.asked(self._tried[-1].engine.label) if self._tried else b""
+            self.delivery.refuse(refusal, self._id, lines + self._limits())
             self._end(outcome, keep=self._incoming.head.keeps_alive and not refusal.closes)
 
     def _limits(self) -> bytes:
@@ -380,21 +387,13 @@ class Passage:
         house.passages.discard(self)
         house.note(
             Ending(
-                request_id=self._id.decode("ascii"),
-                route=self._route.path,
-                key=self._key.owner if self._key is not None else None,
-                model=self._model.name if self._model is not None else None,
-                engine=self._tried[-1].engine.name if self._tried else None,
-                status=self.delivery.status,
-                outcome=outcome,
-                hop_ns=watch.hop_ns,
-                queue_ns=watch.queue_ns,
-                first_byte_ns=None if watch.began_ns is None else watch.began_ns - watch.start_ns,
-                total_ns=clock.now_ns() - watch.start_ns,
-                prompt_tokens=said.prompt,
-                cached_tokens=said.cached,
-                output_tokens=said.completion,
+                self._id.decode("ascii"), self._route.path, self._key.owner if self._key is not None else None,
+                self._model.name if self._model is not None else None,
+                self._tried[-1].engine.name if self._tried else None,
+                self.delivery.status, outcome, watch.hop_ns, watch.queue_ns,
+                None if watch.began_ns is None else watch.began_ns - watch.start_ns, clock.now_ns() - watch.start_ns,
+                said.prompt, said.cached, said.completion, len(self._tried), self._refusal,
             ),
             permit,
             self._incoming.head.header(b"traceparent"),
-        )
+        )  # fmt: skip

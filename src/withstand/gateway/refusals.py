@@ -29,6 +29,8 @@ class Refusal(Struct, frozen=True):
     """The connection cannot be used any more."""
     hopeless: bool = False
     """Asking again soon is of no use."""
+    limit: str | None = None
+    """Of a key: the one that it is above."""
 
 
 def bad_request(message: str, *, status: int = 400, closes: bool = False) -> Refusal:
@@ -52,9 +54,9 @@ def unknown_model(name: str) -> Refusal:
     return Refusal(404, "invalid_request_error", message, "model_not_found")
 
 
-def no_engine(model: str, retry_after_s: int) -> Refusal:
-    """None that may be asked now."""
-    message = f"No engine of `{model}` can be asked at present."
+def no_engine(model: str, retry_after_s: int, why: str = "") -> Refusal:
+    """None that may be asked now; ``why`` is what was wrong with the last one."""
+    message = f"No engine of `{model}` can be asked at present{f': {why}' if why else ''}."
     return Refusal(503, "service_unavailable", message, "no_engine", retry_after_s)
 
 
@@ -67,6 +69,12 @@ def not_started(model: str, why: str, retry_after_s: int) -> Refusal:
 def busy(retry_after_s: int) -> Refusal:
     """More at once than this process may carry."""
     return Refusal(503, "service_unavailable", "The gateway is at its limit of requests.", "overloaded", retry_after_s)
+
+
+def shutting_down(retry_after_s: int) -> Refusal:
+    """This process ends; another may be there soon."""
+    message = "The gateway is shutting down before the answer is complete; ask again."
+    return Refusal(503, "service_unavailable", message, "shutting_down", retry_after_s, closes=True)
 
 
 def overcrowded(retry_after_s: int) -> Refusal:

@@ -25,6 +25,14 @@ class Reloader:
         self._reread = reread
         self._one_at_a_time = asyncio.Lock()
 
+    @property
+    def summary(self) -> str:
+        """What there is now, in a few words."""
+        config = self._house.config
+        engines = sum(len(model.engines) for model in config.models.values())
+        counts = {"model": len(config.models), "engine": engines, "key": len(config.keys)}
+        return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items())
+
     async def reload(self) -> None:
         """Read the file, check it, and go by it from the next request on.
 

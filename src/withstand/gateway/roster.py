@@ -81,7 +81,8 @@ class Model:
     def ready(self, now_s: float) -> bool:
         """Whether a request is worth sending: for each part of it somebody is well, or would be started."""
         prefills = self.prefill is None or self._falls_back or self.prefill.ready(now_s)
-        return prefills and bool(self.healthy(now_s) or self.coming(now_s))
+        healthy = any(not seat.engine.is_unreachable for seat in self.healthy(now_s))
+        return prefills and (healthy or bool(self.coming(now_s)))
 
     @property
     def _falls_back(self) -> bool:
@@ -149,7 +150,8 @@ class Model:
         """Why there is not even hope."""
         failed = [s.engine.process for s in self.places() if s.engine.process and s.engine.process.failure]
         if not failed:
-            return refusals.no_engine(self.name, retry_after_s)
+            troubles = [t.why for s in self.places() if (t := s.engine.current_trouble) is not None]
+            return refusals.no_engine(self.name, retry_after_s, troubles[0] if troubles else "")
         soonest = min(failed, key=lambda process: process.backoff.left_s(now_s))
         left_s = max(1, math.ceil(soonest.backoff.left_s(now_s)))
         return refusals.not_started(self.name, soonest.failure or "", left_s)

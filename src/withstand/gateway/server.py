@@ -36,8 +36,8 @@ class Said(Struct, frozen=True):
 
     ready: Callable[[str], None]
     """Gets the base URL."""
-    wrong: Callable[[str], None]
-    """Gets a sentence."""
+    told: Callable[[str], None]
+    """Gets a sentence, good or bad."""
 
 
 def serve_forever(config: Config, said: Said, reread: Reread | None = None) -> int:
@@ -114,6 +114,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked_to_end.set)
     loop.add_signal_handler(signal.SIGHUP, asked_to_reload.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     house = House(config, loop, local=is_local(host), board=None if station is None else station.board)
     mate = None
     if station is not None:
@@ -148,7 +149,9 @@ async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Sai
         try:
             await reloader.reload()
         except WithstandError as e:
-            said.wrong(f"The configuration stays as it was. {e}")
+            said.told(f"The configuration stays as it was. {e}")
+        else:
+            said.told(f"The configuration was read again: {reloader.summary}.")
 
 
 def _not_to_be_had(listen: str, e: OSError) -> UsageError:

@@ -121,6 +121,20 @@ def _count(text: bytes, name: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
+_ERROR = re.compile(
+    rb'(?:^|\n)(?:event: ?error\b|data: ?\{"(?:error"|object": ?"error"|type": ?"(?:error|response\.failed)"))'
+)
+
+
+def fails(pieces: Iterable[bytes]) -> bool:
+    """Whether a stream of events has an error among its last ones, as engines of each dialect write it.
+
+    A line's end cannot stand within a JSON string, so no text that a model makes is taken for one.
+    """
+    text = b"".join(pieces)
+    return b'"error"' in text and _ERROR.search(text) is not None
+
+
 def events(text: bytes) -> int:
     """Of a stream; where one is cut apart by the pieces' ends, one less."""
     return text.count(b"\ndata:")

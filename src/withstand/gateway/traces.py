@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from withstand.gateway.terms import TelemetryConfig
 
 _WAITING_MAX = 10_000
+_ANSWERS = frozenset((Outcome.ENGINE_REFUSED, Outcome.ENGINE_ERROR))
 _OPERATIONS = {
     "/v1/chat/completions": "chat",
     "/v1/messages": "chat",
@@ -75,7 +76,7 @@ class Traces:
                 attributes_of(ending),
                 start_time=told.ended_ns - ending.total_ns,
             )
-            if ending.outcome is not Outcome.OK or ending.status >= 500:
+            if ending.outcome not in {Outcome.OK, Outcome.ENGINE_REFUSED}:
                 span.set_status(Status(StatusCode.ERROR))
             span.end(told.ended_ns)
 
@@ -88,7 +89,8 @@ def name_of(ending: Ending) -> str:
 def attributes_of(ending: Ending) -> dict[str, Any]:
     """By OpenTelemetry's semantic conventions (gen_ai, http, server, error), and some of ours."""
     engine, _, port = (ending.engine or "").partition("/")[0].rpartition(":")
-    failed = ending.outcome.value if ending.outcome is not Outcome.OK else str(ending.status)
+    answered = ending.outcome in _ANSWERS and ending.status >= 400
+    failed = str(ending.status) if answered else ending.outcome.value
     told = {
         "gen_ai.operation.name": _operation(ending),
         "gen_ai.request.model": ending.model,
@@ -100,7 +102,7 @@ def attributes_of(ending: Ending) -> dict[str, Any]:
         "http.response.status_code": ending.status or None,
         "server.address": engine or None,
         "server.port": int(port) if engine and port.isdigit() else None,
-        "error.type": failed if ending.outcome is not Outcome.OK or ending.status >= 400 else None,
+        "error.type": None if ending.outcome is Outcome.OK else failed,
         "withstand.request_id": ending.request_id,
         "withstand.key": ending.key,
         "withstand.hop_s": ending.hop_ns / 1e9,

@@ -4,27 +4,28 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from withstand import __version__
 from withstand.errors import UsageError
 from withstand.gateway import refusals
 from withstand.gateway.control import admin, usage
-from withstand.gateway.control.asking import Refused, asks
+from withstand.gateway.control.asking import Refused, administers, asks
 from withstand.gateway.control.crew import Crew
+from withstand.gateway.control.guide import guide
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.reload import Reloader
-from withstand.gateway.routes import Dialect
+from withstand.gateway.routes import ROUTES, Dialect
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def control_app(house: House, crew: Crew, reloader: Reloader) -> FastAPI:
     """All routes that are not for an engine."""
-    app = FastAPI(title="withstand gateway", version=__version__, redoc_url=None)
+    app = FastAPI(title="withstand gateway", version=__version__, docs_url=None, redoc_url=None)
     app.state.house = house
     app.state.reloader = reloader
     app.state.crew = crew
@@ -33,6 +34,12 @@ def control_app(house: House, crew: Crew, reloader: Reloader) -> FastAPI:
     _add_health(app, house, crew)
     app.include_router(admin.router)
     app.include_router(usage.router)
+    app.include_router(usage.own)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(guide(app.openapi()))
+
     return app
 
 
@@ -71,8 +78,10 @@ def _add_health(app: FastAPI, house: House, crew: Crew) -> None:
         return {"ready": good, "draining": house.draining, "models": models}
 
     @app.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
         """For Prometheus."""
+        if not house.config.open_metrics:
+            administers(asks(request))
         return Response(await crew.page(), media_type=_PROMETHEUS)
 
 
@@ -86,14 +95,22 @@ def _add_errors(app: FastAPI) -> None:
         return _answer(refusals.bad_request(str(e)))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, e: RequestValidationError) -> Response:
+    async def invalid(request: Request, e: RequestValidationError) -> Response:
+        said = request.headers.get("content-type", "")
+        if request.method != "GET" and "json" not in said and e.body is not None:
+            message = "The body must be JSON, with the header content-type: application/json."
+            return _answer(refusals.bad_request(message, status=415))
         told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in e.errors())
         return _answer(refusals.bad_request(f"The request is wrong: {told}.", status=422))
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, e: HTTPException) -> Response:
+    async def http(request: Request, e: HTTPException) -> Response:
+        if e.status_code == 404 and request.url.path in ROUTES:
+            refusal = refusals.bad_request(f"{request.url.path} is asked by POST.", status=405)
+            return _answer(refusal, {"allow": "POST"})
         return _answer(refusals.bad_request(f"{e.detail}.", status=e.status_code))
 
 
-def _answer(refusal: Refusal) -> Response:
-    return Response(refusals.body_of(refusal, Dialect.OPENAI), refusal.status, media_type=JSONResponse.media_type)
+def _answer(refusal: Refusal, headers: dict[str, str] | None = None) -> Response:
+    body = refusals.body_of(refusal, Dialect.OPENAI)
+    return Response(body, refusal.status, headers, media_type=JSONResponse.media_type)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
@@ -19,7 +19,9 @@ _AtOnce = Annotated[int, Field(ge=1)]
 
 
 class Place(BaseModel):
-    """An engine among those of a model."""
+    """An engine among those of a model; a field that there is not is refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
     model: str
     url: str
@@ -54,9 +56,10 @@ def made(house: House, kind: str, told: str) -> dict[str, Any]:
 
 def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
     """A seat, with what it has to do."""
-    engine = seat.engine
+    engine, checkup = seat.engine, seat.engine.checkup
     return {
         "engine": engine.name,
+        "url": engine.origin.url,
         "served": seat.served,
         "role": seat.role,
         "weight": seat.weight,
@@ -65,8 +68,9 @@ def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
         "load": round(engine.load(now_s), 3),
         "draining": engine.draining,
         "process": None if engine.process is None else engine.process.state.value,
-        "failing": engine.breaker.is_open(now_s),
-        "healthy": None if engine.health is None else not engine.checkup.is_ill,
+        "failing": engine.breaker.is_open(now_s) or engine.is_unreachable,
+        "trouble": None if (trouble := engine.current_trouble) is None else trouble.why,
+        "healthy": None if engine.health is None or not checkup.is_known else not checkup.is_ill,
     }
 
 
@@ -127,8 +131,10 @@ def _model(house: House, place: Place) -> Model:
 
 
 def _seat(house: House, place: Place) -> Seat:
-    origin = origin_of(place.url)
-    for seat in _model(house, place).places():
-        if seat.engine.origin == origin:
+    """By its url, or by its name, as logs and metrics have it."""
+    places = _model(house, place).places()
+    origin = None if any(seat.engine.name == place.url for seat in places) else origin_of(place.url)
+    for seat in places:
+        if seat.engine.origin == origin or (origin is None and seat.engine.name == place.url):
             return seat
     raise Refused(refusals.bad_request(f"{place.url} does not serve {place.model!r}.", status=404))

@@ -6,13 +6,24 @@ from fastapi import APIRouter, Depends, Query
 
 from withstand.errors import StorageError
 from withstand.gateway import refusals
-from withstand.gateway.control.asking import Refused, administers, house_of
+from withstand.gateway.control.asking import Refused, administers, asks, house_of
 from withstand.gateway.house import House
+from withstand.gateway.keys import Key
 from withstand.gateway.money.bill import NANO
 from withstand.gateway.money.rows import Slot, Sums
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 _Day = Annotated[str, Query(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+own = APIRouter()
+
+
+@own.get("/v1/key")
+async def of_key(house: Annotated[House, Depends(house_of)], key: Annotated[Key, Depends(asks)]) -> dict[str, Any]:
+    """What the key that asks may use, and has left."""
+    models = None if key.models is None else sorted(key.models)
+    return {"key": key.owner, "models": models, "admin": key.admin, **house.till.terms(key, house.now_s())}
 
 
 @router.get("/usage")

@@ -12,6 +12,7 @@ from msgspec import Struct
 from withstand import clock
 from withstand.gateway.chunks import joined
 from withstand.gateway.disaggregation.bodies import Whole
+from withstand.gateway.trouble import Trouble, why_of
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Seat
@@ -51,6 +52,7 @@ class Leg:
         self._patience = Patience(0.0, 0.0)
         self._parts: list[bytes] = []
         self._chunked = False
+        self._trouble = Trouble("it does not prefill")
         self._size = 0
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
@@ -79,7 +81,7 @@ class Leg:
 
     def blame(self) -> None:
         """It is this engine that is late."""
-        self.seat.engine.failed(self._house.now_s())
+        self.seat.engine.failed(self._house.now_s(), self._trouble)
 
     # There.
 
@@ -95,6 +97,7 @@ class Leg:
             if self._house.descriptors.lack(e):  # which says nothing about the engine
                 self._close(Whole.NO_PREFILL)
             else:
+                self._trouble = Trouble(why_of(e), unreachable=True)
                 self.gone = self.seat.engine.seems_gone(self._house.now_s())
                 self._fail(Whole.NO_PREFILL)
         else:

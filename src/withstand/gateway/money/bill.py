@@ -9,6 +9,7 @@ NANO = 1_000_000_000
 """Costs are whole nano-dollars: sums of floats would drift apart between processes."""
 _EVENTS_WITHOUT_TOKENS = 3
 """The role, the finish and ``[DONE]``."""
+_SERVED = frozenset((Outcome.OK, Outcome.ENGINE_REFUSED, Outcome.ENGINE_ERROR, Outcome.CLIENT_LEFT))
 _COST_NUSD_MAX = 1_000_000 * NANO
 """What an engine says is believed up to here, so that sums stay within the 64 bits of a database."""
 
@@ -28,14 +29,25 @@ class Bill(Struct, frozen=True):
         return self.prompt + self.completion
 
 
+class Charge(Struct, frozen=True, gc=False):
+    """What a request has cost in nano-dollars, None where its model has no price; ``estimated`` as in its bill."""
+
+    nusd: int | None
+    estimated: bool
+
+
+def was_served(ending: Ending) -> bool:
+    """An engine has answered, or was at work when the client left; who was turned away has had no request."""
+    return ending.engine is not None and (ending.outcome in _SERVED or ending.first_byte_ns is not None)
+
+
 def bill_of(ending: Ending, prompt_estimate: int, events: int) -> Bill:
     """What the engine says; else what it must have done at least.
 
     A client that leaves is charged its prompt too, else leaving would make prompts free. What an engine or the gateway
     has refused, or failed at before any answer, costs nothing.
     """
-    answered = ending.outcome in {Outcome.OK, Outcome.CLIENT_LEFT} or ending.first_byte_ns is not None
-    if ending.engine is None or ending.status >= 300 or not answered:
+    if ending.status >= 300 or not was_served(ending):
         return Bill()
     at_least = max(0, events - _EVENTS_WITHOUT_TOKENS)
     if ending.output_tokens is None:

@@ -27,7 +27,17 @@ _CONTENT_BYTES_MIN = 64
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_\\"
 """With the backslash that some put before a JSON string's slashes."""
 _OUTPUT_TOKENS_MAX = 1 << 32
-_NO_OUTPUT = frozenset(("/v1/embeddings", "/v1/rerank", "/v1/score", "/tokenize", "/detokenize"))
+_NO_OUTPUT = frozenset(
+    (
+        "/v1/embeddings",
+        "/v1/messages/count_tokens",
+        "/v1/rerank",
+        "/rerank",
+        "/v1/score",
+        "/tokenize",
+        "/detokenize",
+    )
+)
 _ASKING = frozenset(("/v1/chat/completions", "/v1/completions"))
 """The other routes' streams tell their usage unasked."""
 
@@ -89,9 +99,18 @@ def output_tokens(want: Wanted, path: str) -> int:
     """At most, where the client says so."""
     if path in _NO_OUTPUT:
         return 0
-    given = (want.max_completion_tokens, want.max_tokens, want.max_output_tokens)
-    limit = next((n for n in given if _is_count(n)), ASSUMED_OUTPUT_TOKENS)
+    limit = next(_limits(want), ASSUMED_OUTPUT_TOKENS)
     return min(limit * (want.n if _is_count(want.n) else 1), _OUTPUT_TOKENS_MAX)
+
+
+def says_output(want: Wanted) -> bool:
+    """Whether the client says how long the answer may be."""
+    return next(_limits(want), None) is not None
+
+
+def _limits(want: Wanted) -> Iterator[int]:
+    given = (want.max_completion_tokens, want.max_tokens, want.max_output_tokens)
+    return (n for n in given if _is_count(n))
 
 
 def _is_count(said: Any) -> bool:

@@ -132,7 +132,7 @@ class Meter:
 
 
 def _held(tokens: int, limits: KeyLimits) -> int:
-    """An estimate above the limit takes all of it: the request waits for an empty window, not for ever."""
+    """What is only assumed of an answer may be above the limit, and takes all of it."""
     return tokens if limits.tpm is None else min(tokens, limits.tpm)
 
 

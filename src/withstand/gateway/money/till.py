@@ -5,16 +5,18 @@ of an answer: events are counted a few times a second, from what has gone by sin
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from withstand import clock
 from withstand.gateway import tap
 from withstand.gateway.counts import Counts, Ending, Outcome
 from withstand.gateway.money import estimate
-from withstand.gateway.money.bill import NANO, Bill, bill_of, cost_nusd
+from withstand.gateway.money.bill import NANO, Bill, Charge, bill_of, cost_nusd, was_served
 from withstand.gateway.money.meter import Held, Limit, Meter
 from withstand.gateway.money.rate_headers import lines_of
-from withstand.gateway.money.refused import over_budget, refused
+from withstand.gateway.money.refused import over_budget, refused, too_large
 from withstand.gateway.money.rows import Slot, Sums, periods_of
 from withstand.gateway.routes import Route
 from withstand.gateway.terms import KeyLimits
@@ -103,10 +105,15 @@ class Till:
             return self._permit(Permit(owner, model, meter, meter.pass_by(), body), streams=_STREAM in body)
         want = estimate.wanted(body)
         bill = Bill(estimate.prompt_tokens(body), completion=estimate.output_tokens(want, route.path))
+        if limits.tpm is not None and bill.tokens > limits.tpm:
+            asked = bill.completion if estimate.says_output(want) else 0
+            if bill.prompt + asked > limits.tpm:
+                self._counts.limited[owner, Limit.TOKENS.value] += 1
+                return too_large(bill.prompt, asked, limits.tpm)
         hindrance = meter.hindrance(limits, bill.tokens, now_s)
         if hindrance is not None:
             self._counts.limited[owner, hindrance[0].value] += 1
-            return refused(*hindrance, limits)
+            return refused(*hindrance, limits, bill.tokens)
         held = meter.hold(limits, bill.tokens, cost_nusd(bill, self._prices.get(model)), now_s)
         told = estimate.asking(body, want, route.path) if self._asks else body
         return self._permit(Permit(owner, model, meter, held, told), streams=want.stream is True)
@@ -117,18 +124,20 @@ class Till:
             self._streams.add(permit)
         return permit
 
-    def settle(self, permit: Permit, ending: Ending, now_s: float) -> int:
-        """What the request has cost in nano-dollars."""
+    def settle(self, permit: Permit, ending: Ending, now_s: float) -> Charge:
+        """What the request has cost. One that nobody has served is counted nowhere."""
         events = 0
         if permit.pieces.maxlen is None:
             self._streams.discard(permit)
             if ending.output_tokens is None or ending.outcome is not Outcome.OK:
                 events = permit.events + tap.events(b"".join(permit.pieces))
         bill = bill_of(ending, permit.prompt_estimate, events)
-        nusd = cost_nusd(bill, self._prices.get(permit.model))
+        price = self._prices.get(permit.model)
+        nusd = cost_nusd(bill, price)
         permit.meter.settle(permit.held, bill.tokens, now_s)
-        self._book(permit, bill, nusd)
-        return nusd
+        if was_served(ending):
+            self._book(permit, bill, nusd)
+        return Charge(None if price is None else nusd, bill.estimated)
 
     def lines(self, key: "Key | None", route: Route, now_s: float) -> bytes:
         """Header lines about the limits of a key, each behind its line break."""
@@ -139,6 +148,19 @@ class Till:
             return b""
         meter = self._meter(key.owner or "")
         return lines_of(meter.rooms(limits, now_s), route.dialect, clock.wall_s())
+
+    def terms(self, key: "Key", now_s: float) -> dict[str, Any]:
+        """What a key may use, and what it has left: limits by their headers' names, and money."""
+        owner = key.owner or ""
+        limits, meter, budget = self._limits.get(owner, self._common), self._meter(owner), self._budgets.get(owner)
+        rooms = {name: msgspec.to_builtins(room) for name, room in meter.rooms(limits, now_s).items()}
+        if limits.concurrency is not None:
+            rooms["concurrency"] = {"limit": limits.concurrency, "remaining": limits.concurrency - meter.under_way}
+        if budget is None:
+            return {"limits": rooms, "budget": None}
+        spent_usd = self.books.spent_nusd(owner, periods_of(self._day)[_PERIODS[budget.per]]) / NANO
+        money = {"usd": budget.usd, "per": budget.per, "spent_usd": spent_usd, "held_usd": meter.held_nusd / NANO}
+        return {"limits": rooms, "budget": money}
 
     # For the house.
 

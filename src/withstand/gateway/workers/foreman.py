@@ -93,6 +93,7 @@ class Foreman:
         self._ending = False
         self._code = 0
         self._settled = False
+        self._to_reload = False
 
     def run(self, ready: Callable[[], None]) -> int:
         """Until SIGTERM or SIGINT, and all workers have ended; the exit code. ``ready``: all listen."""
@@ -141,8 +142,9 @@ class Foreman:
         code = 3
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            for number in (signal.SIGTERM, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it listens
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C goes to all; the foreman passes it on
             self._selector.close()
             for sock in (self._wake, self._woken, *(worker.sock for worker in self._workers.values())):
@@ -196,6 +198,9 @@ class Foreman:
 
     def _look(self) -> None:
         now_s = _now_s()
+        if self._to_reload and self._settled and self._workers:
+            self._to_reload = False
+            os.kill(next(iter(self._workers.values())).pid, signal.SIGHUP)  # it reads the file, and tells all
         for number in [number for number, at_s in self._absent.items() if at_s <= now_s]:
             del self._absent[number]
             self._start(number)
@@ -209,14 +214,15 @@ class Foreman:
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         self._selector.register(self._woken, selectors.EVENT_READ, None)
 
     def _hear_signals(self) -> None:
         for number in self._woken.recv(1 << 10):
             if number in {signal.SIGTERM, signal.SIGINT}:
                 self._end()
-            elif number == signal.SIGHUP and self._settled:
-                os.kill(next(iter(self._workers.values())).pid, signal.SIGHUP)  # it reads the file, and tells all
+            elif number == signal.SIGHUP:
+                self._to_reload = True
 
     # Words.
 

@@ -17,7 +17,7 @@ def open_store(state: str | None, state_env: str | None) -> Store:
         UsageError: it is not known, or its extra is not installed.
         StorageError: it cannot be used.
     """
-    told = _from_env(state_env) if state_env is not None else state
+    told = told_state(state, state_env)
     writer = f"{os.getpid()}-{uuid.uuid4().hex}"
     if told is None:
         return MemoryStore()
@@ -32,6 +32,15 @@ def open_store(state: str | None, state_env: str | None) -> Store:
         raise UsageError(f"This state needs {e.name}: pip install 'withstand[gateway-{kind}]'.") from None
     except ValueError as e:
         raise UsageError(f"The state's URL is wrong: {e}.") from None
+
+
+def told_state(state: str | None, state_env: str | None) -> str | None:
+    """The state as it is meant.
+
+    Raises:
+        UsageError: the environment names none where it should.
+    """
+    return _from_env(state_env) if state_env is not None else state
 
 
 def _opened(kind: str, url: str, writer: str) -> Store:

@@ -3,6 +3,8 @@
 A commit outlives the process, even one that is killed; a power cut may take the last ones (``synchronous = NORMAL``).
 """
 
+import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ class SqliteStore:
     def __init__(self, path: str, writer: str) -> None:
         self._path = path
         self._writer = writer
+        with contextlib.suppress(OSError):  # SQLite itself says what is wrong; its other files get the same mode
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o640))
         with self._told():
             self._db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
             self._prepare()

@@ -1,0 +1,306 @@
+"""What a gateway's owner is told: outcomes, the log, stderr, and what it says of engines that fail."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, answering, chunk, stuck, whole
+from gateways import PATIENCE_S, Gateway, body, get, model, post
+from money import bearer, key, spends, toml
+from withstand.errors import UsageError
+from withstand.gateway.__main__ import run
+from withstand.gateway.config import config_of
+from withstand.gateway.preflight import preflight
+
+Engines = Callable[[Behave], Engine]
+Gateways = Callable[[str], Gateway]
+
+
+def lines(gw: Gateway, log: Path) -> list[dict[str, Any]]:
+    gw.stop()
+    return [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (b"200 OK", "ok"),
+        (b"400 Bad Request", "engine_refused"),
+        (b"429 Too Many Requests", "engine_refused"),
+        (b"500 Oh", "engine_error"),
+        (b"502 Oh", "engine_error"),
+        (b"503 Oh", "engine_error"),
+    ],
+)
+def test_an_engines_error_is_not_ok(engine: Engines, gateway: Gateways, status: bytes, outcome: str) -> None:
+    gw = gateway(model(engine(answering(whole(status=status))).url))
+    gw.ask(body())
+    told = (
+        f'requests_total{{route="/v1/chat/completions",model="m",status="{status[:3].decode()}",outcome="{outcome}"}}'
+    )
+    assert gw.metrics()[told] == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "outcome"),
+    [
+        (b'data: {"error": {"message": "CUDA"}}\n\n', "engine_error"),
+        (b'data: {"object":"error","message":"no"}\n\n', "engine_error"),
+        (b'data: {"object":"error","error":1}\n\n', "engine_error"),
+        (b'event: error\ndata: {"type":"error","error":{}}\n\n', "engine_error"),
+        (b'data: {"choices":[{"delta":{"content":"\\ndata: {\\"error\\""}}],"error":null}\n\n', "ok"),
+    ],
+)
+def test_an_error_event_in_a_stream_is_not_ok(
+    engine: Engines, gateway: Gateways, tmp_path: Path, event: bytes, outcome: str
+) -> None:
+    said = [STREAM_HEAD, *[chunk(EVENT)] * 9, chunk(event), chunk(DONE), END]
+    gw = gateway(f'[log]\npath = "{tmp_path}/log"\n' + model(engine(lambda talk, _: talk.say(*said)).url))
+    assert gw.ask(body(stream=True)).status == 200
+    (line,) = lines(gw, tmp_path / "log")
+    assert (line["status"], line["outcome"]) == (200, outcome)
+
+
+def test_the_queue_has_outcomes_of_its_own(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+    more = "max_in_flight = 1\nqueue = {requests = 1, wait_s = 0.2}"
+    gw = gateway(f'[log]\npath = "{tmp_path}/log"\n' + model(engine(stuck()).url, more=more))
+    gw.client().send(post(body()))
+    gw.until("requests_in_flight", 1)
+    waiting = gw.client().send(post(body()))
+    gw.until("requests_in_flight", 2)
+    assert gw.ask(body()).error["code"] == "queue_full"
+    assert waiting.answer().error["code"] == "queue_timeout"
+    told = [(line["outcome"], line["error"], line["attempts"]) for line in lines(gw, tmp_path / "log")]
+    assert told[:2] == [("queue_full", "queue_full", 0), ("queue_timeout", "queue_timeout", 0)]
+
+
+def test_who_is_cut_off_at_the_end_is_told_why(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+    gw = gateway(f'drain_s = 0.1\n[log]\npath = "{tmp_path}/log"\n' + model(engine(stuck()).url))
+    client = gw.client().send(post(body()))
+    gw.until("requests_in_flight", 1)
+    gw.terminate()
+    answer = client.answer()
+    assert (answer.status, answer.error["code"]) == (503, "shutting_down")
+    assert "shutting down" in answer.error["message"]
+    (line,) = lines(gw, tmp_path / "log")
+    assert (line["outcome"], line["error"]) == ("shut_down", "shutting_down")
+
+
+def test_the_log_says_which_limit_and_why(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+    keys = key("alice", "sk-alice", "limits.rpm = 1")
+    gw = gateway(f'[log]\npath = "{tmp_path}/log"\n' + keys + model(engine(answering()).url))
+    for _ in range(2):
+        refused = gw.ask(body(), more=bearer("sk-alice"))
+    assert "may have 1 request in a minute" in refused.error["message"]
+    good, limited = lines(gw, tmp_path / "log")
+    assert (good["error"], good["limit"], good["reason"], good["attempts"]) == (None, None, None, 1)
+    assert (limited["error"], limited["limit"], limited["attempts"]) == ("rate_limit_exceeded", "requests", 0)
+    assert "try again" in limited["reason"]
+
+
+def unready(gw: Gateway) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while gw.control("GET", "/ready")[0] != 503:
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def test_an_engine_that_is_not_there_is_told_everywhere_until_it_is(gateway: Gateways, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+    gw = gateway(f'[log]\npath = "{tmp_path}/log"\n' + model(f"http://127.0.0.1:{port}"))
+    refused = gw.ask(body())
+    assert refused.error["message"] == "No engine of `m` can be asked at present: connection refused."
+    assert refused.header("x-withstand-engine") == f"127.0.0.1:{port}"
+    (seat,) = gw.control("GET", "/admin/engines")[1]["m"]
+    assert (seat["failing"], seat["trouble"], seat["url"]) == (True, "connection refused", f"http://127.0.0.1:{port}")
+    unready(gw)
+    time.sleep(0.6)  # a look at all engines
+    with socket.create_server(("127.0.0.1", port)) as _:
+        end_s = time.monotonic() + PATIENCE_S
+        while gw.control("GET", "/ready")[0] != 200:
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+        time.sleep(0.6)
+        (line,) = lines(gw, tmp_path / "log")
+    assert (line["error"], line["attempts"]) == ("no_engine", 1)
+    assert "connection refused" in line["reason"]
+    name = f"withstand gateway: The engine 127.0.0.1:{port}"
+    assert gw.told == [f"{name} cannot be reached: connection refused.\n", f"{name} works again.\n"]
+
+
+def test_other_reasons_have_their_words(gateway: Gateways) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+        urls = {"tls": f"https://127.0.0.1:{port}", "name": f"http://no.such.host.invalid:{port}"}
+        gw = gateway("".join(model(url, name=name) for name, url in urls.items()))
+        client = gw.client().send(post(body("tls")))
+        other, _ = sock.accept()
+        other.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+        assert "should its url begin with http://?" in client.answer().error["message"]
+        other.close()
+    assert "name cannot be resolved" in gw.ask(body("name")).error["message"]
+
+
+def test_an_engine_that_answers_with_errors_is_told_of(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway(model(engine(answering(whole(status=b"500 Oh"))).url))
+    for _ in range(3):
+        gw.ask(body())
+    assert gw.control("GET", "/admin/engines")[1]["m"][0]["trouble"] == "it answers 500"
+    time.sleep(0.6)
+    gw.stop()
+    assert [line.partition(" fails: ")[2] for line in gw.told] == ["it answers 500.\n"]
+
+
+def test_failed_health_checks_are_told_of(gateway: Gateways, nobody: str) -> None:
+    gw = gateway(model(nobody, more="health = {every_s = 0.05, unhealthy = 2}"))
+    unready(gw)
+    time.sleep(0.6)
+    gw.stop()
+    assert [line.partition(" fails its health checks: ")[2] for line in gw.told] == ["connection refused.\n"]
+
+
+def test_a_timeout_says_whose_it_was(engine: Engines, gateway: Gateways) -> None:
+    one = engine(stuck())
+    gw = gateway("timeouts.first_byte_s = 0.1\n" + model(one.url))
+    late = gw.ask(body())
+    assert (late.status, late.header("x-withstand-engine")) == (504, one.name)
+
+
+# What the control plane says.
+
+
+def test_a_change_that_there_is_not_is_refused(engine: Engines, gateway: Gateways) -> None:
+    one = engine(answering())
+    gw = gateway(model(one.url))
+    place = {"model": "m", "url": one.url}
+    for method, told in (("PATCH", {**place, "drainin": True}), ("POST", {**place, "wieght": 1})):
+        status, answer = gw.control(method, "/admin/engines", told)
+        assert (status, "not permitted" in answer["error"]["message"]) == (422, True)
+    status, seat = gw.control("PATCH", "/admin/engines", {"model": "m", "url": one.name, "draining": True})
+    assert (status, seat["draining"], seat["url"]) == (200, True, one.url), "by its name too"
+
+
+def test_a_body_that_is_not_said_to_be_json_is_told_so(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway(model(engine(answering()).url))
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    status, answer = gw.control("PATCH", "/admin/engines", {"model": "m"}, **form)
+    assert (status, "content-type: application/json" in answer["error"]["message"]) == (415, True)
+
+
+def test_engines_routes_are_asked_by_post(engine: Engines, gateway: Gateways) -> None:
+    answer = gateway(model(engine(answering()).url)).client().send(get("/v1/chat/completions")).answer()
+    assert (answer.status, answer.header("allow")) == (405, "POST")
+    assert "POST" in answer.error["message"]
+
+
+def test_health_is_not_known_before_a_check(gateway: Gateways, nobody: str) -> None:
+    gw = gateway(model(more="health = {every_s = 3600}"))
+    status, seat = gw.control("POST", "/admin/engines", {"model": "m", "url": nobody})
+    assert (status, seat["healthy"]) == (201, None)
+
+
+def test_metrics_may_be_kept_from_others(engine: Engines, gateway: Gateways) -> None:
+    keys = key("root", "sk-root", "admin = true") + key("alice", "sk-alice")
+    gw = gateway("open_metrics = false\n" + keys + model(engine(answering()).url))
+    statuses = [gw.client().send(get("/metrics", more)).answer().status for more in ("", bearer("sk-alice"))]
+    assert statuses == [401, 403]
+    assert gw.client().send(get("/metrics", bearer("sk-root"))).answer().status == 200
+
+
+def test_the_docs_need_nothing_from_elsewhere(engine: Engines, gateway: Gateways) -> None:
+    page = gateway(model(engine(answering()).url)).client().send(get("/docs")).answer().raw.decode()
+    assert "POST /v1/chat/completions" in page
+    assert "Authorization: Bearer" in page
+    assert "PATCH /admin/engines" in page
+    assert "//" not in page.replace("<!doctype html>", "")
+
+
+def test_a_key_sees_what_it_may_still_use(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+    terms = 'limits = { rpm = 3, concurrency = 2 }\nbudget = { usd = 1, per = "total" }'
+    state = f'state = "{tmp_path}/usage.sqlite3"\n'
+    gw = gateway(toml(engine(spends()).url, state, terms))
+    gw.ask(body(), more=bearer("sk-alice"))
+    status, told = gw.control("GET", "/v1/key", authorization="Bearer sk-alice")
+    assert (status, told["key"], told["models"]) == (200, "alice", None)
+    assert (told["limits"]["requests"]["limit"], told["limits"]["requests"]["remaining"]) == (3, 2)
+    assert told["limits"]["concurrency"] == {"limit": 2, "remaining": 2}
+    assert told["budget"] == {"usd": 1.0, "per": "total", "spent_usd": 0.02, "held_usd": 0.0}
+    assert gw.control("GET", "/v1/key")[0] == 401
+    assert (tmp_path / "usage.sqlite3").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("path", ["/rerank", "/v1/messages/count_tokens"])
+def test_more_routes_go_to_engines(engine: Engines, gateway: Gateways, path: str) -> None:
+    one = engine(answering())
+    assert gateway(model(one.url)).ask(body(), path).status == 200
+    assert one.seen[0].head.startswith(b"POST " + path.encode())
+
+
+# The file.
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('state = "{}/none/usage.sqlite3"', "there is no folder"),
+        ('state = "{}"', "is a folder"),
+        ('state = "{}/gateway.toml"', "not a database"),
+        ('log.path = "{}/none/log"', "there is no folder"),
+        ("", None),
+    ],
+)
+def test_check_refuses_what_a_start_would(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, said: str | None
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(more.format(tmp_path) + "\n[models.m]\n")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        run(["check", str(path)])
+    assert ended.value.code == (2 if said else 0)
+    assert (said or "The model 'm' has no engine") in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "module", "extra"),
+    [
+        ("state = 'postgresql://h/d'", "psycopg", "gateway-postgres"),
+        ("telemetry.otlp = 'http://h:1'", "opentelemetry.exporter.otlp.proto.http", "gateway-otel"),
+    ],
+)
+def test_check_misses_extras(monkeypatch: pytest.MonkeyPatch, more: str, module: str, extra: str) -> None:
+    monkeypatch.setattr("withstand.gateway.preflight.find_spec", lambda name: None if name == module else name)
+    with pytest.raises(UsageError, match=extra):
+        preflight(config_of(tomllib.loads(more + "\n[models.m]\n")))
+
+
+def test_a_hangup_before_the_gateway_is_ready_does_not_end_it(tmp_path: Path) -> None:
+    """It is heard later, whenever it came; blocked from the first line on, as by the command line."""
+    path = tmp_path / "gateway.toml"
+    path.write_text('listen = "127.0.0.1:0"\n[models.m]\n')
+    words = [sys.executable, "-m", "withstand.gateway", str(path)]
+    first = "import os, signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP}); print(flush=True)"
+    blocked = f"{first}; os.execv({words[0]!r}, {words!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", blocked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == "\n"
+    process.send_signal(signal.SIGHUP)
+    assert "http://127.0.0.1" in process.stdout.readline()
+    assert process.stderr.readline() == "withstand: The configuration was read again: 1 model, 0 engines, 0 keys.\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=PATIENCE_S)[1] == ""
+    assert process.returncode == 0
