@@ -217,7 +217,7 @@ HASH = "5ca24005b740717ba4f3f6bc48a230700e68c2a4b11ecedb96f169f4efaf1f21"
         ({"keys": {"a": {}}}, r"either sha256 or sha256_env.*`\$.keys.a`"),
         ({"keys": {"a": {"sha256": HASH, "sha256_env": "A"}}}, "either sha256 or sha256_env"),
         ({"keys": {"a": {"sha256": HASH}, "b": {"sha256": HASH.upper()}}}, r"key of 'a' too.*`\$.keys.b.sha256`"),
-        ({"keys": {"a": {"sha256": HASH, "limits": {"rpm": 0}}}}, r"`\$.keys\[...\].limits.rpm`"),
+        ({"keys": {"a": {"sha256": HASH, "limits": {"rpm": 0}}}}, r"`\$.keys.a.limits.rpm`"),
         ({"keys": {"a": {"sha256": HASH, "limits": {"rps": 1}}}}, "unknown field `rps`"),
         ({"keys": {"a": {"sha256": HASH, "budget": {"usd": 1}}}}, r"without prices.*`\$.keys.a.budget`"),
         (

@@ -169,6 +169,16 @@ def test_failed_health_checks_are_told_of(gateway: Gateways, nobody: str) -> Non
     assert [line.partition(" fails its health checks: ")[2] for line in gw.told] == ["connection refused.\n"]
 
 
+def test_a_command_that_fails_is_told_of(gateway: Gateways, nobody: str, tmp_path: Path) -> None:
+    command = '\ncommand = ["sh", "-c", "echo no such model >&2; exit 1"]\n'
+    gw = gateway(model(nobody).rstrip() + command + f'[host]\nstate = "{tmp_path}"\n')
+    assert gw.ask(body()).error["code"] == "engine_not_started"
+    time.sleep(0.6)
+    gw.stop()
+    assert len(gw.told) == 1
+    assert "no such model" in gw.told[0]
+
+
 def test_a_timeout_says_whose_it_was(engine: Engines, gateway: Gateways) -> None:
     one = engine(stuck())
     gw = gateway("timeouts.first_byte_s = 0.1\n" + model(one.url))
@@ -285,10 +295,11 @@ def test_check_misses_extras(monkeypatch: pytest.MonkeyPatch, more: str, module:
         preflight(config_of(tomllib.loads(more + "\n[models.m]\n")))
 
 
-def test_a_hangup_before_the_gateway_is_ready_does_not_end_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_hangup_before_the_gateway_is_ready_does_not_end_it(tmp_path: Path, workers: int) -> None:
     """It is heard later, whenever it came; blocked from the first line on, as by the command line."""
     path = tmp_path / "gateway.toml"
-    path.write_text('listen = "127.0.0.1:0"\n[models.m]\n')
+    path.write_text(f'listen = "127.0.0.1:0"\nworkers = {workers}\n[models.m]\n')
     words = [sys.executable, "-m", "withstand.gateway", str(path)]
     first = "import os, signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP}); print(flush=True)"
     blocked = f"{first}; os.execv({words[0]!r}, {words!r})"

@@ -44,7 +44,7 @@ class Checking:
                     engine.checkup.forget()
             elif engine not in self._tasks and engine.checkup.is_due(now_s, told, engine.name):
                 self._tasks[engine] = self._house.loop.create_task(self._check(engine, told))
-            if engine.is_unreachable and engine.process is None and engine not in self._knocks:
+            if engine.is_unreachable and engine.is_up and engine not in self._knocks:
                 self._knocks[engine] = self._house.loop.create_task(self._knock(engine))
         ill = {engine for engine in engines if engine.checkup.is_ill}
         for engine in self._ill - ill:
