@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from withstand.app.endpoint import Endpoint
+from withstand.errors import TargetError
 from withstand.load.ask import engine_tokenizer
 from withstand.spec import Target
+from withstand.testing import TruthServer
 
 TEXT = "one two three"
 
@@ -68,3 +70,14 @@ def test_engines_that_want_the_text_in_different_places_behind_one_name(base_url
     counts = tokenizer.counts([TEXT, f"{TEXT} four", f"{TEXT} four five", "six"])
     endpoint.close()
     assert counts == [3, 4, 5, 1]
+
+
+def test_a_server_that_was_there_is_not_taken_for_a_wrong_url() -> None:
+    with TruthServer() as server:
+        endpoint = Endpoint(Target(base_url=server.base_url))
+        url = server.base_url
+    with pytest.raises(TargetError, match="did answer before"):
+        endpoint.asker.ask("GET", "/v1/models")
+    endpoint.close()
+    with pytest.raises(TargetError, match="--base-url right"):
+        Endpoint(Target(base_url=url))

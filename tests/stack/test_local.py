@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of
 from withstand.spec.stack import Stack, stack_of
@@ -109,6 +110,26 @@ def test_a_service_that_is_killed_is_started_again_and_what_it_left_is_ended() -
 
     until(again)
     assert not any(one.is_alive for one in (keeper, service, child))
+
+
+def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up(stack(a=command(), **{"a-name-that-is-rather-long": command()}))
+    assert exit_code_of(["ps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[2:]] == [
+        process.base_url.removeprefix("http://") for process in standing.blueprint.processes
+    ]
+
+
+def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
+    told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
+    with pytest.raises(UsageError, match=r"gateway ended \(exit code 2\).*pollicy"):
+        up(stack_of(told, "s"))
+
+
+def test_a_stack_that_is_not_there_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["up", "nofile.toml"]) == 2
+    assert "withstand: The stack nofile.toml cannot be read" in capsys.readouterr().err
 
 
 def test_one_that_does_not_come_up_is_named_and_none_is_left() -> None:

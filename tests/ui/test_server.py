@@ -194,8 +194,9 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['uvicorn'] = None; import withstand.cli as c; c.main(['ui'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    code = "import sys; sys.modules['uvicorn'] = None; import withstand.cli as c; c.main()"
+    command = [sys.executable, "-c", code, "ui"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "withstand[ui]" in done.stderr
 

@@ -40,8 +40,9 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) -> int:
     """Examine a path: does it stream, keep fields and errors, stop when told.
 
-    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked about a hundred
-    short requests, one at a time. Exit code 0: nothing is wrong; 1: something is; 3: it could not be examined.
+    URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked some 35 short
+    requests, one at a time, and with --direct or --echo two for each of --pairs more. Exit code 0: nothing is wrong; 1:
+    something is; 3: it could not be examined, or a limit stopped it.
     """
     if (url is None) == (nginx is None):
         raise UsageError("Name what to examine: a URL, or --nginx FILE.")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from withstand import clock
+from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
 from withstand.stack.aims import with_aims
@@ -54,30 +55,34 @@ def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) 
 
 
 def draw_standing(standing: Standing, console: "Console") -> None:
-    """Its services, a line each."""
-    from rich.table import Table  # noqa: PLC0415  --help does not need it
+    """Its services, a line each; what is no terminal takes lines of any length."""
+    from rich.text import Text  # noqa: PLC0415  --help does not need it
 
-    table = Table(title=_title(standing), title_justify="left", box=None, header_style="", pad_edge=False)
-    for heading in ("service", "kind", "is", "since", "ready in", "starts again", "memory", "pid", "address"):
-        table.add_column(heading, justify="right" if heading in {"since", "ready in", "memory", "pid"} else "left")
-    processes = {process.name: process for process in standing.blueprint.processes}
-    for unit in standing.state.units:
-        process = processes[unit.name]
-        table.add_row(
-            unit.name,
-            process.kind,
-            unit.phase.value if standing.is_up else "gone",
-            _span(clock.wall_s() - unit.since_s),
-            "" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s",
-            str(unit.restarts or ""),
-            "" if unit.leader is None else f"{unit.leader.memory_bytes / _MB:,.0f} MB",
-            "" if unit.leader is None else str(unit.leader.pid),
-            process.base_url.removeprefix("http://"),
-        )
-    console.print(table)
+    width = console.width if console.is_terminal else None
+    for line in (_title(standing), *lines_of(_columns(standing), width)):
+        console.print(Text(line), soft_wrap=True)
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
             console.print(f"{unit.name} {unit.reason}", markup=False, highlight=False)
+
+
+def _columns(standing: Standing) -> list[Column]:
+    processes = {process.name: process for process in standing.blueprint.processes}
+    units = standing.state.units
+    leaders = [unit.leader for unit in units]
+    ready = tuple("" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s" for unit in units)
+    memory = tuple(f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "" for leader in leaders)
+    return [
+        Column("service", tuple(unit.name for unit in units)),
+        Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
+        Column("is", tuple(unit.phase.value if standing.is_up else "gone" for unit in units)),
+        Column("since", tuple(_span(clock.wall_s() - unit.since_s) for unit in units), right=True, spare=3),
+        Column("ready in", ready, right=True, spare=5),
+        Column("starts again", tuple(str(unit.restarts or "") for unit in units), spare=2),
+        Column("memory", memory, right=True, spare=4),
+        Column("pid", tuple(str(leader.pid) if leader else "" for leader in leaders), right=True, spare=2),
+        Column("address", tuple(processes[unit.name].base_url.removeprefix("http://") for unit in units)),
+    ]
 
 
 def _title(standing: Standing) -> str:

@@ -21,6 +21,8 @@ _COUNT_MAX = 1 << 40
 _ANSWER_S_MAX = 30.0
 _FORMS = (("prompt", "content"), ("prompt",), ("content",))
 
+_IS_IT_RIGHT = "Is --base-url right?"
+
 
 class Asker:
     """One kept connection to the endpoint; asked again where it was closed meanwhile."""
@@ -31,6 +33,7 @@ class Asker:
         self._headers = headers
         self._mask = mask
         self._connection: http.client.HTTPConnection | None = None
+        self._was_there = False
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         """(HTTP status, body).
@@ -48,7 +51,8 @@ class Asker:
                 self.close()
                 if attempt:
                     told = why(e) if isinstance(e, OSError) else f"not HTTP ({type(e).__name__})"
-                    raise TargetError(f"{method} {path} was not answered: {told}. Is --base-url right?") from None
+                    asked = "The server did answer before: look what became of it." if self._was_there else _IS_IT_RIGHT
+                    raise TargetError(f"{method} {path} was not answered: {told}. {asked}") from None
         raise AssertionError
 
     def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
@@ -58,6 +62,7 @@ class Asker:
         self._connection.request(method, path, body=data, headers=headers)
         response = self._connection.getresponse()
         answer = response.read(_ANSWER_BYTES_MAX)
+        self._was_there = True
         if response.status != http.client.OK:
             answer = self._mask(answer.decode("utf-8", "replace")).encode()
         return response.status, answer

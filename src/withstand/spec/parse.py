@@ -43,31 +43,40 @@ def plan_from_file(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: missing, unreadable, or no such syntax.
     """
+    return tree_from_file(path, "plan")
+
+
+def tree_from_file(path: Path, what: str) -> dict[str, Any]:
+    """The raw tree of a TOML, YAML or JSON file; ``what`` it is, for the sentence.
+
+    Raises:
+        UsageError: missing, unreadable, or no such syntax.
+    """
     try:
         text = path.read_text("utf-8")
     except OSError as e:
-        raise UsageError(f"The plan {path} cannot be read: {e.strerror}.") from None
+        raise UsageError(f"The {what} {path} cannot be read: {e.strerror}.") from None
     except UnicodeDecodeError as e:
-        raise UsageError(f"The plan {path} is not UTF-8 at byte {e.start}.") from None
-    tree = _parse_text(text, path)
+        raise UsageError(f"The {what} {path} is not UTF-8 at byte {e.start}.") from None
+    try:
+        tree = _parse_text(text, path.suffix)
+    except ImportError:
+        raise UsageError(f"The {what} {path} is YAML, which needs: pip install 'withstand[yaml]'.") from None
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
+        raise UsageError(f"The {what} {path} cannot be parsed: {' '.join(str(e).split())}.") from None
+    except RecursionError:
+        raise UsageError(f"The {what} {path} is nested too deeply to be a {what}.") from None
     if not isinstance(tree, dict):
-        raise UsageError(f"The plan {path} must be a table of keys, not a {type(tree).__name__}.")
+        raise UsageError(f"The {what} {path} must be a table of keys, not a {type(tree).__name__}.")
     return tree
 
 
-def _parse_text(text: str, path: Path) -> Any:
-    try:
-        if path.suffix == ".json":
-            return msgspec.json.decode(text)
-        if path.suffix in {".yaml", ".yml"}:
-            return msgspec.yaml.decode(text)
-        return tomllib.loads(text)
-    except ImportError:
-        raise UsageError(f"The plan {path} is YAML, which needs: pip install 'withstand[yaml]'.") from None
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
-        raise UsageError(f"The plan {path} cannot be parsed: {' '.join(str(e).split())}.") from None
-    except RecursionError:
-        raise UsageError(f"The plan {path} is nested too deeply to be a plan.") from None
+def _parse_text(text: str, suffix: str) -> Any:
+    if suffix == ".json":
+        return msgspec.json.decode(text)
+    if suffix in {".yaml", ".yml"}:
+        return msgspec.yaml.decode(text)
+    return tomllib.loads(text)
 
 
 def set_path(tree: dict[str, Any], assignment: str) -> None:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from withstand.errors import SpecError
 from withstand.hints import hinted
 from withstand.spec.arrivals import Seconds
-from withstand.spec.parse import plan_from_file
+from withstand.spec.parse import tree_from_file
 
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Cpu = Annotated[int, Meta(ge=0)]
@@ -223,7 +223,7 @@ def stack_from_file(path: Path) -> Stack:
         UsageError: it cannot be read.
         SpecError: a key is wrong; the text names it.
     """
-    return stack_of(plan_from_file(path), path.stem)
+    return stack_of(tree_from_file(path, "stack"), path.stem)
 
 
 def stack_of(tree: dict[str, Any], name: str) -> Stack:

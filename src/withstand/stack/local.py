@@ -19,6 +19,8 @@ from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import (
+    AGENT,
+    GATEWAY,
     composed,
     programs_of,
     service_names,
@@ -38,6 +40,7 @@ from withstand.stack.secrets import environment
 from withstand.stack.state import (
     MARK,
     StackState,
+    UnitState,
     read_blueprint,
     read_state,
     stacks_folder,
@@ -68,7 +71,7 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
     """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
 
     Raises:
-        UsageError: it is up already, or something in it cannot be.
+        UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
         EngineError: a port is taken, or a service does not come up.
     """
     folder = stacks_folder() / stack.name
@@ -234,20 +237,28 @@ def _supervise(folder: Path) -> Identity:
 
 
 def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
-    said: StackState | None = None
+    told: StackState | None = None
     while True:
         state = read_state(folder)
         assert state
-        if state != said:
+        if state != told:
             tell(state)
-            said = state
+            told = state
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
-        failed = next((f"{unit.name} {unit.reason}" for unit in state.units if unit.phase is Phase.FAILED), None)
+        failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
-            why = state.ended or failed or "its supervisor was killed."
-            raise EngineError(f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}")
+            said = f"{failed.name} {failed.reason}" if failed else ""
+            why = state.ended or said or "its supervisor was killed."
+            what = f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}"
+            raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
+
+
+def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:
+    """Whether a program of ours has refused what the file says of it."""
+    ours = {process.name for process in blueprint.processes if process.kind in {GATEWAY, AGENT}}
+    return unit.name in ours and unit.exit_code == UsageError.exit_code
 
 
 def _stop_s(blueprint: Blueprint) -> float:

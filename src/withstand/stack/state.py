@@ -30,6 +30,8 @@ class UnitState(msgspec.Struct, frozen=True, kw_only=True):
     ready_after_s: float | None = None
     restarts: int = 0
     reason: str = ""
+    exit_code: int | None = None
+    """Of its last end."""
 
 
 class StackState(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ class Unit:
         self.restarts = 0
         self.reason = ""
         """Why it ended, in its own words."""
+        self.exit_code: int | None = None
         self._quick_ends = 0
         self._due_s = 0.0
 
@@ -91,10 +92,10 @@ class Supervision:
             if unit.phase is Phase.STARTING and now_s - unit.since_s > unit.process.upkeep.ready_s
         ]
 
-    def ended(self, name: str, now_s: float, reason: str) -> None:
+    def ended(self, name: str, now_s: float, reason: str, exit_code: int | None = None) -> None:
         """It is gone, and nobody had told it to end."""
         unit = self.units[name]
-        unit.reason = reason
+        unit.reason, unit.exit_code = reason, exit_code
         has_been_ready = unit.ready_after_s is not None
         if unit.process.upkeep.restart and has_been_ready:
             unit.back_off(now_s, now_s - unit.since_s if unit.phase is Phase.READY else 0.0)

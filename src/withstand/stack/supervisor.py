@@ -155,7 +155,7 @@ class Supervisor:
         """Its keeper is gone: what that has left is ended, wherever it went."""
         kept = self._kept.pop(name)
         end(self._strays(kept), 0.0)
-        self._supervision.ended(name, clock.wall_s(), reason)
+        self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
     def _strays(self, kept: _Kept) -> list[Identity]:
         """Of its session, and what has become our child without being a keeper."""
@@ -214,6 +214,7 @@ class Supervisor:
             ready_after_s=unit.ready_after_s,
             restarts=unit.restarts,
             reason=unit.reason,
+            exit_code=unit.exit_code,
         )
 
 

@@ -3,14 +3,25 @@
 from collections.abc import Iterator
 
 from withstand.app.doctor.line import Line
-from withstand.app.doctor.patient import Patient
+from withstand.app.doctor.patient import Dose, Patient
 from withstand.control.interleaving import BLOCKS_MIN, pairs_of
 from withstand.doctor.finding import Finding
 from withstand.doctor.heard import NS_PER_MS, Heard
 from withstand.doctor.hop import ITL, PAIRS_MIN, TTFT, added, judge_hop
+from withstand.doctor.pace import Load
 
 _TOKENS = 16
 _HOW = "ttft=5,itl=2"
+
+
+def costs_load(dose: Dose) -> Load:
+    """What it takes."""
+    return Load(2 + 2 * _wanted(dose), _TOKENS)
+
+
+def _wanted(dose: Dose) -> int:
+    pairs = max(dose.pairs, PAIRS_MIN, BLOCKS_MIN)
+    return pairs + pairs % 2
 
 
 def examine_costs(patient: Patient) -> Iterator[Finding]:
@@ -33,10 +44,9 @@ def examine_costs(patient: Patient) -> Iterator[Finding]:
 def _pairs(patient: Patient, direct: Line) -> Iterator[tuple[Heard, Heard] | None]:
     """(Over the path, at the engine itself); None = one of them was no good answer."""
     lines = (patient.path, direct)
-    wanted = max(patient.dose.pairs, PAIRS_MIN, BLOCKS_MIN)
     for line in lines:  # the first goes over a new connection
         line.ask(line.body(stream=True, tokens=_TOKENS, ignore_eos=True))
-    for pair in pairs_of(wanted + wanted % 2):
+    for pair in pairs_of(_wanted(patient.dose)):
         heard = {block.side: _ask(lines[block.side]) for block in pair}
         yield (heard[0], heard[1]) if _usable(heard[0]) and _usable(heard[1]) else None
 

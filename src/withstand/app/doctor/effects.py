@@ -8,6 +8,7 @@ from withstand.app.doctor.patient import Patient
 from withstand.doctor.fields import LENGTHS, Effect, Tried, judge_field
 from withstand.doctor.finding import Finding
 from withstand.doctor.heard import Heard
+from withstand.doctor.pace import Load
 
 _FEW = 7
 _ENOUGH = 3 * _FEW
@@ -15,6 +16,8 @@ _LONG = 24
 _SHORT_PROMPT = "Answer with the one word yes."
 _OPEN_PROMPT = "Write one sentence about an animal."
 _HOT = 1.8
+FIELDS_LOAD = Load(14, _LONG)
+"""What ``examine_fields`` takes, but for what the engine itself is asked beside it."""
 
 Probe = Callable[[Line], Tried]
 

@@ -7,11 +7,11 @@ import msgspec
 
 from withstand import __version__, clock
 from withstand.app.doctor.arrivals import examine_arrivals
-from withstand.app.doctor.costs import examine_costs
+from withstand.app.doctor.costs import costs_load, examine_costs
 from withstand.app.doctor.courtesies import examine_manners
 from withstand.app.doctor.departures import examine_departures
 from withstand.app.doctor.echo import Echo, echo_engine
-from withstand.app.doctor.effects import examine_fields, examine_lengths
+from withstand.app.doctor.effects import FIELDS_LOAD, examine_fields, examine_lengths
 from withstand.app.doctor.line import LimitedError, Line
 from withstand.app.doctor.mishaps import examine_faults, examine_refusals
 from withstand.app.doctor.patient import Dose, Patient, mark, model_of, wait_for
@@ -19,6 +19,7 @@ from withstand.app.doctor.streams import examine_streams
 from withstand.app.doctor.wording import OF_DIRECT, worded
 from withstand.app.endpoint import Endpoint
 from withstand.doctor.finding import Diagnosis, Finding, Verdict
+from withstand.doctor.pace import foretold
 from withstand.errors import MeasureError, TargetError
 from withstand.spec import Target
 
@@ -94,10 +95,11 @@ def _findings(patient: Patient, tell: Tell) -> Iterator[Finding]:
     yield from examine_arrivals(patient, echo) if echo else examine_lengths(patient)
     tell("How answers come …")
     yield from examine_streams(patient)
-    tell("What the hop costs …")
+    if patient.direct:
+        tell(foretold("What the hop costs", costs_load(patient.dose), patient.pace))
     yield from examine_costs(patient)
     if not echo:
-        tell("What fields do …")
+        tell(foretold("What fields do", FIELDS_LOAD, patient.pace))
         yield from examine_fields(patient)
     yield from examine_manners(patient)
     tell("What happens when a client leaves …")

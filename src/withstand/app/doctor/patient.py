@@ -10,6 +10,7 @@ from withstand import clock
 from withstand.app.doctor.echo import Echo
 from withstand.app.doctor.line import Line
 from withstand.app.endpoint import Endpoint
+from withstand.doctor.pace import Pace
 
 
 class Dose(msgspec.Struct, frozen=True):
@@ -35,6 +36,8 @@ class Patient:
         self.direct = direct
         self.echo = echo
         self.dose = dose
+        self.pace: Pace | None = None
+        """Of its answers, once some were heard."""
 
     def learn_length_field(self, field: str) -> None:
         """By which field a length can be asked for."""

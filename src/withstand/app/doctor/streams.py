@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from withstand.app.doctor.patient import Patient
 from withstand.doctor.finding import Finding
 from withstand.doctor.heard import Heard
+from withstand.doctor.pace import pace_of
 from withstand.doctor.shape import shape_of
 from withstand.doctor.streaming import judge_framing, judge_shape
 from withstand.doctor.usage import judge_fit, judge_told
@@ -28,6 +29,8 @@ def examine_streams(patient: Patient) -> Iterator[Finding]:
     failed = next((heard for heard in long if not heard.ok), None)
     good = [heard for heard in long if heard.ok]
     yield judge_shape(shape_of(good, _good(short), _good(whole)), failed)
+    if patient.echo is None:  # it speaks at another pace when costs are asked for
+        patient.pace = pace_of(_good(short), good)
     streamed = [heard for heard in good if heard.streamed]
     yield from judge_framing(streamed)
     if streamed:
