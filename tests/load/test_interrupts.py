@@ -2,10 +2,19 @@
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from withstand.load.interrupts import Interrupts, ended_as_by_ctrl_c
+
+
+@pytest.fixture(autouse=True)
+def no_nohup() -> Iterator[None]:
+    """Whoever has started the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_who_was_started_by_nohup_outlives_its_terminal() -> None:
