@@ -165,7 +165,7 @@ def test_a_budget_is_for_all_of_them(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (("--base-url", "http://127.0.0.1:1"), "--base-url: the plan has several targets (fast, slow)"),
-        (("--set", "targets.slow.base_ulr=x"), "unknown field `base_ulr` (did you mean base_url?) - at `$.targets.slow`"),
+        (("--set", "targets.slow.base_ulr=x"), "`base_ulr` (did you mean base_url?) - at `$.targets.slow`"),
         (("--set", "targets.slow.stream=7"), "`$.targets.slow.stream`"),
         (("--set", "targets.slow.base_url=nowhere"), "targets.slow: "),
         (("--set", "targets.slow.backend=nope"), "targets.slow: target.backend"),
