@@ -49,7 +49,7 @@ class _Stage(msgspec.Struct, frozen=True):
     @property
     def cut(self) -> int:
         """Not answered, by our own doing."""
-        return min(self.failed, sum(self.statuses.get(status, 0) for status in _OURS))
+        return min(self.failed, sum(self.statuses.get(status, 0) for status in _OURS)) if self.failed else 0
 
     @property
     def at_fault(self) -> int:
