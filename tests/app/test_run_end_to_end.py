@@ -330,30 +330,29 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
     assert {r.status for r in records} == {Status.CANCELLED}
 
 
-def test_sigterm_stops_at_once_and_what_was_cut_is_not_said_to_be_complete(tmp_path: Path) -> None:
-    with TruthServer(Schedule(ttft_ms=20, itl_ms=200, tokens=100)) as server:
-        load = ("--num-prompts", "20", *SMALL[2:4], "--set", "workload.options.output_len=100", "--num-warmups", "0")
-        command = [*RUN, "--base-url", server.base_url, *load, "--output-dir", str(tmp_path / "r")]
+def signalled(number: signal.Signals, within_s: float, prompts: int, answer: Schedule, folder: Path) -> tuple[int, str]:
+    """(Exit code, stderr) of a run that gets a signal when the server has all of its requests."""
+    with TruthServer(answer) as server:
+        load = ("--num-prompts", str(prompts), *SMALL[2:4], "--set", f"workload.options.output_len={answer.tokens}")
+        command = [*RUN, "--base-url", server.base_url, *load, "--num-warmups", "0", "--output-dir", str(folder)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while len(server.truth()) < 20:
+        while len(server.truth()) < prompts:
             time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=10)
-    assert process.returncode == 3
+        process.send_signal(number)
+        _, err = process.communicate(timeout=within_s)
+    return process.returncode, err
+
+
+def test_sigterm_stops_at_once_and_what_was_cut_is_not_said_to_be_complete(tmp_path: Path) -> None:
+    exit_code, err = signalled(signal.SIGTERM, 10, 20, Schedule(ttft_ms=20, itl_ms=200, tokens=100), tmp_path / "r")
+    assert exit_code == 3
     assert "0 of 1 stages are complete. `--resume` goes on with it." in err
     assert [entry.state.value for entry in RunFolder.open(tmp_path / "r").manifest.stages] == ["interrupted"]
 
 
 def test_a_stage_that_came_to_its_end_after_ctrl_c_is_counted_as_every_other(tmp_path: Path) -> None:
     """It is not run again, so that nobody would count it later."""
-    with TruthServer(Schedule(ttft_ms=20, itl_ms=300, tokens=10)) as server:
-        load = ("--num-prompts", "3", *SMALL[2:4], "--set", "workload.options.output_len=10", "--num-warmups", "0")
-        command = [*RUN, "--base-url", server.base_url, *load, "--output-dir", str(tmp_path / "r")]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while len(server.truth()) < 3:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+    signalled(signal.SIGINT, 30, 3, Schedule(ttft_ms=20, itl_ms=300, tokens=10), tmp_path / "r")
     folder = RunFolder.open(tmp_path / "r")
     assert [entry.state.value for entry in folder.manifest.stages] == ["done"]
     assert [record.text_tokens for record in folder.records()] == [10] * 3

@@ -18,6 +18,7 @@ from withstand.app.estimate import lasting
 from withstand.app.forgetting import forgotten
 from withstand.app.once import OnceScreen
 from withstand.app.report import Loader
+from withstand.app.retold import named
 from withstand.app.run import run
 from withstand.app.salt import salted
 from withstand.app.screen import Screen
@@ -25,7 +26,7 @@ from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
 from withstand.compare.shape import Verdict
 from withstand.control.interleaving import Block, Pair, blocks_of
-from withstand.errors import MeasureError, SpecError, TargetError, UsageError, WithstandError
+from withstand.errors import MeasureError, UsageError, WithstandError
 from withstand.metrics.doubts import DoubtKind
 from withstand.report.numbers import counted
 from withstand.runs import AskedSide, AskedTurns, RunFolder, RunState, TurnsFolder, this_process
@@ -126,13 +127,9 @@ def _check(sides: Sides, screen: Screen) -> None:
     if other := _other_load(sides.a.plan, sides.b.plan):
         raise UsageError(f"{sides.a.label} and {sides.b.label} must be the same but for the target; {other} differs.")
     for side in (sides.a, sides.b):
-        try:
+        with named(one_line(side.label)):
             check_target(side.plan.target)
             first = fitted(of_block(side.plan, Block(0, 1, 0), blocks, Path()))
-        except SpecError as e:
-            raise SpecError(f"{one_line(side.label)}: {e}") from None
-        except UsageError as e:
-            raise UsageError(f"{one_line(side.label)}: {e}") from None
     say_how_long_all(first, all_stages(first), blocks, f"blocks ({sides.pairs} pairs)", screen)
 
 
@@ -143,10 +140,8 @@ def _ask(sides: Sides) -> None:
         TargetError: one of them does not answer.
     """
     for side in (sides.a, sides.b):
-        try:
+        with named(one_line(side.label)):
             ask_target(side.plan.target)
-        except TargetError as e:
-            raise TargetError(f"{one_line(side.label)}: {e}") from None
 
 
 def _other_load(a: Plan, b: Plan) -> str | None:

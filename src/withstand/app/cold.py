@@ -1,6 +1,7 @@
 """Which stages of a run were cold, and which warm; how the server became so. Pure."""
 
 from withstand.runs import Manifest, RunState
+from withstand.spec import Plan
 
 
 def cold_and_warm(manifest: Manifest) -> dict[int, bool]:
@@ -15,6 +16,6 @@ def cold_and_warm(manifest: Manifest) -> dict[int, bool]:
     return found
 
 
-def cold_way(manifest: Manifest) -> str:
-    """As the plan has it."""
-    return manifest.plan.cold.way(serves=manifest.plan.target.serve is not None)
+def cold_way(plan: Plan) -> str:
+    """How the server becomes cold again."""
+    return plan.cold.way(serves=plan.target.serve is not None)

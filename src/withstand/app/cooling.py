@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from withstand import clock
+from withstand.app.cold import cold_way
 from withstand.app.endpoint import Endpoint
 from withstand.app.estimate import lasting
 from withstand.app.screen import Screen
@@ -31,7 +32,7 @@ def check_cold(plan: Plan, stages: Sequence[Stage]) -> None:
     cold = [stage for stage in stages if stage.cold]
     if not cold:
         return
-    way = plan.cold.way(serves=plan.target.serve is not None)
+    way = cold_way(plan)
     if way == "restart" and plan.target.serve is None:
         raise SpecError("cold.by = restart starts the server of [target.serve] anew, and the plan has none.")
     if way == "pause" and plan.cold.pause_s is None:
@@ -51,7 +52,7 @@ class Cooling:
 
     def __init__(self, plan: Plan, endpoint: Endpoint, started: Started, screen: Screen) -> None:
         self._cold = plan.cold
-        self._way = plan.cold.way(serves=plan.target.serve is not None)
+        self._way = cold_way(plan)
         self._plan = plan
         self._endpoint = endpoint
         self._started = started

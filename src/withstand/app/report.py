@@ -122,7 +122,7 @@ class Loader:
             doubts=doubts_of(diagnosis) if diagnosis else (),
         )
         limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
-        cold = cold_start(cold_way(manifest), (s.met for s in stages if s.met))
+        cold = cold_start(cold_way(manifest.plan), (s.met for s in stages if s.met))
         economy = self._costing.run([s.summary for s in stages if not (s.met and s.met.cold)], manifest, limit, cold)
         return Loaded(
             msgspec.structs.replace(

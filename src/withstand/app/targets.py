@@ -14,12 +14,13 @@ from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target
+from withstand.app.retold import named
 from withstand.app.run import resume, run
 from withstand.app.salt import salted
 from withstand.app.screen import Outcome, Screen
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all
-from withstand.errors import SpecError, UsageError, WithstandError
+from withstand.errors import UsageError, WithstandError
 from withstand.runs import Asked, RunFolder, RunState, TargetsFolder, this_process
 from withstand.spec import Plan, is_redacted, redacted
 
@@ -41,9 +42,8 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcom
     Raises:
         WithstandError: nothing was measured at any of them.
     """
+    _check(dict(plans_of(plan, Path())), screen)
     plan = salted(plan, screen)
-    plans = dict(plans_of(plan, Path()))
-    _check(plans, screen)
     asked = Asked(
         version=__version__,
         created_utc=clock.utc_iso(clock.anchor().wall_ns),
@@ -84,12 +84,8 @@ def _check(plans: dict[str, Plan], screen: Screen) -> None:
         UsageError: a target's description, or the share of the budget.
     """
     for name, plan in plans.items():
-        try:
+        with named(f"targets.{name}"):
             check_target(plan.target)
-        except SpecError as e:
-            raise SpecError(f"targets.{name}: {e}") from None
-        except UsageError as e:
-            raise UsageError(f"targets.{name}: {e}") from None
     first = next(iter(plans.values()))
     try:
         first = fitted(first)

@@ -2,7 +2,7 @@
 
 import sys
 
-_INTERRUPTED = 130
+INTERRUPTED = 130  # what a shell expects after Ctrl-C: 128 + SIGINT
 
 
 def main() -> None:
@@ -10,5 +10,5 @@ def main() -> None:
     try:
         from withstand.cli.entry import main as enter  # noqa: PLC0415  within the net
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     enter()

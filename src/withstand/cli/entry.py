@@ -9,12 +9,11 @@ from typing import TextIO
 
 import click
 
-from withstand.cli import crash
+from withstand.cli import INTERRUPTED, crash
 from withstand.cli.output import say
 from withstand.cli.verbs import withstand
 from withstand.errors import UsageError, WithstandError
 
-_INTERRUPTED = 130  # what a shell expects after Ctrl-C: 128 + SIGINT
 _OUR_FAULT = 3
 
 
@@ -48,7 +47,7 @@ def exit_code_of(argv: list[str]) -> int:
         say(f"withstand: {e}")
         return e.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return _INTERRUPTED
+        return INTERRUPTED
     except Exception as e:  # noqa: BLE001  the last net: a fault of our own is told in one sentence too
         say(f"withstand: {crash.sentence(e)}")
         return _OUR_FAULT

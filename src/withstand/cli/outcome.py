@@ -12,7 +12,7 @@ from withstand.report.limit import limit_json, print_limit
 from withstand.report.terminal import print_costs, print_report
 from withstand.report.write import REPORT_NAME
 
-TYPICAL_BUDGET = "4m"
+_MORE_TIME = "4m"
 """Of a search that goes on."""
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
     if limit.ended:
-        say(f"withstand: `withstand find-limit --resume {outcome.folder} --budget {TYPICAL_BUDGET}` goes on with it.")
+        say(f"withstand: `withstand find-limit --resume {outcome.folder} --budget {_MORE_TIME}` goes on with it.")
     return limit_code(limit, outcome)
 
 

@@ -16,6 +16,7 @@ from withstand.compare.estimate import CONFIDENCE, TOO_FEW, Estimate, between_ru
 from withstand.compare.shape import Difference, Method, Verdict
 from withstand.compare.student import point, two_sided
 from withstand.metrics.summary import Interval
+from withstand.metrics.welch import Mean, welch
 
 EQUAL = "repeats that agree exactly do not tell how far chance moves them"
 POWER = 0.9
@@ -126,13 +127,10 @@ def _repeated(log_ratio: float, error: float, freedom: float, runs: tuple[int, i
 
 
 def _welch(baseline: Estimate, side: Estimate) -> tuple[float, float]:
-    """Standard error of the difference, and its degrees of freedom (Welch and Satterthwaite)."""
+    """Standard error of the difference, and its degrees of freedom."""
     assert baseline.error is not None
     assert side.error is not None
-    a, b = baseline.error**2, side.error**2
-    if a + b == 0:
-        return 0.0, math.inf
-    return math.sqrt(a + b), (a + b) ** 2 / (a**2 / baseline.freedom + b**2 / side.freedom)
+    return welch(Mean(baseline.error, baseline.freedom), Mean(side.error, side.freedom))
 
 
 def chance_of(log_ratio: float, error: float, freedom: float) -> float:

@@ -4,14 +4,13 @@ import msgspec
 
 from withstand.control.probe import Look, Standing, Told
 from withstand.metrics.summary import StageSummary
-from withstand.record import Status
+from withstand.record import OUR_DOING, Status
 from withstand.spec import Poisson, Stage
 
 ALONE, CROWD, SEARCH, CHECK = "alone", "crowd", "search", "check"
 _MANY = 5
-_NO_FAULT = frozenset({Status.OK, Status.LIMITED, Status.CANCELLED, Status.LOST, Status.NOT_SENT})
+_NO_FAULT = frozenset({Status.OK, Status.LIMITED}) | OUR_DOING
 """Good, refused by a limiter, or our own doing."""
-_NOT_ASKED = frozenset({Status.CANCELLED, Status.LOST, Status.NOT_SENT})
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ def tried_of(
         request_throughput=summary.request_throughput,
         e2el_s=mean_ms / 1e3 if mean_ms is not None else None,
         times=times,
-        asked=sum(count for status, count in summary.statuses.items() if status not in _NOT_ASKED),
+        asked=sum(count for status, count in summary.statuses.items() if status not in OUR_DOING),
         answered=summary.completed,
         failed=sum(count for status, count in summary.statuses.items() if status not in _NO_FAULT),
         output_tokens=summary.total_output_tokens,

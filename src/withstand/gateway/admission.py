@@ -9,14 +9,12 @@ from withstand.gateway.asked import Asked
 from withstand.gateway.keys import Key, Shown
 from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
-from withstand.gateway.refusals import Refusal
+from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
 from withstand.gateway.routes import Route
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
     from withstand.gateway.roster import Model
-
-_RETRY_AFTER_S = 5
 
 
 class Admitted(Struct, frozen=True):
@@ -42,7 +40,7 @@ def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) ->
     if key is None:
         return TurnedAway(refusals.unauthorized())
     if len(house.passages) >= house.config.limits.requests:
-        return TurnedAway(refusals.busy(_RETRY_AFTER_S), key)
+        return TurnedAway(refusals.busy(RETRY_AFTER_S), key)
     try:
         told = asked.read(outgoing.body)
     except ValueError as e:

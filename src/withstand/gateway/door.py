@@ -16,7 +16,7 @@ from withstand.gateway.incoming import Head, Incoming, request_id_of
 from withstand.gateway.keys import Shown
 from withstand.gateway.passage import Passage
 from withstand.gateway.reader import Reader
-from withstand.gateway.refusals import Refusal
+from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
 from withstand.gateway.routes import Dialect
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _CLOSE, _CLOSE_WAIT = 7, 8
 """States of a TCP connection: reset, and closed by its other side (Linux, tcp_states.h)."""
-_COME_BACK_S = 5
 _LINGER_S = 2.0
 """For a client that still sends to read why it was turned away: closing at once would reset what was said."""
 
@@ -83,7 +82,7 @@ class Door(asyncio.Protocol):
         sock = self.transport.get_extra_info("socket")
         if sock is not None and self._house.descriptors.scarce(sock.fileno()):
             self._house.descriptors.missed()
-            self.write(refusals.answer(refusals.overcrowded(_COME_BACK_S), Dialect.OPENAI, request_id_of(None)))
+            self.write(refusals.answer(refusals.overcrowded(RETRY_AFTER_S), Dialect.OPENAI, request_id_of(None)))
             self._deaf = True
             self.transport.close()
 

@@ -8,7 +8,7 @@ parser would read in another way, as long as it stands before a message's first 
 import re
 from typing import Generic, TypeVar
 
-_BYTES_MAX = 8192
+BYTES_MAX = 8192
 """A longer one is not kept, for every connection may keep one."""
 _DIGITS_MAX = 15
 _STRANGE_MAX = 32
@@ -50,7 +50,7 @@ def familiar(head: Head, data: bytes, size: int) -> Familiar[Head] | None:
     """
     end = data.find(_END) + len(_END)
     said = data[:end]
-    plain = len(data) - end == size and end <= _BYTES_MAX and said.count(b"\n") == said.count(b"\r\n")
+    plain = len(data) - end == size and end <= BYTES_MAX and said.count(b"\n") == said.count(b"\r\n")
     length = _LENGTH.search(said) if plain and said.lower().count(b"content-length") == 1 else None
     if length is None or int(length[1]) != size:
         return None

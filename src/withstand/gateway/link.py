@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from withstand import clock
 from withstand.gateway import heads
+from withstand.gateway.familiar import BYTES_MAX
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Engine
 
 _HEAD_BYTES_MAX = 256 << 10
-_LEARNED_BYTES_MAX = 8192
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
@@ -224,7 +224,7 @@ class Link(asyncio.Protocol):
         """The read began with an answer's head, which the next one's may resemble."""
         head = self.head
         if head.chunked:
-            self.engine.opening = Opening(head, data[: self.body_at]) if self.body_at <= _LEARNED_BYTES_MAX else None
+            self.engine.opening = Opening(head, data[: self.body_at]) if self.body_at <= BYTES_MAX else None
         elif self.is_complete and head.length is not None and head.length.isdigit():
             self.engine.memory.meet(head, data, int(head.length))
 
@@ -240,8 +240,8 @@ class Link(asyncio.Protocol):
     def _parse(self, data: bytes) -> None:
         if not self._parsed(data) and not self.is_complete and self.passage is not None:
             self.passage.broke(self, "The engine's answer is not HTTP any more.")
-        if self.is_complete:
-            self._conclude()
+        if self.is_complete and self.passage is not None:
+            self.passage.finished(self)
 
     def _parsed(self, data: bytes) -> bool:
         try:
@@ -250,10 +250,6 @@ class Link(asyncio.Protocol):
             self.has_surplus = True
             return False
         return True
-
-    def _conclude(self) -> None:
-        if self.is_complete and self.passage is not None:
-            self.passage.finished(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del self._parser  # it holds this object, and both would wait for the collector

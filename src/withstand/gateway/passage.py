@@ -18,7 +18,7 @@ from withstand.gateway.incoming import Incoming, request_id_of
 from withstand.gateway.keys import Key
 from withstand.gateway.money.till import Permit
 from withstand.gateway.outgoing import Outgoing
-from withstand.gateway.refusals import Refusal
+from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
 from withstand.gateway.routes import Route
 from withstand.gateway.stopwatch import Stopwatch
 from withstand.gateway.trouble import Trouble, why_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
-_RETRY_AFTER_S = 5
 _NO_MODEL = cast("Model", None)
 _LATE = "The engine did not begin its answer in time."
 
@@ -104,14 +103,14 @@ class Passage:
         elif self._model.hope(now_s, self._tried):
             self._wait(refusal, outcome)
         else:
-            self.refuse(refusal or self._model.nobody(now_s, _RETRY_AFTER_S), outcome)
+            self.refuse(refusal or self._model.nobody(now_s, RETRY_AFTER_S), outcome)
 
     def _wait(self, refusal: Refusal | None = None, outcome: Outcome = Outcome.NO_ENGINE) -> None:
         room = self._model.room
         owner = self._key.owner if self._key is not None else None
         self._ticket = room.enter(owner, self._called, again=bool(self._tried))
         if self._ticket is None:
-            full = refusals.queue_full(self._model.name, _RETRY_AFTER_S)
+            full = refusals.queue_full(self._model.name, RETRY_AFTER_S)
             self.refuse(*((refusal, outcome) if refusal is not None else (full, Outcome.QUEUE_FULL)))
             return
         self._watch.waits(clock.now_ns())
@@ -175,12 +174,12 @@ class Passage:
         except (OSError, UnicodeError) as e:  # the second: a host that no name can be made of
             self._dialing = None
             if self._house.descriptors.lack(e):  # which says nothing about the engine
-                self.refuse(refusals.busy(_RETRY_AFTER_S), Outcome.REFUSED)
+                self.refuse(refusals.busy(RETRY_AFTER_S), Outcome.REFUSED)
                 return
             if engine.seems_gone(self._house.now_s()):
                 self._tried.pop()  # it may be asked once more: it will be started again
             why = why_of(e)
-            self._unreached(refusals.no_engine(self._model.name, _RETRY_AFTER_S, why), Outcome.NO_ENGINE, why)
+            self._unreached(refusals.no_engine(self._model.name, RETRY_AFTER_S, why), Outcome.NO_ENGINE, why)
         else:
             self._dialing = None
             self._watch.ours(clock.now_ns())
@@ -303,7 +302,7 @@ class Passage:
             return
         if self._ticket is not None:
             self._wait_no_longer()
-            self.refuse(refusals.waited_too_long(self._model.name, _RETRY_AFTER_S), Outcome.QUEUE_TIMEOUT)
+            self.refuse(refusals.waited_too_long(self._model.name, RETRY_AFTER_S), Outcome.QUEUE_TIMEOUT)
             return
         if self._dialing is not None:
             self._unreached(refusals.timed_out(late), Outcome.TIMEOUT, "it accepts no connection in time")
@@ -342,7 +341,7 @@ class Passage:
 
     def stop(self) -> None:
         """The gateway ends before the answer does."""
-        self.refuse(refusals.shutting_down(_RETRY_AFTER_S), Outcome.SHUT_DOWN)
+        self.refuse(refusals.shutting_down(RETRY_AFTER_S), Outcome.SHUT_DOWN)
 
     # Endings.
 

@@ -13,7 +13,7 @@ from withstand.gateway import refusals
 from withstand.gateway.familiar import Memory
 from withstand.gateway.heads import plain_head
 from withstand.gateway.incoming import Head, Incoming
-from withstand.gateway.refusals import Refusal
+from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
 from withstand.gateway.routes import route_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _REQUEST_BYTES = 1024
 """What a request takes beside its body, about."""
-_COME_BACK_S = 5
 _NOT_LEARNED = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 
 
@@ -139,7 +138,7 @@ class Reader:
             message = "Of all transfer codings only chunked is understood."
             self.refusal = self.refusal or refusals.bad_request(message, status=501, closes=True)
         if not self._house.hold(incoming, _REQUEST_BYTES):
-            self.refusal = self.refusal or refusals.overcrowded(_COME_BACK_S)
+            self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
         if head.header(b"expect") is not None and not (self.refusal or self.complete):
             self._go_on()
 
@@ -154,7 +153,7 @@ class Reader:
         if self.refusal is None:
             self._parts.append(part)
             if not self._house.hold(incoming, len(part)):
-                self.refusal = refusals.overcrowded(_COME_BACK_S)
+                self.refusal = refusals.overcrowded(RETRY_AFTER_S)
         else:
             self._parts.clear()
             self._house.let_go(incoming)

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from withstand.gateway.routes import Dialect
 
+RETRY_AFTER_S = 5
+"""Where nothing tells when it will be otherwise."""
 _ANTHROPIC_KINDS = {
     404: "not_found_error",
     413: "request_too_large",

@@ -10,6 +10,7 @@ from withstand.metrics.latency import NS_PER_MS
 from withstand.metrics.quantiles import MEAN_N_MIN, distribution, student_t
 from withstand.metrics.sample import Sample
 from withstand.metrics.summary import ColdStart, Distribution, Interval
+from withstand.metrics.welch import Mean, welch
 
 _COLD_LAYER = "cold start"
 
@@ -58,19 +59,17 @@ def cold_start(by: str, met: Iterable[Met]) -> ColdStart | None:
         warm_started=started[False],
         start_mean=math.fsum(starts_ms) / len(starts_ms) if starts_ms else None,
         extra=None if cold.mean is None or warm.mean is None else cold.mean - warm.mean,
-        extra_interval=_welch(cold, warm),
+        extra_interval=_apart(cold, warm),
     )
 
 
-def _welch(a: Distribution, b: Distribution) -> Interval | None:
-    """95 % of the difference of two means whose spreads differ (Welch 1947, with Satterthwaite's freedom)."""
+def _apart(a: Distribution, b: Distribution) -> Interval | None:
+    """95 % of the difference of two means."""
     sides = [(one.n, one.mean, one.std) for one in (a, b)]
     known = [(n, mean, std) for n, mean, std in sides if n is not None and mean is not None and std is not None]
     if len(known) < len(sides) or min(n for n, _, _ in known) < MEAN_N_MIN:
         return None
     (_, mean_a, _), (_, mean_b, _) = known
-    parts = [std**2 / (n - 1) for n, _, std in known]  # the std is the population's
-    whole = math.fsum(parts)
-    freedom = whole**2 / math.fsum(p**2 / (n - 1) for p, (n, _, _) in zip(parts, known, strict=True)) if whole else 1e9
-    half = student_t(freedom) * math.sqrt(whole)
+    found = welch(*(Mean(std / math.sqrt(n - 1), n - 1) for n, _, std in known))  # the std is the population's
+    half = student_t(found.freedom) * found.error
     return Interval(low=mean_a - mean_b - half, high=mean_a - mean_b + half)

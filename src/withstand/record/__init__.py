@@ -2,6 +2,7 @@
 
 from withstand.record.health import LOOK_NS, STALL_NS, ClockOffset, Health, Place, Spread
 from withstand.record.record import (
+    OUR_DOING,
     SCHEMA,
     Clock,
     Record,
@@ -16,6 +17,7 @@ from withstand.record.sample import HOST, SAMPLE_SCHEMA, Sample, Seen, decode_sa
 __all__ = [
     "HOST",
     "LOOK_NS",
+    "OUR_DOING",
     "SAMPLE_SCHEMA",
     "SCHEMA",
     "STALL_NS",

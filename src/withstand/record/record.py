@@ -33,6 +33,10 @@ class Status(StrEnum):
     NOT_SENT = "not_sent"  # planned, but the stage ended or we could not
 
 
+OUR_DOING = frozenset({Status.CANCELLED, Status.LOST, Status.NOT_SENT})
+"""They say nothing of the server."""
+
+
 class TokensFrom(StrEnum):
     """Who counted the output tokens. The length that was asked for is no count, so it is not among them."""
 

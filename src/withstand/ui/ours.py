@@ -9,7 +9,7 @@ from withstand import clock
 from withstand.app.limit import limit_in
 from withstand.app.report import why_partial
 from withstand.metrics.rates import has_limits, share_good
-from withstand.record import Status
+from withstand.record import OUR_DOING
 from withstand.report.limit import sentence
 from withstand.runs import Manifest, RunState, manifest_of, still_runs
 from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
@@ -17,7 +17,6 @@ from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
-_OURS = (Status.CANCELLED, Status.NOT_SENT, Status.LOST)
 _NOT_PLANNED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG})
 
 
@@ -49,7 +48,7 @@ class _Stage(msgspec.Struct, frozen=True):
     @property
     def cut(self) -> int:
         """Not answered, by our own doing."""
-        return min(self.failed, sum(self.statuses.get(status, 0) for status in _OURS)) if self.failed else 0
+        return min(self.failed, sum(self.statuses.get(status, 0) for status in OUR_DOING)) if self.failed else 0
 
     @property
     def at_fault(self) -> int:

@@ -1,10 +1,10 @@
 """Sentences that name ``run``'s options, in the words of ``doctor``, which has others."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Final
 
-from withstand.errors import WithstandError
+from withstand.app.retold import retold
 
 _UNKNOWN: Final = {
     ", or its file by --api-key-file": "",
@@ -20,13 +20,12 @@ OF_DIRECT: Final = {
 }
 
 
-@contextmanager
-def worded(words: Mapping[str, str]) -> Iterator[None]:
+def worded(words: Mapping[str, str]) -> AbstractContextManager[None]:
     """Whatever is raised inside names what its user has typed."""
-    try:
-        yield
-    except WithstandError as e:
-        text = str(e)
+
+    def in_ours(text: str) -> str:
         for theirs, ours in words.items():
             text = text.replace(theirs, ours)
-        raise type(e)(text) from None
+        return text
+
+    return retold(in_ours)

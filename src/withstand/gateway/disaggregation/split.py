@@ -11,6 +11,7 @@ from withstand.gateway import asked, heads, refusals
 from withstand.gateway.counts import Outcome
 from withstand.gateway.disaggregation.bodies import Whole
 from withstand.gateway.disaggregation.leg import Leg, Patience
+from withstand.gateway.refusals import RETRY_AFTER_S
 
 if TYPE_CHECKING:
     from withstand.gateway.config import Disaggregation
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _ENCODINGS = frozenset((b"accept-encoding",))
 """Prefill's answer is read by us."""
-_RETRY_AFTER_S = 5
 _AFTER_ALL_S = 1.0
 """When the time for both legs is over the passage ends: by then it is too late to ask another prefill engine."""
 
@@ -176,7 +176,7 @@ class Split(ABC):
         elif leg is not None and reason is Whole.STATUS:
             self._passage.show(leg)
         elif reason is Whole.NO_PREFILL:
-            self._passage.refuse(self._pool.nobody(self._house.now_s(), _RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self._passage.refuse(self._pool.nobody(self._house.now_s(), RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
             self._passage.refuse(*_refusal(reason))
 
