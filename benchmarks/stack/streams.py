@@ -84,17 +84,24 @@ def streams(
         stream = _Stream(url, f"{name}{i}", tokens, leave_at)
         looker.register(stream.socket, selectors.EVENT_READ, stream)
         stream.ask()
-        time.sleep(0.4 / count)  # their tokens are not due at one instant
+        next_s = time.monotonic() + 0.4 / count  # their tokens are not due at one instant
+        while (wait_s := next_s - time.monotonic()) > 0:
+            yield from _heard(looker, wait_s, begun_ns + int(seconds * 1e9))
     while looker.get_map():
-        for key, _ in looker.select():
-            stream = key.data
-            before = stream.socket.fileno()
-            heard = stream.hear()
-            if heard is None:
-                continue
-            yield heard
-            if heard.left_ns is None and time.monotonic_ns() - begun_ns < seconds * 1e9:
-                stream.ask()
-                continue
-            looker.unregister(before if heard.left_ns else stream.socket)
-            stream.socket.close()
+        yield from _heard(looker, None, begun_ns + int(seconds * 1e9))
+
+
+def _heard(looker: selectors.BaseSelector, wait_s: float | None, end_ns: int) -> Iterator[Heard]:
+    """What is over among what came."""
+    for key, _ in looker.select(wait_s):
+        stream = key.data
+        before = stream.socket.fileno()
+        heard = stream.hear()
+        if heard is None:
+            continue
+        yield heard
+        if heard.left_ns is None and time.monotonic_ns() < end_ns:
+            stream.ask()
+            continue
+        looker.unregister(before if heard.left_ns else stream.socket)
+        stream.socket.close()
