@@ -74,7 +74,7 @@ def _on_its_own(told: Mapping[str, Any], folder: Path) -> None:
 
 
 def _guard(token: Path) -> None:
-    """Who may speak to a Ray may run programs. By itself it makes a token in the user's home, or takes what is there."""
+    """Who may speak to a Ray may run programs. By itself it makes a token in the user's home, or takes that."""
     token.touch(mode=0o600, exist_ok=False)
     token.write_text(secrets.token_hex(32), "ascii")
     os.environ.pop("RAY_AUTH_TOKEN", None)
