@@ -4,9 +4,11 @@ import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,10 +21,7 @@ from withstand.stack.ports import free_port
 RAY = """
 import os
 def init(address, **told):
-    if os.environ.get("REFUSED"): raise RuntimeError("InvalidAuthToken: Authentication token is missing or incorrect")
-    token = os.environ.get("RAY_AUTH_TOKEN_PATH", "")
-    secret = open(token).read() if token else ""
-    print("init", address, len(secret), oct(os.stat(token).st_mode & 0o777) if token else "", flush=True)
+    print("init", address, os.environ.get("RAY_AUTH_MODE"), len(os.environ.get("RAY_AUTH_TOKEN", "")), flush=True)
 def shutdown(): print("gone", flush=True)
 def nodes():
     return [
@@ -41,10 +40,25 @@ def run(app, name, route_prefix): open("app", "w").close(); print("runs", name, 
 def shutdown(): print("no more")
 def delete(name): os.unlink("app"); print("deleted", name)
 """
+GRPC = """
+import os
+from types import SimpleNamespace as Told
+StatusCode = Told(UNAUTHENTICATED=16)
+class RpcError(Exception):
+    def code(self): return StatusCode.UNAUTHENTICATED
+class insecure_channel:
+    def __init__(self, address, options): pass
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def unary_unary(self, name): return self.ask
+    def ask(self, body, timeout):
+        if os.environ["WANTED"] == "1": raise RpcError
+"""
 STAND_IN = {
     "ray/__init__.py": RAY,
     "ray/serve/__init__.py": SERVE,
     "ray/serve/context.py": "from ray import serve\ndef _get_global_client(): return serve\n",
+    "grpc.py": GRPC,
     "app.py": "def build(told): return told['models']\n",
 }
 SAID = """# HELP ray_vllm_num_requests_running x
@@ -129,13 +143,13 @@ def metrics_port() -> int:
 
 def test_a_ray_of_its_own_has_a_token_of_its_own_and_ends_with_it(tmp_path: Path, metrics_port: int) -> None:
     program = Program(tmp_path, "local", metrics_port)
-    assert program.ended() == ["init local 64 0o600", "port 1", "runs chat 2", "no more", "gone"]
+    assert program.ended() == ["init local token 64", "port 1", "runs chat 2", "no more", "gone"]
     assert not program.files.exists()
 
 
 def test_on_a_cluster_only_the_application_ends(tmp_path: Path, metrics_port: int) -> None:
     program = Program(tmp_path, "auto", metrics_port)
-    assert program.ended() == ["init auto 0", "port 1", "runs chat 2", "deleted chat", "gone"]
+    assert program.ended() == ["init auto None 0", "port 1", "runs chat 2", "deleted chat", "gone"]
     assert not program.trace.exists()
 
 
@@ -145,7 +159,7 @@ def test_what_one_that_was_killed_has_left_is_its_own(tmp_path: Path, metrics_po
     assert program.app.exists()
     assert program.ended()[-2:] == ["deleted chat", "gone"]
     program.ended(signal.SIGKILL)
-    assert program.said("--undo") == (0, "init auto 0 \ndeleted chat\ngone")
+    assert program.said("--undo") == (0, "init auto None 0\ndeleted chat\ngone")
     assert not program.app.exists()
     assert not program.trace.exists()
 
@@ -163,13 +177,37 @@ def test_a_cluster_that_is_gone_has_nothing_left(tmp_path: Path, metrics_port: i
     assert Program(tmp_path, f"127.0.0.1:{free_port()}", metrics_port).said("--undo")[0] == 0
 
 
-def test_a_cluster_that_wants_a_token_is_told_of(tmp_path: Path, metrics_port: int) -> None:
-    code, said = Program(tmp_path, "auto", metrics_port).said(REFUSED="1")
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Somebody listens there."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_cluster_that_wants_a_token_is_shown_that_of_the_stack(
+    tmp_path: Path, metrics_port: int, address: str
+) -> None:
+    program = Program(tmp_path, address, metrics_port)
+    code, said = program.said(WANTED="1")
     assert code == 1
     assert said == (
-        "error: The Ray at auto wants its token, and no other; say where it is: "
+        f"error: The Ray at {address} wants its token; say where it is: "
         'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
     )
+    program.trace.write_text('{"was_serving": true}')
+    assert program.said("--undo", WANTED="1", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} token 3\n")
+
+
+def test_a_cluster_that_wants_no_token_is_shown_none(tmp_path: Path, metrics_port: int, address: str) -> None:
+    program = Program(tmp_path, address, metrics_port)
+    program.trace.write_text('{"was_serving": true}')
+    assert program.said("--undo", WANTED="0", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} disabled 3\n")
+
+
+def test_a_cluster_that_is_not_there_is_told_of(tmp_path: Path, metrics_port: int) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    code, said = Program(tmp_path, address, metrics_port).said()
+    assert (code, said) == (1, f"error: No Ray listens at {address}; start it, or correct address in [ray].")
 
 
 def test_serve_that_listens_elsewhere_is_told_of(tmp_path: Path, metrics_port: int) -> None:

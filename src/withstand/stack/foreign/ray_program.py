@@ -24,6 +24,8 @@ _OBJECTS_BYTES = 200 * 1024 * 1024
 """Tokens are small; Ray would take a third of the memory."""
 _CPUS_MIN = 64
 """Ray counts cores to place replicas, and has more actors than a laptop has cores; they wait nearly all the time."""
+_QUESTION = "/ray.rpc.NodeInfoGcsService/CheckAlive"
+_KNOCK_S = 5.0
 _METRICS_S = 5.0
 _VLLM = "ray_vllm_"
 """What Ray makes of vLLM's own ``vllm:``."""
@@ -52,7 +54,7 @@ def _on_its_own(told: Mapping[str, Any], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
     folder.mkdir(mode=0o700)
     try:
-        _guard(folder / "token")
+        _guard()
         import ray  # noqa: PLC0415  there is none where this file is only looked at
         from ray import serve  # noqa: PLC0415
 
@@ -73,20 +75,18 @@ def _on_its_own(told: Mapping[str, Any], folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _guard(token: Path) -> None:
+def _guard() -> None:
     """Who may speak to a Ray may run programs. By itself it makes a token in the user's home, or takes that."""
-    token.touch(mode=0o600, exist_ok=False)
-    token.write_text(secrets.token_hex(32), "ascii")
-    os.environ.pop("RAY_AUTH_TOKEN", None)
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+    os.environ.pop("RAY_AUTH_TOKEN_PATH", None)
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def _on_cluster(told: Mapping[str, Any]) -> None:
     """The cluster is not ours; Serve on it is, where nobody had started that."""
-    from ray import serve  # noqa: PLC0415  there is none where this file is only looked at
-
     name, trace = told["application"]["name"], Path(told["trace"])
     with _connected(told["address"]):
+        from ray import serve  # noqa: PLC0415
+
         found = serve.status()
         if name in found.applications and not trace.exists():
             sys.exit(f"error: The cluster has an application {name!r} already; give the stack another name.")
@@ -100,14 +100,9 @@ def _on_cluster(told: Mapping[str, Any]) -> None:
 
 def _undo(told: Mapping[str, Any]) -> None:
     """What one that was killed has left."""
-    host, _, port = told["address"].rpartition(":")
-    try:
-        if port.isdecimal():
-            socket.create_connection((host, int(port)), timeout=10.0).close()
-    except ConnectionRefusedError:  # the cluster is gone, and the application with it
-        return
-    with _connected(told["address"]):
-        _remove(told["application"]["name"], Path(told["trace"]))
+    if not _is_gone(told["address"]):
+        with _connected(told["address"]):
+            _remove(told["application"]["name"], Path(told["trace"]))
 
 
 def _remove(name: str, trace: Path) -> None:
@@ -122,23 +117,56 @@ def _remove(name: str, trace: Path) -> None:
 
 @contextmanager
 def _connected(address: str) -> Iterator[None]:
-    import ray  # noqa: PLC0415
+    if _is_gone(address):
+        sys.exit(f"error: No Ray listens at {address}; start it, or correct address in [ray].")
+    _settle_token(address)
+    import ray  # noqa: PLC0415  which decides about tokens while it is imported
 
-    try:
-        ray.init(address=address, log_to_driver=False)
-    except Exception as e:  # of several kinds, by Ray's version
-        if "token" in str(e).lower():
-            sys.exit(
-                f"error: The Ray at {address} wants its token, and no other; say where it is: "
-                'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
-            )
-        if isinstance(e, ConnectionError):
-            sys.exit(f"error: No Ray answers at {address}; start it, or correct address in [ray].")
-        raise
+    ray.init(address=address, log_to_driver=False)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _is_gone(address: str) -> bool:
+    """Whether nobody listens there; False where that cannot be told."""
+    host, _, port = address.rpartition(":")
+    try:
+        if port.isdecimal():
+            socket.create_connection((host, int(port)), timeout=_KNOCK_S).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def _settle_token(address: str) -> None:
+    """Ray by itself shows none where an address is given. Whoever shows one that is not wanted gets no workers."""
+    given = bool(os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH"))
+    wanted = _wants_token(address)
+    if wanted and not given and os.environ.get("RAY_AUTH_MODE") != "token":
+        sys.exit(
+            f"error: The Ray at {address} wants its token; say where it is: "
+            'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
+        )
+    if wanted is False:
+        os.environ["RAY_AUTH_MODE"] = "disabled"
+    elif given:
+        os.environ["RAY_AUTH_MODE"] = "token"
+
+
+def _wants_token(address: str) -> bool | None:
+    """Whether a question without any is answered; None = that cannot be told."""
+    import grpc  # noqa: PLC0415  comes with Ray
+
+    if not address.rpartition(":")[2].isdecimal():
+        return None
+    with grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            channel.unary_unary(_QUESTION)(b"", timeout=_KNOCK_S)
+        except grpc.RpcError as e:
+            return True if e.code() is grpc.StatusCode.UNAUTHENTICATED else None
+    return False
 
 
 def _serve(told: Mapping[str, Any]) -> None:
