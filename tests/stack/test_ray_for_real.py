@@ -2,19 +2,26 @@
 
 import json
 import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from withstand.processes.identity import Identity, children_of, marked
-from withstand.spec.stack import stack_of
+from withstand.errors import EngineError
+from withstand.processes.identity import Identity, children_of, end, identity_of, marked
+from withstand.spec.stack import stack_from_file, stack_of
 from withstand.stack.local import Standing, bring_up, take_down
-from withstand.stack.ports import listener_on
+from withstand.stack.ports import free_port, listener_on
 from withstand.stack.state import MARK
 
 PYTHON = os.environ.get("WITHSTAND_RAY")
@@ -40,9 +47,10 @@ def on_ray(engines: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def up(tree: dict[str, Any]) -> Iterator[Standing]:
+def up(told: dict[str, Any] | Path) -> Iterator[Standing]:
     """Up inside, and then nothing is left."""
-    standing = bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
+    stack = stack_from_file(told) if isinstance(told, Path) else stack_of(told, "heavy")
+    standing = bring_up(stack, lambda *_: None, lambda _: None)
     try:
         yield standing
     finally:
@@ -108,3 +116,106 @@ def called(identities: list[Identity], title: str) -> list[Identity]:
         if title.encode() in words:
             found.append(one)
     return found
+
+
+class Cluster(NamedTuple):
+    """Somebody's."""
+
+    address: str
+    head: Identity
+
+    def called(self, title: str) -> list[Identity]:
+        return called(below(self.head), title)
+
+
+@contextmanager
+def cluster(token: str) -> Iterator[Cluster]:
+    """One that is there already, and lets in nobody without the token."""
+    ports = {name: free_port() for name in ("port", "ray-client-server-port", "dashboard-agent-listen-port")}
+    told = ["--head", "--block", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats"]
+    told += ["--num-cpus=64", f"--object-store-memory={200 << 20}", *(f"--{name}={n}" for name, n in ports.items())]
+    env = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        argv = [str(Path(PYTHON or "").with_name("ray")), "start", *told, f"--temp-dir={folder}"]
+        with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+            head = identity_of(process.pid)
+            assert head
+            try:
+                until(lambda: listener_on(ports["port"]) and called(below(head), "raylet"))
+                yield Cluster(f"127.0.0.1:{ports['port']}", head)
+            finally:
+                everybody = below(head)
+                process.terminate()
+                end([head, *everybody], 60.0)
+
+
+def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
+    models = ("first", "second")
+    tree = on_ray({name: vllm(served_as=name) for name in models}, gateway={})
+    tree["plan"] = {
+        "targets": {"ray": {"service": "second"}, "gateway": {"service": "gateway", "model": "second"}},
+        "workload": {"dataset": "random", "num_prompts": 6, "options": {"input_len": 64, "output_len": 16}},
+        "stages": [{"max_concurrency": 2}],
+    }
+    file = tmp_path / "heavy.json"
+    file.write_text(json.dumps(tree))
+    with up(file) as standing:
+        ray, gateway = standing.blueprint.processes
+        for url in (ray.base_url, gateway.base_url):
+            for model in models:
+                _, events = streamed(url, model)
+                assert {event["model"] for event in events} == {model}
+                assert len(events) >= 8
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                streamed(url, "third")
+        argv = [sys.executable, "-m", "withstand", "run", str(file), "--output-dir", "r", "--quiet"]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode in {0, 3}, done.stdout + done.stderr
+        for name in ("ray", "gateway"):
+            [path] = (tmp_path / "r").glob(f"*{name}*/summary.json")
+            [stage] = json.loads(path.read_text())["stages"]
+            print(json.dumps(stage, indent=1))
+
+
+def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
+    nixl = {"UCX_TLS": "tcp,self,sm", "UCX_NET_DEVICES": "lo", "OMP_NUM_THREADS": "1"}
+    roles = {
+        role: vllm(role=role, served_as="m", room={"cpus": [core]}, env=nixl)
+        for core, role in enumerate(("prefill", "decode"))
+    }
+    with up(on_ray(roles)) as standing:
+        _, events = streamed(standing.blueprint.door, "m", PROMPT)
+        assert len(events) >= 8
+        until(lambda: metrics_of(standing).get("vllm:nixl_xfer_time_seconds_count"))
+        said = metrics_of(standing)
+        print({name: value for name, value in said.items() if "nixl" in name or "external" in name})
+        assert said["vllm:external_prefix_cache_hits_total"] > 100
+
+
+def test_on_somebodys_cluster_it_rests_wakes_and_goes_and_the_cluster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = secrets.token_hex(32)
+    with cluster(token) as there:
+        tree = on_ray({"small": vllm(deploy={"min_replicas": 0, "idle_s": 1})}, ray={"address": there.address})
+        with pytest.raises(EngineError, match="wants its token"):
+            bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
+        monkeypatch.setenv("THEIR_TOKEN", token)
+        tree["ray"]["token"] = {"from_env": "THEIR_TOKEN"}
+        with up(tree) as standing:
+            assert called(below(standing.state.supervisor), token) == []
+            assert there.called("EngineCore") == []
+            cold_s, events = streamed(standing.blueprint.door, standing.blueprint.model)
+            assert len(events) >= 8
+            assert there.called("EngineCore")
+            warm_s, _ = streamed(standing.blueprint.door, standing.blueprint.model)
+            print(f"cold {cold_s:.1f} s, warm {warm_s:.3f} s")
+            assert warm_s < cold_s
+            until(lambda: not there.called("EngineCore"))
+        assert there.called("ServeReplica") == []
+        with up(tree) as standing:
+            [ray] = [unit.leader for unit in standing.state.units]
+            assert ray
+            os.kill(ray.pid, signal.SIGKILL)
+            until(lambda: not ray.is_alive)
+        assert there.called("ServeReplica") == []
+        assert there.head.is_alive
+        assert there.called("raylet")
