@@ -144,9 +144,7 @@ def cluster(token: str) -> Iterator[Cluster]:
                 until(lambda: listener_on(ports["port"]) and called(below(head), "raylet"))
                 yield Cluster(f"127.0.0.1:{ports['port']}", head)
             finally:
-                everybody = below(head)
-                process.terminate()
-                end([head, *everybody], 60.0)
+                end([head, *below(head)], 0.0)
 
 
 def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
@@ -172,9 +170,10 @@ def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
         done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode in {0, 3}, done.stdout + done.stderr
         for name in ("ray", "gateway"):
-            [path] = (tmp_path / "r").glob(f"*{name}*/summary.json")
-            [stage] = json.loads(path.read_text())["stages"]
-            print(json.dumps(stage, indent=1))
+            [stage] = json.loads((tmp_path / "r" / name / "summary.json").read_text())["stages"]
+            assert stage["completed"] == 6
+            assert "vLLM" in stage["server"]["engines"]
+            assert stage["server"]["answered"] >= 6
 
 
 def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
@@ -188,7 +187,6 @@ def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
         assert len(events) >= 8
         until(lambda: metrics_of(standing).get("vllm:nixl_xfer_time_seconds_count"))
         said = metrics_of(standing)
-        print({name: value for name, value in said.items() if "nixl" in name or "external" in name})
         assert said["vllm:external_prefix_cache_hits_total"] > 100
 
 
@@ -207,7 +205,6 @@ def test_on_somebodys_cluster_it_rests_wakes_and_goes_and_the_cluster_stays(monk
             assert len(events) >= 8
             assert there.called("EngineCore")
             warm_s, _ = streamed(standing.blueprint.door, standing.blueprint.model)
-            print(f"cold {cold_s:.1f} s, warm {warm_s:.3f} s")
             assert warm_s < cold_s
             until(lambda: not there.called("EngineCore"))
         assert there.called("ServeReplica") == []

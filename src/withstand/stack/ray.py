@@ -20,8 +20,8 @@ _PROGRAM = Path(__file__).parent / "foreign" / "ray_program.py"
 _TRACE = "on-ray"
 """A file that is there while an application of ours is on somebody's cluster."""
 _ENV = {"RAY_USAGE_STATS_ENABLED": "0", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
-_FIGURES = {"RAY_metrics_report_interval_ms": "1000", "RAY_enable_open_telemetry": "0"}
-"""Replicas tell theirs each second, not every ten; and with the true sums of histograms, as Ray did before."""
+_OFTEN = {"RAY_metrics_report_interval_ms": "1000"}
+"""Replicas tell their figures each second; by itself every ten."""
 _SHUTDOWN_S = 30.0
 """What Ray itself takes to end."""
 
@@ -76,7 +76,7 @@ def ray_process(stack: Stack, place: Place) -> Process:
 
 def _env_of(stack: Stack) -> dict[str, str | Secret]:
     if stack.ray.address == "local":
-        return {**_ENV, **_FIGURES}
+        return {**_ENV, **_OFTEN}
     return {**_ENV, "RAY_AUTH_TOKEN": stack.ray.token} if stack.ray.token else {**_ENV}
 
 
