@@ -49,8 +49,9 @@ def application(stack: Stack, side_ports: Mapping[str, int] = _NONE) -> dict[str
         builder = _BUILDER
     elif set(apart) == {"prefill", "decode"} and len(engines) == len(apart):
         told, builder = {f"{role}_config": apart[role] for role in ("prefill", "decode")}, _PD_BUILDER
-        for name, port in side_ports.items():
-            apart[engines[name].role or ""]["experimental_configs"]["NIXL_SIDE_CHANNEL_PORT_BASE"] = port
+        for name, engine in engines.items():
+            if engine.role and name in side_ports:
+                apart[engine.role]["experimental_configs"]["NIXL_SIDE_CHANNEL_PORT_BASE"] = side_ports[name]
         if apart["prefill"]["model_loading_config"]["model_id"] != apart["decode"]["model_loading_config"]["model_id"]:
             raise wrong("engines", "prefill and decode are of one model; give both the same served_as")
     else:
