@@ -21,8 +21,8 @@ Handler = Callable[[int], None]
 NAP_NS = 500_000
 SHORT_NAP_NS = 100_000
 """For whom the end of an answer frees the slot of the next request."""
-_NAP_EVENT_NS = 100_000
-"""Longer naps are for who finds an event for each such time of them: at 10,000 a second and more."""
+_NAP_EVENT_NS = 50_000
+"""Longer naps are for who finds an event for each such time of them: at 20,000 a second and more."""
 _FEW = 8
 """To look through a report of so many takes less time than to ask the kernel."""
 _WAKE_NS = 2 * LOOK_NS
