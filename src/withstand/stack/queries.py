@@ -58,6 +58,12 @@ def _quantile(share: float, name: str) -> str:
     return f"histogram_quantile({share:g}, sum by (le) (rate({name}_bucket[{WINDOW}])))"
 
 
+def _quantiles(metric: str) -> dict[str, str]:
+    """Each is one line, however many stages there are: only one of them goes on."""
+    name = 'max(withstand_run_latency_seconds{{metric="{}",quantile="{}"}})'
+    return {f"p{share * 100:g}": name.format(metric, share) for share in (0.5, 0.95, 0.99)}
+
+
 def _client_mean(metric: str) -> str:
     total, count = (f"sum(rate({_CLIENT.format(kind, metric)}[{WINDOW}]))" for kind in ("sum", "count"))
     return f"{total} / ({count} > 0)"
@@ -113,22 +119,13 @@ ALERTS: Final = {
 
 _RUN, _ENGINE, _GATEWAY, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The machine"
 _EACH = "{{service}}"
-_STAGE_RATES = {"asked": "withstand_run_rate_asked", "answered": "withstand_run_rate_ended"}
+_STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withstand_run_rate_ended)"}
+_FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
 PANELS: Final = (
     Panel("Requests asked and answered", "reqps", _STAGE_RATES, _RUN),
-    Panel("Output tokens the client gets", "short", {"tokens/s": "withstand_run_output_tokens_per_s"}, _RUN),
-    Panel(
-        "TTFT at the client, of the stage",
-        "s",
-        {"p{{quantile}}": 'withstand_run_latency_seconds{metric="ttft",quantile!=""}'},
-        _RUN,
-    ),
-    Panel(
-        "ITL at the client, of the stage",
-        "s",
-        {"p{{quantile}}": 'withstand_run_latency_seconds{metric="itl",quantile!=""}'},
-        _RUN,
-    ),
+    Panel("Output tokens the client gets", "short", {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN),
+    Panel("TTFT at the client, of the stage", "s", _quantiles("ttft"), _RUN),
+    Panel("ITL at the client, of the stage", "s", _quantiles("itl"), _RUN),
     Panel(
         "Client's TTFT minus the engine's (means)",
         "s",
@@ -136,7 +133,9 @@ PANELS: Final = (
         _RUN,
     ),
     Panel("Cost of a million output tokens", "short", {"cost": "withstand:cost_per_million_output_tokens"}, _RUN),
-    Panel("Failed", "reqps", {"{{stage}}": f'rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}])'}, _RUN),
+    Panel(
+        "Failed", "reqps", {"failed": f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'}, _RUN
+    ),
     Panel(
         "Running and waiting",
         "short",
@@ -180,3 +179,5 @@ PANELS: Final = (
 )
 STAGES: Final = "withstand_run_stage"
 """What a dashboard's annotations are made of: a stage's series is there while it goes on."""
+FIRING: Final = 'ALERTS{alertstate="firing"}'
+"""A series for each alert that calls, while it does."""
