@@ -16,7 +16,7 @@ from withstand import __version__
 from withstand.errors import SpecError
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
-from withstand.stack.composed import GATEWAY, composed, service_names
+from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
 from withstand.stack.ports import HOST
 
 OURS: Final = f"withstand:{__version__}"
@@ -25,10 +25,11 @@ CONFIG: Final = PurePosixPath("/etc/withstand")
 DOCKERFILE: Final = f"""\
 # docker build -t {OURS} .
 FROM python:3.12-slim
-RUN pip install --no-cache-dir 'withstand[engine,gateway]=={__version__}' && useradd --create-home --uid 10001 withstand
+RUN pip install --no-cache-dir 'withstand[agent,engine,gateway]=={__version__}'
+RUN useradd --create-home --uid 10001 withstand
 USER 10001
 """
-_IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
+_IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, AGENT: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
 _PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
 _FIRST_PORT = 8000
 _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
@@ -52,9 +53,9 @@ class Container(Struct, frozen=True, kw_only=True):
         return self.process.name
 
     @property
-    def is_gateway(self) -> bool:
-        """Whether it is ours, in front of the engines."""
-        return self.process.kind == GATEWAY
+    def is_in_front(self) -> bool:
+        """Whether it is the gateway or the agent, and no engine."""
+        return self.process.kind in {GATEWAY, AGENT}
 
     @property
     def end_s(self) -> float:
@@ -86,11 +87,13 @@ def door(stack: Stack) -> str:
     names = service_names(stack)
     if not names:
         raise _wrong("engines", "all of them are remote and there is no gateway; nothing is left to be exported")
-    return GATEWAY if stack.gateway else names[0]
+    return AGENT if stack.agent else GATEWAY if stack.gateway else names[0]
 
 
 def _served(stack: Stack, process: Process) -> Served:
-    return stack.gateway if process.name == GATEWAY and stack.gateway else stack.engines[process.name]
+    told = told_of(stack, process.name)
+    assert told
+    return told
 
 
 def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Container:
@@ -103,6 +106,8 @@ def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Cont
         config = _inside(msgspec.json.decode(text), {f"http://{HOST}:{p}": f"http://{n}:{p}" for n, p in ports.items()})
         secrets |= _keys_by_variable(config)
         config.setdefault("drain_s", told.deploy.longest_stream_s)
+        if not config.keys() & {"keys", "keys_file"}:
+            config.setdefault("open", True)  # whom it is shown to is the place's to say
         files[path] = msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"
     return Container(
         process=process,
@@ -137,14 +142,14 @@ def _inside(tree: Any, names: Mapping[str, str]) -> Any:
 def _keys_by_variable(config: Any) -> dict[str, str]:
     """Keys of engines come by variables: variable → key. A file is this machine's, so its key comes by one too."""
     found: dict[str, str] = {}
-    for model in config.get("models", {}).values():
-        for seat in model.get("engines", []):
-            if path := seat.pop("api_key_file", None):
-                key = key_of(Secret(from_file=path))
-                seat["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
-                found[seat["api_key_env"]] = key
-            elif variable := seat.get("api_key_env"):
-                found[variable] = variable
+    seats = [seat for model in config.get("models", {}).values() for seat in model.get("engines", [])]
+    for asked in (*seats, config.get("model", {})):
+        if path := asked.pop("api_key_file", None):
+            key = key_of(Secret(from_file=path))
+            asked["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
+            found[asked["api_key_env"]] = key
+        elif variable := asked.get("api_key_env"):
+            found[variable] = variable
     return found
 
 

@@ -43,7 +43,7 @@ def modal(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run there as it is described.
     """
-    engines = [each for each in containers(stack) if not each.is_gateway]
+    engines = [each for each in containers(stack) if not each.is_in_front]
     if not engines:
         raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
     top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
