@@ -23,14 +23,14 @@ _UNSURE = 0.25
 _DISTURBED = 0.08
 """Half of the answers of an engine that has its machine for itself are nearer to a model of it."""
 _QUIETER = (
-    "Half of the answers are off by {:.0f} % or more from any engine of constant speed, so something else seems to have "
+    "Half of the answers are off by {:.0f} % or more from any engine of constant speed: something else seems to have "
     "used its machine: measure while nothing does, or much longer."
 )
 _CURES = {
     "step_ms": "Measure longer, and one request at a time too: --max-concurrency 1,4.",
     "sequence_ms": "Measure longer, and with more requests at once too: --max-concurrency 1,4,16.",
     "prefill_token_ms": "Measure longer, and with prompts of lengths that differ more: "
-    "--set workload.options.range_ratio=0.9.",
+    "--set workload.options.input_len=[16,400].",
 }
 
 
