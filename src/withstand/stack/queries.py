@@ -117,7 +117,7 @@ ALERTS: Final = {
 }
 """Name → (expression, for how long, what it says)."""
 
-_RUN, _ENGINE, _GATEWAY, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The machine"
+_RUN, _ENGINE, _GATEWAY, _AGENT, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The agent", "The machine"
 _EACH = "{{service}}"
 _STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withstand_run_rate_ended)"}
 _FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
@@ -167,8 +167,25 @@ PANELS: Final = (
         _GATEWAY,
     ),
     Panel("In flight, by engine", "short", {"{{engine}}": "withstand_gateway_engine_in_flight"}, _GATEWAY),
+    Panel("Waiting in the gateway", "short", {"{{model}}": "withstand_gateway_queued"}, _GATEWAY),
     Panel("Lag of the gateway's loop", "s", {"p99": "withstand:loop_lag_seconds:p99"}, _GATEWAY),
     Panel("Connections at the edge", "short", {"open": "nginx_connections_active"}, _GATEWAY),
+    Panel(
+        "Tasks by how they ended",
+        "reqps",
+        {"{{outcome}}": f"sum by (outcome) (rate(withstand_agent_requests_total[{WINDOW}]))"},
+        _AGENT,
+    ),
+    Panel(
+        "What a task takes (means)",
+        "s",
+        {
+            "a task": _over("withstand_agent_task_seconds"),
+            "a call of the model": _over("withstand_agent_model_seconds"),
+            "a call of a tool": _over("withstand_agent_tool_seconds"),
+        },
+        _AGENT,
+    ),
     Panel(
         "Cores busy",
         "percentunit",
