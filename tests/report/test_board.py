@@ -47,7 +47,7 @@ def drawn(board: Board) -> dict[str, Any]:
         ("Bps", 10.0, (1.0, "B/s")),
         ("percentunit", 0.001, (0.01, "%")),
         ("short", 12.0, (1.0, "")),
-        ("watt", 12.0, (1.0, "watt")),
+        ("suffix: tok/s", 12.0, (1.0, "tok/s")),
     ],
 )
 def test_a_graph_has_a_unit_in_which_it_can_be_read(unit: str, value: float, expected: tuple[float, str]) -> None:

@@ -25,7 +25,7 @@ _SCALES: Final = {
     "reqps": ((1.0, "req/s"),),
     "short": ((1.0, ""),),
 }
-"""Grafana's word for a unit → what it may be shown in, the largest first."""
+"""Grafana's word for a unit → what it may be shown in, the largest first. Others are ``suffix: UNIT``."""
 
 
 class Line(Struct, frozen=True):
@@ -87,7 +87,7 @@ def board_json(board: Board, bytes_max: int) -> str:
 def scale_of(graph: Graph) -> tuple[float, str]:
     """In what its values are shown: their largest is 1 or more of it, where there is such a unit."""
     most = max((abs(value) for line in graph.lines for value in line.values if value is not None), default=0.0)
-    scales = _SCALES.get(graph.unit, ((1.0, graph.unit),))
+    scales = _SCALES.get(graph.unit, ((1.0, graph.unit.removeprefix("suffix:").strip()),))
     return next((scale for scale in scales if most >= scale[0]), scales[0 if most == 0 else -1])
 
 

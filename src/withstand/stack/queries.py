@@ -119,11 +119,12 @@ ALERTS: Final = {
 
 _RUN, _ENGINE, _GATEWAY, _AGENT, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The agent", "The machine"
 _EACH = "{{service}}"
+_TOKENS_A_SECOND = "suffix: tok/s"
 _STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withstand_run_rate_ended)"}
 _FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
 PANELS: Final = (
     Panel("Requests asked and answered", "reqps", _STAGE_RATES, _RUN),
-    Panel("Output tokens the client gets", "short", {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN),
+    Panel("Output tokens the client gets", _TOKENS_A_SECOND, {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN),
     Panel("TTFT at the client, of the stage", "s", _quantiles("ttft"), _RUN),
     Panel("ITL at the client, of the stage", "s", _quantiles("itl"), _RUN),
     Panel(
@@ -153,7 +154,7 @@ PANELS: Final = (
         {f"{_EACH} queue": "withstand:queue_seconds:mean", f"{_EACH} prefill": "withstand:prefill_seconds:mean"},
         _ENGINE,
     ),
-    Panel("Output tokens", "short", {_EACH: "withstand:output_tokens:rate"}, _ENGINE),
+    Panel("Output tokens", _TOKENS_A_SECOND, {_EACH: "withstand:output_tokens:rate"}, _ENGINE),
     Panel("Preemptions a second", "short", {_EACH: "withstand:preemptions:rate"}, _ENGINE),
     Panel("P/D: a transfer (mean)", "s", {_EACH: "withstand:kv_transfer_seconds:mean"}, _ENGINE),
     Panel("P/D: bytes a second", "Bps", {_EACH: "withstand:kv_transfer_bytes:rate"}, _ENGINE),
