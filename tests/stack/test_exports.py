@@ -18,6 +18,7 @@ from withstand.cli.export import verb
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.config import config_of as gateway_config_of
 from withstand.spec.stack import stack_of
+from withstand.stack import model
 from withstand.stack.exports.table import PLACES, exported
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -105,6 +106,14 @@ def test_a_whole_stack_leaves_its_edge_and_monitoring_here_and_says_so(tmp_path:
         assert done.exit_code == 0, done.output
         assert f"Not exported to {place}: " in done.stderr
         assert "edge, monitoring." in done.stderr
+
+
+def test_the_small_model_is_in_the_image_of_those_who_serve_it() -> None:
+    files = of({"engines": {"a": {"kind": "llamacpp"}}, "gateway": {}}, "compose")
+    [path] = [part for part in yaml.safe_load(files["compose.yaml"])["services"]["a"]["entrypoint"] if "gguf" in part]
+    assert "WITHSTAND_CACHE=/opt/withstand python -c" in files["Dockerfile"]
+    assert path == str(model._f16(model.SMOLLM2, Path("/opt/withstand/models")))
+    assert "WITHSTAND_CACHE" not in of(CHAT, "compose")["Dockerfile"]
 
 
 def test_an_autoscaler_goes_by_what_its_service_counts() -> None:
@@ -211,7 +220,7 @@ def test_modals_own_library_takes_it(tmp_path: Path) -> None:
             {"kind": "ollama", "model": "m", "deploy": {"image": "i", "max_replicas": 2}},
             "$.engines.a.deploy.max_replicas",
         ),
-        ("compose", {"kind": "llamacpp"}, "$.engines.a.model"),
+        ("compose", {"kind": "vllm", "python": "/p"}, "$.engines.a.model"),
         ("compose", {"kind": "command", "args": ["x"], "served_as": "m"}, "$.engines.a.deploy.image"),
         ("compose", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
         ("modal", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),

@@ -137,7 +137,7 @@ def test_an_output_of_its_own_is_not_tied(tmp_path: Path) -> None:
 def test_the_small_model_keeps_every_bit(kind: str, tmp_path: Path) -> None:
     """What the embedded engine serves, and the file of the wheel that it is made of."""
     pinned, folder = model.SMOLLM2, cache_folder() / "models"
-    source = model._f16(pinned, folder)
+    source = folder / model.SMALL_FILE
     if kind == "Q4_1":
         if not is_genuine(folder / pinned.wheel, pinned):
             pytest.skip("the small model's wheel has not been fetched")

@@ -124,7 +124,9 @@ _STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withs
 _FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
 PANELS: Final = (
     Panel("Requests asked and answered", "reqps", _STAGE_RATES, _RUN),
-    Panel("Output tokens the client gets", _TOKENS_A_SECOND, {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN),
+    Panel(
+        "Output tokens the client gets", _TOKENS_A_SECOND, {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN
+    ),
     Panel("TTFT at the client, of the stage", "s", _quantiles("ttft"), _RUN),
     Panel("ITL at the client, of the stage", "s", _quantiles("itl"), _RUN),
     Panel(

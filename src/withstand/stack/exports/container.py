@@ -5,7 +5,7 @@ variable (or of a file) becomes the key under which the place keeps it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -17,18 +17,16 @@ from withstand.errors import SpecError
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
+from withstand.stack.model import NAME as SMALL_NAME
+from withstand.stack.model import SMALL_FILE
 from withstand.stack.ports import HOST
 
 OURS: Final = f"withstand:{__version__}"
-"""The image that ``DOCKERFILE`` makes."""
+"""The image that ``dockerfile`` describes."""
 CONFIG: Final = PurePosixPath("/etc/withstand")
-DOCKERFILE: Final = f"""\
-# docker build -t {OURS} .
-FROM python:3.12-slim
-RUN pip install --no-cache-dir 'withstand[agent,engine,gateway]=={__version__}'
-RUN useradd --create-home --uid 10001 withstand
-USER 10001
-"""
+_CACHE = PurePosixPath("/opt/withstand")
+_SMALL = _CACHE / "models" / SMALL_FILE
+_FETCH = "from withstand.stack.model import ready_model; ready_model(lambda *_: None)"
 _IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, AGENT: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
 _PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
 _FIRST_PORT = 8000
@@ -69,13 +67,26 @@ def containers(stack: Stack) -> tuple[Container, ...]:
     Raises:
         SpecError: one cannot run elsewhere as it is described.
     """
-    for name, told in stack.engines.items():
-        if told.model is None and told.kind == "llamacpp":
-            raise _wrong(f"engines.{name}.model", "the small model is this machine's; name a GGUF file")
     ports = {name: _FIRST_PORT + i for i, name in enumerate(service_names(stack))}
-    place = Place(folder=Path(CONFIG), python="python", ports=ports, threads=8)
+    small = {"small_model": Path(_SMALL), "small_model_name": SMALL_NAME}
+    place = Place(folder=Path(CONFIG), python="python", ports=ports, threads=8, **small)
     blueprint = composed(stack, place)
     return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
+
+
+def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
+    """The file of the image of ours, where one of them runs in it; with the small model, where one serves that."""
+    ours = [each for each in all_of_them if each.image == OURS]
+    small = any(str(_SMALL) in each.argv for each in ours)
+    lines = (
+        f"# docker build -t {OURS} .",
+        "FROM python:3.12-slim",
+        f"RUN pip install --no-cache-dir 'withstand[agent,engine,gateway]=={__version__}'",
+        *([f"RUN WITHSTAND_CACHE={_CACHE} python -c '{_FETCH}'"] if small else []),
+        "RUN useradd --create-home --uid 10001 withstand",
+        "USER 10001",
+    )
+    return {"Dockerfile": "\n".join(lines) + "\n"} if ours else {}
 
 
 def door(stack: Stack) -> str:

@@ -9,7 +9,7 @@ from withstand.errors import SpecError
 from withstand.record import Seen
 from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
-from withstand.stack.exports.container import CONFIG, DOCKERFILE, OURS, Container, containers, door
+from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -43,9 +43,7 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     pooled = [each for each in all_of_them if inference_gateway and not each.is_in_front]
     if inference_gateway:
         objects += _inference(stack.name, inference_gateway, pooled)
-    files = {"kubernetes.yaml": documents(objects)}
-    if any(each.image == OURS for each in all_of_them):
-        files["Dockerfile"] = DOCKERFILE
+    files = {"kubernetes.yaml": documents(objects), **dockerfile(all_of_them)}
     return files | {
         "README.txt": _told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled])
     }

@@ -2,7 +2,7 @@
 
 from withstand.errors import SpecError
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import DOCKERFILE, OURS, Container, containers
+from withstand.stack.exports.container import OURS, Container, containers, dockerfile
 from withstand.stack.exports.yaml import whole
 
 _TOP = '''\
@@ -47,8 +47,7 @@ def modal(stack: Stack) -> dict[str, str]:
     if not engines:
         raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
     top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
-    files = {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines)}
-    return files | ({"Dockerfile": DOCKERFILE} if any(each.image == OURS for each in engines) else {})
+    return {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines), **dockerfile(engines)}
 
 
 def _image(name: str) -> str:
