@@ -133,8 +133,9 @@ def test_an_autoscaler_goes_by_what_its_service_counts() -> None:
 
 def test_kubernetes_takes_every_object() -> None:
     validate = pytest.importorskip("kubernetes_validate")
-    own = [each for each in loaded(WHOLE, "kubernetes") if each["kind"] != "PodMonitor"]
-    assert len(own) == 9
+    trees = (WHOLE, apart(), apart(kind="sglang", args=[], deploy={"image": "i"}))
+    own = [each for tree in trees for each in loaded(tree, "kubernetes") if each["kind"] != "PodMonitor"]
+    assert len(own) == 25
     for each in own:
         validate.validate(each, "1.31", strict=True)
 
@@ -189,6 +190,40 @@ def test_prefill_and_decode_apart_on_ray() -> None:
     assert set(application["args"]) == {"prefill_config", "decode_config"}
     for config in application["args"].values():
         assert config["engine_kwargs"]["kv_transfer_config"]["kv_connector"] == "NixlConnector"
+
+
+def apart(**more: object) -> dict[str, Any]:
+    """Prefill and decode of one model, behind the gateway."""
+    both = {role[0]: vllm(role=role, served_as="L", **more) for role in ("prefill", "decode")}
+    return {"engines": both, "gateway": {}}
+
+
+def test_prefill_and_decode_apart_on_kubernetes() -> None:
+    """A pod tells others its own address, for a Service has another one."""
+    objects = loaded(apart(), "kubernetes")
+    for pod in (each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"):
+        env = {each["name"]: each for each in pod["containers"][0]["env"]}
+        if pod["containers"][0]["name"] != "gateway":
+            own = env["VLLM_NIXL_SIDE_CHANNEL_HOST"]
+            assert own["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+            assert env["VLLM_NIXL_SIDE_CHANNEL_PORT"]["value"] in {"9000", "9001"}
+
+
+def test_sglang_s_prefill_is_found_by_decode() -> None:
+    tree = apart(kind="sglang", args=[], deploy={"image": "i"})
+    services = {each["metadata"]["name"]: each for each in loaded(tree, "kubernetes") if each["kind"] == "Service"}
+    assert [port["port"] for port in services["p"]["spec"]["ports"]] == [8000, 9000]
+    assert [port["port"] for port in services["d"]["spec"]["ports"]] == [8001]
+    gateway = msgspec.json.decode(of(tree, "compose")["gateway/gateway.json"])
+    assert gateway["models"]["L"]["engines"][0] == {"url": "http://p:8000", "role": "prefill", "bootstrap_port": 9000}
+    with pytest.raises(SpecError, match=r"found by its name, so there is one - at `\$\.engines\.p\.deploy"):
+        of(apart(kind="sglang", args=[], deploy={"image": "i", "max_replicas": 2}), "kubernetes")
+
+
+@pytest.mark.parametrize("place", ["compose", "modal"])
+def test_vllm_apart_needs_a_place_that_tells_addresses(place: str) -> None:
+    with pytest.raises(SpecError, match=r"own address, .* take kubernetes or ray - at `\$\.engines\.p\.role`"):
+        of(apart(), place)
 
 
 def test_modal_gives_a_container_many_requests() -> None:

@@ -29,12 +29,17 @@ _SMALL = _CACHE / "models" / SMALL_FILE
 _FETCH = "from withstand.stack.model import ready_model; ready_model(lambda *_: None)"
 _IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, AGENT: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
 _PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
-_FIRST_PORT = 8000
+_OWN_ADDRESS = ("VLLM_NIXL_SIDE_CHANNEL_HOST",)
+"""What decode is told of where prefill's cache is to be had."""
+_FIRST_PORT, _FIRST_SIDE_PORT = 8000, 9000
 _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
 
 
 class Container(Struct, frozen=True, kw_only=True):
     """One service as a container. ``secrets``: variable → key; ``volumes``: folders of models that must be there."""
+
+    own_address: tuple[str, ...] = ()
+    """Variables that hold the address at which the others reach it."""
 
     process: Process
     image: str
@@ -68,10 +73,39 @@ def containers(stack: Stack) -> tuple[Container, ...]:
         SpecError: one cannot run elsewhere as it is described.
     """
     ports = {name: _FIRST_PORT + i for i, name in enumerate(service_names(stack))}
+    side_ports = {name: _FIRST_SIDE_PORT + i for i, name in enumerate(_with_a_role(stack))}
     small = {"small_model": Path(_SMALL), "small_model_name": SMALL_NAME}
-    place = Place(folder=Path(CONFIG), python="python", ports=ports, threads=8, **small)
+    place = Place(folder=Path(CONFIG), python="python", ports=ports, side_ports=side_ports, threads=8, **small)
     blueprint = composed(stack, place)
     return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
+
+
+def _with_a_role(stack: Stack) -> list[str]:
+    """Names of the engines that do prefill or decode alone.
+
+    Raises:
+        SpecError: decode would not find the prefill that has its prompt.
+    """
+    found = [name for name, told in stack.engines.items() if told.role]
+    for name in found:
+        told = stack.engines[name]
+        if told.kind == "sglang" and told.role == "prefill" and told.deploy.most_replicas > 1:
+            raise _wrong(
+                f"engines.{name}.deploy.max_replicas", "SGLang's prefill is found by its name, so there is one"
+            )
+    return found
+
+
+def refuse_own_address(all_of_them: Iterable[Container], place: str) -> None:
+    """Of places that do not tell a container its own address.
+
+    Raises:
+        SpecError: one needs to know it.
+    """
+    for each in all_of_them:
+        if each.own_address:
+            what = f"{place} tells no container its own address, by which decode finds it; take kubernetes or ray"
+            raise _wrong(f"engines.{each.name}.role", what)
 
 
 def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
@@ -124,7 +158,8 @@ def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Cont
         process=process,
         image=image,
         argv=_argv(process, getattr(told, "python", None), image),
-        env={key: value for key, value in process.env.items() if isinstance(value, str)},
+        env={key: value for key, value in process.env.items() if isinstance(value, str) and key not in _OWN_ADDRESS},
+        own_address=tuple(key for key in process.env if key in _OWN_ADDRESS),
         secrets=dict(sorted(secrets.items())),
         files=files,
         volumes=_volumes(getattr(told, "model", None)),

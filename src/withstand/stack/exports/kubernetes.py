@@ -75,7 +75,9 @@ def labels_of(service: str, stack: str) -> dict[str, str]:
 def _service(container: Container, stack: str) -> dict[str, Any]:
     """Named as in the blueprint: the gateway's configuration asks for it so."""
     labels = labels_of(container.name, stack)
-    ports = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
+    ports: list[dict[str, Any]] = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
+    if bootstrap := container.process.bootstrap_port:
+        ports.append({"name": "bootstrap", "port": bootstrap})
     return {**_head("v1", "Service", container.name, labels), "spec": {"selector": labels, "ports": ports}}
 
 
@@ -132,7 +134,8 @@ def _pod_container(container: Container, stack: str, mounts: list[dict[str, Any]
 
 def _env(container: Container, stack: str) -> list[dict[str, Any]]:
     plain = [{"name": name, "value": value.replace("$(", "$$(")} for name, value in container.env.items()]
-    return [*plain, *secret_env(container.secrets, stack)]
+    own = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    return [*plain, *({"name": name, **own} for name in container.own_address), *secret_env(container.secrets, stack)]
 
 
 def secret_env(secrets: dict[str, str], stack: str) -> list[dict[str, Any]]:
