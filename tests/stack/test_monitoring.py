@@ -183,7 +183,7 @@ def test_every_panel_has_data_in_a_stack_that_is_measured(tmp_path: Path) -> Non
             assert time.monotonic() < give_up_s, empty
             time.sleep(0.2)
         board = (tmp_path / "run" / "board.html").read_text()
-        assert '"stages":[["rate-20' in board
+        assert '"stages":[["stage-1",' in board
         assert all(f"<figcaption>{escape(title)} " in board for title in ("KV cache in use", "Cores busy"))
         while values_of(url, "min(up)")[-1] != 1:
             assert time.monotonic() < give_up_s
