@@ -74,8 +74,15 @@ def containers(stack: Stack) -> tuple[Container, ...]:
     """
     ports = {name: _FIRST_PORT + i for i, name in enumerate(service_names(stack))}
     side_ports = {name: _FIRST_SIDE_PORT + i for i, name in enumerate(_with_a_role(stack))}
-    small = {"small_model": Path(_SMALL), "small_model_name": SMALL_NAME}
-    place = Place(folder=Path(CONFIG), python="python", ports=ports, side_ports=side_ports, threads=8, **small)
+    place = Place(
+        folder=Path(CONFIG),
+        python="python",
+        ports=ports,
+        side_ports=side_ports,
+        threads=8,
+        small_model=Path(_SMALL),
+        small_model_name=SMALL_NAME,
+    )
     blueprint = composed(stack, place)
     return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
 
