@@ -32,14 +32,16 @@
     }));
   }
 
-  // A name is left out where it would lie over the one before it.
+  // The longest stages are named first; a name that would lie over another one, or out of the graph, is left out.
   function names(width) {
-    let free = 0;
-    return stages.flatMap(([name, from]) => {
-      const at = (from / length) * (width - MARGIN.l - MARGIN.r);
-      if (at < free || at + LETTER * name.length > width - MARGIN.l) return [];
-      free = at + LETTER * (name.length + 1);
-      return [{ x: from, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom", text: escaped(name), showarrow: false, font: { size: 10.5 } }];
+    const whole = width - MARGIN.l - MARGIN.r;
+    const taken = [];
+    return [...stages].sort((a, b) => b[2] - b[1] - (a[2] - a[1])).flatMap(([name, from]) => {
+      const long = LETTER * (name.length + 1);
+      const start = Math.min((from / length) * whole, whole - long);
+      if (start < 0 || taken.some(([low, high]) => start < high && low < start + long)) return [];
+      taken.push([start, start + long]);
+      return [{ x: (start / whole) * length, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom", text: escaped(name), showarrow: false, font: { size: 10.5 } }];
     });
   }
 
