@@ -78,6 +78,13 @@ def test_stages_alerts_and_gaps_are_where_they_were(tmp_path: Path) -> None:
     assert page.count("QueueGrows (a), from ") == 2
 
 
+def test_stages_of_several_runs_have_their_run_s_name(tmp_path: Path) -> None:
+    answers = {STAGES: [({"stage": "s", "run": run}, [at], 1) for run, at in (("direct", 0), ("hop", 6))]}
+    with prometheus(answers) as url:
+        page = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0).read_text()
+    assert [stage[0] for stage in data_of(page)["stages"]] == ["direct s", "hop s"]
+
+
 def test_values_lie_on_the_grid_wherever_their_instants_are() -> None:
     series = Series({}, [(1000.0004, "1"), (1003.9996, "2"), (1010.0, "3"), (1012.0, "9"), (1002.0, "+Inf")])
     assert on_grid(series, WHEN) == [1, None, 2, None, None, 3]

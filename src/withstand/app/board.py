@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from withstand import clock
@@ -31,8 +31,8 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         begun_utc=_utc(since_s),
         length_s=now_s - since_s,
         step_s=step_s,
-        stages=sorted(_spans(prometheus, STAGES, "stage", when), key=lambda span: span.start_s),
-        alerts=sorted(_spans(prometheus, FIRING, "alertname", when), key=lambda span: span.start_s),
+        stages=_stages(prometheus, when),
+        alerts=_alerts(prometheus, when),
         graphs=[_graph(prometheus, panel, when) for panel in PANELS],
     )
     path = folder / BOARD_NAME
@@ -69,13 +69,30 @@ def on_grid(series: Series, when: Range) -> list[float | None]:
     return values
 
 
-def _spans(prometheus: str, expression: str, label: str, when: Range) -> Iterator[Span]:
-    for series in over_time(prometheus, expression, when):
-        name = series.metric.get(label, "?")
-        service = series.metric.get("service") if label == "alertname" else None
-        for start, end in _stretches(on_grid(series, when)):
-            last_s = min(end * when.step_s, when.end_s - when.start_s)
-            yield Span(f"{name} ({service})" if service else name, start * when.step_s, last_s)
+def _stages(prometheus: str, when: Range) -> list[Span]:
+    """With their run's name, where there are several runs."""
+    found = over_time(prometheus, STAGES, when)
+    several = len({series.metric.get("run") for series in found}) > 1
+    return _spans(found, lambda told: " ".join([told.get("run", "")] * several + [told.get("stage", "?")]), when)
+
+
+def _alerts(prometheus: str, when: Range) -> list[Span]:
+    """With the service that they are about, where there is one."""
+
+    def named(told: Mapping[str, str]) -> str:
+        return f"{told['alertname']} ({told['service']})" if "service" in told else told["alertname"]
+
+    return _spans(over_time(prometheus, FIRING, when), named, when)
+
+
+def _spans(found: Sequence[Series], named: Callable[[Mapping[str, str]], str], when: Range) -> list[Span]:
+    """When each series was there, in the order of time."""
+    spans = [
+        Span(named(series.metric), start * when.step_s, min(end * when.step_s, when.end_s - when.start_s))
+        for series in found
+        for start, end in _stretches(on_grid(series, when))
+    ]
+    return sorted(spans, key=lambda span: span.start_s)
 
 
 def _stretches(values: list[float | None]) -> Iterator[tuple[int, int]]:
