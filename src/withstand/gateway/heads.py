@@ -8,6 +8,7 @@ from withstand.gateway.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from withstand.gateway.disaggregation.split import Split
+    from withstand.gateway.engine import Seat
     from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
@@ -37,9 +38,9 @@ _CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection)
 
 def end_to_end(head: Head, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
     """The header lines that are meant for who answers: none that belong to the connection or are named by it."""
-    said = head.header(b"connection")
-    if said is not None and said.lower() not in {b"keep-alive", b"close"}:
-        dropped = dropped.union(word.strip().lower() for word in said.split(b","))
+    for key, _, said in head.headers:
+        if key == b"connection" and said.lower() not in {b"keep-alive", b"close"}:
+            dropped = dropped.union(word.strip().lower() for word in said.split(b","))
     return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in head.headers if key not in dropped])
 
 
@@ -55,13 +56,16 @@ def plain_head(head: Head) -> bytes:
     return b"%b%b%b%b\r\n" % (line, framing, length, end_to_end(head))
 
 
-def opening(head: Head, prefix: bytes, host: bytes) -> bytes:
-    """Of the head for an engine at ``host``, where ``prefix`` stands before every path: up to the request's id.
+def request(head: Head, seat: "Seat", request_id: bytes, lines: bytes, size: int) -> bytes:
+    """The head for an engine, with ``lines`` of the client's in it, of a request with a body of ``size`` bytes.
 
     A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
     """
-    version = b"1.0" if head.version == "1.0" else b"1.1"
-    return b"POST %b%b HTTP/%b\r\nhost: %b\r\nx-request-id: " % (prefix, head.target, version, host)
+    engine = seat.engine
+    host_line = engine.host_line if head.version != "1.0" else engine.host_line.replace(b"/1.1", b"/1.0", 1)
+    key = b"\r\n" if seat.credentials is None else b"\r\nauthorization: Bearer %b\r\n" % seat.credentials
+    end = b"content-length: %d\r\n\r\n" % size
+    return b"".join((b"POST ", engine.prefix, head.target, host_line, request_id, key, lines, end))
 
 
 def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int) -> bytes:

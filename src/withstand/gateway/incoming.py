@@ -8,8 +8,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from withstand.gateway.engine import Seat
-    from withstand.gateway.outgoing import Lines
     from withstand.gateway.routes import Route
 
 _IDS = [count(secrets.randbits(48))]
@@ -39,8 +37,8 @@ class Head:
         self.keeps_alive = True
         self.route: Route | None = None
         """None = it is not for an engine."""
-        self.lines: dict[Seat, Lines] = {}
-        """What of it goes to an engine, as far as that was asked for."""
+        self.lines: dict[frozenset[bytes], bytes] = {}
+        """Those that go to an engine, without the ones of these names, as far as that was asked for."""
 
     @property
     def size(self) -> int:
