@@ -74,8 +74,10 @@ class Reader:
         at_start = begun is None and not self.complete
         self._bare_bytes += len(data)
         self._feed(data)
-        if begun is not None and self.coming is begun:
-            self._limit_head(self._bare_bytes)
+        if self.coming is not None:
+            self._count_body(self.coming)
+            if self.coming is begun:
+                self._limit_head(self._bare_bytes)
         if at_start and self._parser is parser and self.coming is None and self.refusal is None:
             self._learn(data)
 
@@ -141,19 +143,19 @@ class Reader:
             self._go_on()
 
     def on_body(self, part: bytes) -> None:
-        incoming = self.coming
-        assert incoming is not None
-        incoming.size += len(part)
+        self._body += part  # and no more than that: parts may be tiny, and there may be many in one read
         self._bare_bytes = 0
-        limits = self._house.config.limits
+
+    def _count_body(self, incoming: Incoming) -> None:
+        """What has come of it since it was counted last."""
+        more, limits = len(self._body) - incoming.size, self._house.config.limits
+        incoming.size += more
         if incoming.size > limits.body_bytes:
             message = f"The body has more than {limits.body_bytes} bytes."
             self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
-        if self.refusal is None:
-            self._body += part
-            if not self._house.hold(incoming, len(part)):
-                self.refusal = refusals.overcrowded(RETRY_AFTER_S)
-        else:
+        elif more and not self._house.hold(incoming, more):
+            self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
+        if self.refusal is not None:
             self._body.clear()
             self._house.let_go(incoming)
 
@@ -163,11 +165,11 @@ class Reader:
             self._memory.known = None  # what comes behind the last request is none; even a trailer may say so
         if incoming is not None and not self._parser.should_upgrade():
             incoming.read_ns = self._read_ns
+            self._count_body(incoming)
             if self.refusal is None:
                 incoming.body, self._body = bytes(self._body), bytearray()
                 self.complete.append(incoming)
             else:
-                self._house.let_go(incoming)
                 self.refused = incoming
             self.coming = None
 
