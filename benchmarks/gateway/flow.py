@@ -5,14 +5,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
-from benchmarks.gateway.native import NOTHING, Load
+from benchmarks.gateway.gateways import OURS
+from benchmarks.gateway.native import NOTHING, Load, Seen, engines
 from benchmarks.gateway.probe import Bench, Claim, Figures, Probe, Table, above_direct, claim, figure, ratio
+from benchmarks.gateway.talk import await_that
 
 TOKENS_PER_S: Final = 50
 _RUST: Final = "vllm-router"
 _PYTHON: Final = "production-stack"
 _PACED_PERCENT: Final = 95
 """A gateway that falls behind finds several chunks in a read, and looks cheaper than it is."""
+_ALL_START_S: Final = 10.0
 _ANSWER_TOKENS: Final = 200
 """Four seconds, and with the 20 ms until the first one, 50 a second throughout."""
 SMALL: Final = Load(connections=64, stream=False, bytes=256, tokens=1)
@@ -98,9 +101,42 @@ def _few_judged(table: Table) -> Sequence[Claim]:
     ]
 
 
+def _workers(bench: Bench, name: str) -> Figures:
+    """One worker has its core to itself. Two share both cores with the load, so what they could do with cores of their
+    own is reckoned from the CPU that a request takes of them.
+    """
+    seen = {count: _of_workers(bench, name, count) for count in (1, 2)}
+    cpu = {count: each.cpu_s / each.requests if each.requests else math.nan for count, each in seen.items()}
+    return {
+        "req/s of 1": seen[1].requests / seen[1].window_s,
+        "req/s of 2": seen[2].requests / seen[2].window_s,
+        "CPU µs/request of 1": cpu[1] * 1e6,
+        "CPU µs/request of 2": cpu[2] * 1e6,
+        "times as much, by CPU": 2 * cpu[1] / cpu[2],
+        "failed": sum(each.failed for each in seen.values()),
+    }
+
+
+def _of_workers(bench: Bench, name: str, count: int) -> Seen:
+    cores = [bench.cores.client, bench.cores.server][:count]
+    told = {"": f"workers = {count}"}
+    with (
+        engines(bench.cores.server, 1) as (engine,),
+        bench.gateway(name, [engine.url], cores=cores, ours=told) as gateway,
+    ):
+        processes = 1 if count == 1 else 1 + count
+        await_that(lambda: len(gateway.pids(cores[0])) >= processes, _ALL_START_S)
+        return bench.load(gateway, msgspec.structs.replace(SMALL, seconds=bench.seconds))[0]
+
+
+def _workers_judged(table: Table) -> Sequence[Claim]:
+    return [claim(table, "times as much, by CPU", "", 1.8, at_least=True), claim(table, "failed", "", 0)]
+
+
 FLOW: Final = {
     "small": Probe("64 connections, bodies of 256 bytes, not streamed", _requests(SMALL), _small_judged),
     "large": Probe("32 connections, bodies of 40 kB, not streamed", _requests(LARGE), _large_judged),
+    "workers": Probe("one worker and two, small requests", _workers, _workers_judged, (OURS,)),
     "streams-10": Probe("10 streams of 50 chunks a second", _streams(10, tokens=25), _few_judged),
     "streams-500": Probe("500 streams of 50 chunks a second", _streams(500), _many_judged),
     "streams-1000": Probe("1,000 streams of 50 chunks a second", _streams(1000), _many_judged),

@@ -34,10 +34,10 @@ class Bench(NamedTuple):
     """Of the numbers of requests where they are many; 1 = as the issue has them."""
 
     @contextmanager
-    def gateway(self, name: str, urls: Sequence[str], **wanted: object) -> Iterator[Running]:
-        """It alone on its core."""
+    def gateway(self, name: str, urls: Sequence[str], cores: Sequence[int] = (), **wanted: object) -> Iterator[Running]:
+        """It alone on its core, or on ``cores``."""
         told = Wanted(urls, self.folder, free_port())._replace(**wanted)
-        with running(name, told, [self.cores.client]) as gateway:
+        with running(name, told, cores or [self.cores.client]) as gateway:
             yield gateway
 
     @contextmanager

@@ -25,12 +25,17 @@ class Poller:
             return self._poll.poll(timeout_s, AT_ONCE)  # type: ignore[call-arg]
         return self._poll.poll(max(0.0, timeout_s) * 1000)
 
+    @property
+    def descriptor(self) -> int:
+        """Readable when something is ready; -1 where there is no such thing."""
+        return self._poll.fileno() if self._is_epoll else -1  # type: ignore[union-attr]
+
     def nest(self) -> "Poller":
         """Another, of which this one tells when it has something; this one itself where there is no such thing."""
         if not self._is_epoll:
             return self
         inner = Poller()
-        self.register(inner._poll.fileno(), READ)  # type: ignore[union-attr]
+        self.register(inner.descriptor, READ)
         return inner
 
     def close(self) -> None:
