@@ -46,6 +46,7 @@ SMUGGLED = {
     "chunked and more": hiding(b"transfer-encoding: chunked, identity\r\n"),
     "two codings": hiding(b"transfer-encoding: identity\r\n" + CHUNKED),
     "two codings, the other way": hiding(CHUNKED + b"transfer-encoding: identity\r\n"),
+    "a coding in HTTP/1.0": hiding(b"connection: keep-alive\r\n" + CHUNKED).replace(b"/1.1", b"/1.0", 1),
     "a space before the colon": hiding(b"transfer-encoding : chunked\r\n"),
     "a folded coding": hiding(b"transfer-encoding:\r\n chunked\r\ncontent-length: 5\r\n"),
     "a vertical tab": hiding(b"transfer-encoding:\x0bchunked\r\n"),

@@ -137,6 +137,9 @@ class Reader:
         if coding is not None and coding.strip().lower() != b"chunked":
             message = "Of all transfer codings only chunked is understood."
             self.refusal = self.refusal or refusals.bad_request(message, status=501, closes=True)
+        if coding is not None and head.version == "1.0":
+            message = "HTTP/1.0 has no transfer codings, so this may be read in two ways."
+            self.refusal = self.refusal or refusals.bad_request(message, closes=True)
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
         if head.header(b"expect") is not None and head.version != "1.0" and not (self.refusal or self.complete):
