@@ -40,8 +40,9 @@ class Engine:
         self.label = origin.name.encode("ascii")
         self.host = self.label.removesuffix(origin.prefix.encode("ascii"))
         self.prefix = origin.prefix.encode("ascii")
-        self.host_line = b" HTTP/1.1\r\nhost: %b\r\nx-request-id: " % self.host
-        """What stands in each request's head between the target and the request's id."""
+        self.post = b"POST " + self.prefix
+        self.host_and_id = self.host + b"\r\nx-request-id: "
+        """What stands in each request's head before its target, and before its id."""
         self.breaker = Breaker(row.failures, row.until_s)
         self.checkup = Checkup(row.against, row.ill, row.due_s)
         self.health: Health | None = None

@@ -8,7 +8,6 @@ from withstand.gateway.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from withstand.gateway.disaggregation.split import Split
-    from withstand.gateway.engine import Seat
     from withstand.gateway.link import Link
 
 HOP_BY_HOP = frozenset(
@@ -56,16 +55,14 @@ def plain_head(head: Head) -> bytes:
     return b"%b%b%b%b\r\n" % (line, framing, length, end_to_end(head))
 
 
-def request(head: Head, seat: "Seat", request_id: bytes, lines: bytes, size: int) -> bytes:
-    """The head for an engine, with ``lines`` of the client's in it, of a request with a body of ``size`` bytes.
+def parts(head: Head, dropped: frozenset[bytes]) -> tuple[bytes, bytes]:
+    """What an engine's head has of the client's: the target, up to the host's name, and the lines, up to the length.
 
     A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
     """
-    engine = seat.engine
-    host_line = engine.host_line if head.version != "1.0" else engine.host_line.replace(b"/1.1", b"/1.0", 1)
-    key = b"\r\n" if seat.credentials is None else b"\r\nauthorization: Bearer %b\r\n" % seat.credentials
-    end = b"content-length: %d\r\n\r\n" % size
-    return b"".join((b"POST ", engine.prefix, head.target, host_line, request_id, key, lines, end))
+    version = b"1.0" if head.version == "1.0" else b"1.1"
+    line = b"%b HTTP/%b\r\nhost: " % (head.target, version)
+    return line, b"\r\n%bcontent-length: " % end_to_end(head, dropped)
 
 
 def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int) -> bytes:

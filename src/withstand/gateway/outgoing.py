@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from withstand.gateway import asked, heads
+from withstand.gateway.heads import OURS
 from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring
 
@@ -34,13 +35,20 @@ class Outgoing:
 
     def head_for(self, seat: "Seat", size: int) -> bytes:
         """That of a request with a body of ``size`` bytes."""
-        dropped = self._keyring.dropped(engine_has_key=seat.credentials is not None)
-        lines = self.head.lines.get(dropped)
-        if lines is None:
-            lines = self.head.lines[dropped] = heads.end_to_end(self.head, dropped)
-        return heads.request(self.head, seat, self._request_id, lines, size)
+        dropped = self._keyring.dropped if seat.credentials is None else OURS
+        parts = self.head.parts.get(dropped)
+        if parts is None:
+            parts = self.head.parts[dropped] = heads.parts(self.head, dropped)
+        return self._head_of(parts, seat, size)
 
     def head_for_us(self, seat: "Seat", size: int, more_dropped: frozenset[bytes]) -> bytes:
         """Likewise, where the answer is for the gateway itself, without some lines more."""
-        dropped = self._keyring.dropped(engine_has_key=seat.credentials is not None) | more_dropped
-        return heads.request(self.head, seat, self._request_id, heads.end_to_end(self.head, dropped), size)
+        dropped = self._keyring.dropped if seat.credentials is None else OURS
+        return self._head_of(heads.parts(self.head, dropped | more_dropped), seat, size)
+
+    def _head_of(self, parts: tuple[bytes, bytes], seat: "Seat", size: int) -> bytes:
+        line, rest = parts
+        engine = seat.engine
+        key = b"" if seat.credentials is None else b"\r\nauthorization: Bearer %b" % seat.credentials
+        end = b"%d\r\n\r\n" % size
+        return b"".join((engine.post, line, engine.host_and_id, self._request_id, key, rest, end))
