@@ -200,6 +200,7 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
     ("typed", "code", "words"),
     [
         (["doctor", "ftp://x"], 2, "must begin with http"),
+        (["doctor", __file__], 2, f"`withstand up {__file__} --check` asks a stack's engines"),
         (["doctor", "127.0.0.1:18101"], 2, "withstand: URL: '127.0.0.1:18101' must begin with http"),
         (["doctor", "http://u:p@x"], 2, "give the key by --api-key-env."),
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import msgspec
 import pytest
 
 from withstand.errors import MeasureError
@@ -20,6 +21,16 @@ KNOWN = Parameters(
     kv_blocks=512,
     max_sequences=64,
 )
+
+
+def slowed(answers_: list[Heard], by: float) -> list[Heard]:
+    """Every second answer took so much longer, as where others use the machine."""
+    return [
+        msgspec.structs.replace(a, token_ns=tuple(round(a.first_ns + by * (t - a.first_ns)) for t in a.token_ns))
+        if place % 2
+        else a
+        for place, a in enumerate(answers_)
+    ]
 
 
 def stage(rate_rps: float, count: int = 150, *, seed: int = 1, noise: float = 0.0, from_s: float = 0.0) -> list[Heard]:
@@ -105,6 +116,7 @@ def _same(place: int) -> Heard:
     [
         ({"one": stage(1, 10)}, "measure 20 or more"),
         ({"one": [_same(i) for i in range(60)]}, "always the same"),
+        ({"one": slowed(stage(0.7, 25), 3), "two": slowed(stage(2, 25), 3)}, "something else seems to have used"),
     ],
 )
 def test_what_cannot_tell_is_refused(stages: dict[str, list[Heard]], said: str) -> None:

@@ -67,6 +67,16 @@ def server() -> Iterator[str]:
         yield url
 
 
+def test_its_tokens_are_counted(server: str) -> None:
+    def said() -> float:
+        page = asked(server, "GET", "/metrics")[1].decode()
+        return float(next(line.split()[-1] for line in page.splitlines() if line.startswith("vllm:generation_tokens")))
+
+    before = said()
+    assert completed(server, max_tokens=7)["usage"]["completion_tokens"] == 7
+    assert said() == before + 7
+
+
 def test_it_is_an_engine_that_says_what_it_is(server: str) -> None:
     assert asked(server, "GET", "/health")[0] == 200
     assert b'"simulated-toy"' in asked(server, "GET", "/v1/models")[1]

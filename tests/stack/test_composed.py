@@ -1,5 +1,6 @@
 """A stack's file becomes a plan of processes: pure, so what comes out can be read."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,14 @@ def test_engines_of_one_model_share_it_and_a_remote_one_is_not_started() -> None
         },
         "drain_s": 5,
     }
+
+
+def test_simulated_prefill_and_decode_come_together_as_vllm_s_do() -> None:
+    roles = {"small": "prefill", "big": "decode"}
+    both = {name: {"kind": "sim", "served_as": "llama", "role": role} for name, role in roles.items()}
+    gateway = of({"engines": both, "gateway": {}}).processes[-1]
+    models = json.loads(gateway.files["gateway.json"])["models"]
+    assert models["simulated-llama"]["disaggregation"] == {"style": "vllm_nixl"}
 
 
 def test_a_simulated_engine_is_named_so() -> None:

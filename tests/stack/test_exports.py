@@ -13,9 +13,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from withstand.agent.config import config_of as agent_config_of
 from withstand.cli.export import verb
 from withstand.errors import SpecError, UsageError
+from withstand.gateway.config import config_of as gateway_config_of
 from withstand.spec.stack import stack_of
+from withstand.stack import model
 from withstand.stack.exports.table import PLACES, exported
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -30,6 +33,7 @@ VLLM = {
 }
 THERE = {"kind": "remote", "url": "https://there/v1", "served_as": "other", "api_key": {"from_file": "/keys/there"}}
 CHAT = {"engines": {"large": VLLM, "there": THERE}, "gateway": {}}
+WHOLE = {**CHAT, "gateway": {"copies": 2}, "agent": {}, "edge": {}, "monitoring": {}}
 
 
 def of(tree: dict[str, Any], place: str) -> dict[str, str]:
@@ -80,10 +84,58 @@ def test_compose_is_what_docker_compose_reads(tmp_path: Path) -> None:
     assert services["large"]["environment"]["PRICE"].replace("$$", "$") == "$5"
 
 
+def test_gateway_and_agent_take_what_is_written_for_them() -> None:
+    """A container listens for all of its network, which both refuse where nobody has said that it may be."""
+    files = of(WHOLE, "compose")
+    gateway = gateway_config_of(msgspec.json.decode(files["gateway/gateway.json"]))
+    agent = agent_config_of(msgspec.json.decode(files["agent/agent.json"]))
+    assert (gateway.listen, agent.listen) == ("0.0.0.0:8001", "0.0.0.0:8002")
+    assert agent.model.base_url == "http://gateway:8001"
+    kept = {**CHAT, "gateway": {"config": {"keys": {"a": {"sha256": "0" * 64}}}}}
+    assert not gateway_config_of(msgspec.json.decode(of(kept, "compose")["gateway/gateway.json"])).open
+
+
+def test_a_whole_stack_leaves_its_edge_and_monitoring_here_and_says_so(tmp_path: Path) -> None:
+    services = loaded(WHOLE, "compose")[0]["services"]
+    assert list(services) == ["large", "gateway", "agent"]
+    assert [name for name, each in services.items() if "ports" in each] == ["agent"]
+    told = tmp_path / "whole.json"
+    told.write_bytes(msgspec.json.encode(WHOLE))
+    for place in PLACES:
+        done = CliRunner().invoke(verb, [str(told), "--to", place])
+        assert done.exit_code == 0, done.output
+        assert f"Not exported to {place}: " in done.stderr
+        assert "edge, monitoring." in done.stderr
+
+
+def test_the_small_model_is_in_the_image_of_those_who_serve_it() -> None:
+    files = of({"engines": {"a": {"kind": "llamacpp"}}, "gateway": {}}, "compose")
+    [path] = [part for part in yaml.safe_load(files["compose.yaml"])["services"]["a"]["entrypoint"] if "gguf" in part]
+    assert "WITHSTAND_CACHE=/opt/withstand python -c" in files["Dockerfile"]
+    assert path == str(model._f16(model.SMOLLM2, Path("/opt/withstand/models")))
+    assert "WITHSTAND_CACHE" not in of(CHAT, "compose")["Dockerfile"]
+
+
+def test_an_autoscaler_goes_by_what_its_service_counts() -> None:
+    scaled = {"deploy": {"image": "i", "max_replicas": 2}}
+    kinds = {kind: {"kind": kind, "python": "/p", "model": "m", **scaled} for kind in ("vllm", "sglang")}
+    tree = {"engines": {**kinds, "l": {"kind": "llamacpp", "model": "/m.gguf", **scaled}}, "gateway": scaled}
+    found = [each for each in loaded(tree, "kubernetes") if each["kind"] == "HorizontalPodAutoscaler"]
+    metrics = [each["spec"]["metrics"][0]["pods"]["metric"]["name"] for each in found]
+    assert metrics == [
+        "vllm_num_requests_running",
+        "sglang_num_running_reqs",
+        "llamacpp_requests_processing",
+        "withstand_gateway_requests_in_flight",
+    ]
+    assert "vllm:num_requests_running" in of(tree, "kubernetes")["README.txt"]
+
+
 def test_kubernetes_takes_every_object() -> None:
     validate = pytest.importorskip("kubernetes_validate")
-    own = [each for each in loaded(CHAT, "kubernetes") if each["kind"] != "PodMonitor"]
-    assert len(own) == 6
+    trees = (WHOLE, apart(), apart(kind="sglang", args=[], deploy={"image": "i"}))
+    own = [each for tree in trees for each in loaded(tree, "kubernetes") if each["kind"] != "PodMonitor"]
+    assert len(own) == 25
     for each in own:
         validate.validate(each, "1.31", strict=True)
 
@@ -108,7 +160,9 @@ def test_a_pod_outlives_its_longest_stream() -> None:
 
 def test_an_inference_gateway_when_asked() -> None:
     stack = stack_of(CHAT, "chat")
-    found = list(yaml.safe_load_all(exported(stack, "kubernetes", "front")["kubernetes.yaml"]))
+    files = exported(stack, "kubernetes", "front")
+    assert "an endpoint picker a pool: chat-large-epp" in files["README.txt"]
+    found = list(yaml.safe_load_all(files["kubernetes.yaml"]))
     pool, route = found[-2:]
     assert pool["spec"]["targetPorts"] == [{"number": 8000}]
     assert route["spec"]["parentRefs"] == [{"name": "front"}]
@@ -138,6 +192,40 @@ def test_prefill_and_decode_apart_on_ray() -> None:
         assert config["engine_kwargs"]["kv_transfer_config"]["kv_connector"] == "NixlConnector"
 
 
+def apart(**more: object) -> dict[str, Any]:
+    """Prefill and decode of one model, behind the gateway."""
+    both = {role[0]: vllm(role=role, served_as="L", **more) for role in ("prefill", "decode")}
+    return {"engines": both, "gateway": {}}
+
+
+def test_prefill_and_decode_apart_on_kubernetes() -> None:
+    """A pod tells others its own address, for a Service has another one."""
+    objects = loaded(apart(), "kubernetes")
+    for pod in (each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"):
+        env = {each["name"]: each for each in pod["containers"][0]["env"]}
+        if pod["containers"][0]["name"] != "gateway":
+            own = env["VLLM_NIXL_SIDE_CHANNEL_HOST"]
+            assert own["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+            assert env["VLLM_NIXL_SIDE_CHANNEL_PORT"]["value"] in {"9000", "9001"}
+
+
+def test_sglang_s_prefill_is_found_by_decode() -> None:
+    tree = apart(kind="sglang", args=[], deploy={"image": "i"})
+    services = {each["metadata"]["name"]: each for each in loaded(tree, "kubernetes") if each["kind"] == "Service"}
+    assert [port["port"] for port in services["p"]["spec"]["ports"]] == [8000, 9000]
+    assert [port["port"] for port in services["d"]["spec"]["ports"]] == [8001]
+    gateway = msgspec.json.decode(of(tree, "compose")["gateway/gateway.json"])
+    assert gateway["models"]["L"]["engines"][0] == {"url": "http://p:8000", "role": "prefill", "bootstrap_port": 9000}
+    with pytest.raises(SpecError, match=r"found by its name, so there is one - at `\$\.engines\.p\.deploy"):
+        of(apart(kind="sglang", args=[], deploy={"image": "i", "max_replicas": 2}), "kubernetes")
+
+
+@pytest.mark.parametrize("place", ["compose", "modal"])
+def test_vllm_apart_needs_a_place_that_tells_addresses(place: str) -> None:
+    with pytest.raises(SpecError, match=r"own address, .* take kubernetes or ray - at `\$\.engines\.p\.role`"):
+        of(apart(), place)
+
+
 def test_modal_gives_a_container_many_requests() -> None:
     text = of({"engines": {"a-b": vllm(deploy={"min_replicas": 0})}}, "modal")["modal_app.py"]
     compile(text, "modal_app.py", "exec")
@@ -162,7 +250,12 @@ def test_modals_own_library_takes_it(tmp_path: Path) -> None:
     ("place", "engine", "said"),
     [
         ("kubernetes", vllm(deploy={"min_replicas": 0}), "$.engines.a.deploy.min_replicas"),
-        ("compose", {"kind": "llamacpp"}, "$.engines.a.model"),
+        (
+            "kubernetes",
+            {"kind": "ollama", "model": "m", "deploy": {"image": "i", "max_replicas": 2}},
+            "$.engines.a.deploy.max_replicas",
+        ),
+        ("compose", {"kind": "vllm", "python": "/p"}, "$.engines.a.model"),
         ("compose", {"kind": "command", "args": ["x"], "served_as": "m"}, "$.engines.a.deploy.image"),
         ("compose", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
         ("modal", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),

@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import urllib.parse
 import urllib.request
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from withstand.agent.counts import Counts
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Place
 from withstand.stack.composed import composed, service_names
@@ -147,6 +150,15 @@ def test_panels_do_not_overlap_and_ask_for_what_is_recorded() -> None:
     assert asked <= set(RULES)
 
 
+def test_what_is_asked_of_the_agent_is_what_it_tells() -> None:
+    asked = {
+        name for panel in PANELS for expr in panel.queries.values() for name in re.findall(r"withstand_agent_\w+", expr)
+    }
+    told = {line.split()[2] for line in Counts([]).exposition().splitlines() if line.startswith("# TYPE")}
+    assert asked
+    assert {re.sub(r"_(sum|count)$", "", name) for name in asked} <= told
+
+
 @pytest.mark.skipif(any(found_program(name) is None for name in NEEDED), reason="Debian's monitoring is not installed")
 def test_every_panel_has_data_in_a_stack_that_is_measured(tmp_path: Path) -> None:
     pytest.importorskip("fastapi", reason="the gateway's extra is not installed")
@@ -164,12 +176,15 @@ def test_every_panel_has_data_in_a_stack_that_is_measured(tmp_path: Path) -> Non
         blueprint = json.loads((tmp_path / "state" / "stacks" / "watched" / "blueprint.json").read_text())
         url = next(f"http://127.0.0.1:{p['port']}" for p in blueprint["processes"] if p["name"] == "monitoring")
         withstand("run", str(file), "--quiet", "--output-dir", str(tmp_path / "run"))
-        wanted = [expr for panel in PANELS for expr in panel.queries.values()]
+        wanted = [expr for panel in PANELS for expr in panel.queries.values() if "_agent_" not in expr]
         wanted += [each["expr"] for each in dashboard()["annotations"]["list"]]
         give_up_s = time.monotonic() + PATIENCE_S
         while empty := [expr for expr in wanted if not values_of(url, expr)]:
             assert time.monotonic() < give_up_s, empty
             time.sleep(0.2)
+        board = (tmp_path / "run" / "board.html").read_text()
+        assert '"stages":[["stage-1",' in board
+        assert all(f"<figcaption>{escape(title)} " in board for title in ("KV cache in use", "Cores busy"))
         while values_of(url, "min(up)")[-1] != 1:
             assert time.monotonic() < give_up_s
             time.sleep(0.2)

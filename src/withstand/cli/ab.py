@@ -8,6 +8,8 @@ import click
 
 from withstand.app.ab import Sides, resume_ab, run_ab
 from withstand.app.plans import NAMES, ready_made
+from withstand.app.screen import Screen
+from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -71,15 +73,18 @@ def verb(
     blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
+        drawn: Screen = screen
         if folder:
             outcome = resume_ab(folder, screen=screen)
         else:
             if stack:
                 standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
                 asked = _asked_of(stack, standing, options)
+                drawn = announced(screen, standing)
             assert asked is not None
             argv = without_secrets(context.obj)
-            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=screen)
+            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=drawn)
+            kept(drawn, outcome.folder)
     return show_ab(outcome, as_json=as_json)
 
 

@@ -14,6 +14,7 @@ from withstand.app.doctor.wording import OF_URL, worded
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
+from withstand.files import is_there
 from withstand.report.diagnosis_text import print_diagnosis, print_lint
 from withstand.spec import Target, Timeouts
 
@@ -46,6 +47,11 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
     """
     if (url is None) == (nginx is None):
         raise UsageError("Name what to examine: a URL, or --nginx FILE.")
+    if url and is_there(Path(url)):
+        raise UsageError(
+            f"URL: {url} is a path. `withstand up {url} --check` asks a stack's engines whether they know their "
+            "options; --nginx judges nginx's configuration."
+        )
     if nginx:
         return _lint(nginx, as_json=as_json)
     target = Target(

@@ -9,7 +9,7 @@ from withstand.cli.output import say, write_result
 from withstand.errors import UsageError
 from withstand.files import storage_error
 from withstand.spec.stack import stack_from_file
-from withstand.stack.exports.table import PLACES, exported
+from withstand.stack.exports.table import PLACES, exported, left_out
 
 
 @click.command("export", cls=Verb)
@@ -22,7 +22,10 @@ def verb(path: Path, place: str, output: Path | None, inference_gateway: str | N
 
     Each service's `deploy` says with which image, on how many GPUs, and how many replicas. Nothing is asked or started.
     """
-    files = exported(stack_from_file(path), place, inference_gateway)
+    stack = stack_from_file(path)
+    files = exported(stack, place, inference_gateway)
+    if missing := left_out(stack, place):
+        say(f"Not exported to {place}: {', '.join(missing)}. See docs/stack.md.")
     if output is None:
         write_result(next(iter(files.values())))
         return

@@ -9,7 +9,7 @@ import click
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
 from withstand.app.screen import Screen
-from withstand.cli.announced import Announced
+from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -82,14 +82,16 @@ def verb(
             stack = stack_of(written, plan.stem)
             standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
             named = options["named"]
-            drawn = Announced(screen, standing.folder) if stack.monitoring else screen
+            drawn = announced(screen, standing)
             written = aimed(options, ready_made(named) if named else stack.plan, standing)
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
-            several = _several(asked, folder, argv, screen)
+            several = _several(asked, folder, argv, drawn)
+            kept(drawn, several.folder)
         else:
             outcome = resume(folder, screen=drawn) if folder else run(asked, argv=argv, screen=drawn)
             several = None
+            kept(drawn, outcome.folder)
     if several:
         return show_targets(several, as_json=as_json)
     return show_outcome(outcome, as_json=as_json)

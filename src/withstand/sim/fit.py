@@ -20,6 +20,18 @@ _ANSWERS_MIN = 20
 _LOOKS_MIN = 5
 _UNSURE = 0.25
 """A step's time must be known so well where it was seen."""
+_DISTURBED = 0.08
+"""Half of the answers of an engine that has its machine for itself are nearer to a model of it."""
+_QUIETER = (
+    "Half of the answers are off by {:.0f} % or more from any engine of constant speed: something else seems to have "
+    "used its machine: measure while nothing does, or much longer."
+)
+_CURES = {
+    "step_ms": "Measure longer, and one request at a time too: --max-concurrency 1,4.",
+    "sequence_ms": "Measure longer, and with more requests at once too: --max-concurrency 1,4,16.",
+    "prefill_token_ms": "Measure longer, and with prompts of lengths that differ more: "
+    "--set workload.options.input_len=[16,400].",
+}
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +134,10 @@ def _check(coefficients: Mapping[str, Coefficient], rows: Sequence[Row]) -> None
         ("prefill_token_ms", c.half * prompt, a.value + c.value * prompt),
     ):
         if half > _UNSURE * abs(whole):
+            off = _off(steps, coefficients) or 0.0
+            cure = _CURES[name] if off <= _DISTURBED else _QUIETER.format(100 * off)
             raise MeasureError(
-                f"These runs cannot tell {name}: it may be off by {half:.3g} ms where all is {whole:.3g} ms. "
-                "Measure longer, and at loads and prompt lengths that differ more."
+                f"These runs cannot tell {name}: it may be off by {half:.3g} ms where all is {whole:.3g} ms. {cure}"
             )
 
 

@@ -32,6 +32,9 @@ SMOLLM2: Final = Pinned(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
 
+SMALL_FILE: Final = Path(SMOLLM2.member).name.replace(".Q4_1.gguf", ".F16.gguf")
+"""In the folder ``models`` of the cache."""
+
 CONVERTER = 1
 """Raise it when ``convert`` makes another file of the same source: caches then convert again."""
 

@@ -58,6 +58,12 @@ def _quantile(share: float, name: str) -> str:
     return f"histogram_quantile({share:g}, sum by (le) (rate({name}_bucket[{WINDOW}])))"
 
 
+def _quantiles(metric: str) -> dict[str, str]:
+    """Each is one line, however many stages there are: only one of them goes on."""
+    name = 'max(withstand_run_latency_seconds{{metric="{}",quantile="{}"}})'
+    return {f"p{share * 100:g}": name.format(metric, share) for share in (0.5, 0.95, 0.99)}
+
+
 def _client_mean(metric: str) -> str:
     total, count = (f"sum(rate({_CLIENT.format(kind, metric)}[{WINDOW}]))" for kind in ("sum", "count"))
     return f"{total} / ({count} > 0)"
@@ -111,24 +117,18 @@ ALERTS: Final = {
 }
 """Name → (expression, for how long, what it says)."""
 
-_RUN, _ENGINE, _GATEWAY, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The machine"
+_RUN, _ENGINE, _GATEWAY, _AGENT, _MACHINE = "The benchmark", "Engines", "Gateway and edge", "The agent", "The machine"
 _EACH = "{{service}}"
-_STAGE_RATES = {"asked": "withstand_run_rate_asked", "answered": "withstand_run_rate_ended"}
+_TOKENS_A_SECOND = "suffix: tok/s"
+_STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withstand_run_rate_ended)"}
+_FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
 PANELS: Final = (
     Panel("Requests asked and answered", "reqps", _STAGE_RATES, _RUN),
-    Panel("Output tokens the client gets", "short", {"tokens/s": "withstand_run_output_tokens_per_s"}, _RUN),
     Panel(
-        "TTFT at the client, of the stage",
-        "s",
-        {"p{{quantile}}": 'withstand_run_latency_seconds{metric="ttft",quantile!=""}'},
-        _RUN,
+        "Output tokens the client gets", _TOKENS_A_SECOND, {"tokens/s": "max(withstand_run_output_tokens_per_s)"}, _RUN
     ),
-    Panel(
-        "ITL at the client, of the stage",
-        "s",
-        {"p{{quantile}}": 'withstand_run_latency_seconds{metric="itl",quantile!=""}'},
-        _RUN,
-    ),
+    Panel("TTFT at the client, of the stage", "s", _quantiles("ttft"), _RUN),
+    Panel("ITL at the client, of the stage", "s", _quantiles("itl"), _RUN),
     Panel(
         "Client's TTFT minus the engine's (means)",
         "s",
@@ -136,7 +136,9 @@ PANELS: Final = (
         _RUN,
     ),
     Panel("Cost of a million output tokens", "short", {"cost": "withstand:cost_per_million_output_tokens"}, _RUN),
-    Panel("Failed", "reqps", {"{{stage}}": f'rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}])'}, _RUN),
+    Panel(
+        "Failed", "reqps", {"failed": f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'}, _RUN
+    ),
     Panel(
         "Running and waiting",
         "short",
@@ -154,7 +156,7 @@ PANELS: Final = (
         {f"{_EACH} queue": "withstand:queue_seconds:mean", f"{_EACH} prefill": "withstand:prefill_seconds:mean"},
         _ENGINE,
     ),
-    Panel("Output tokens", "short", {_EACH: "withstand:output_tokens:rate"}, _ENGINE),
+    Panel("Output tokens", _TOKENS_A_SECOND, {_EACH: "withstand:output_tokens:rate"}, _ENGINE),
     Panel("Preemptions a second", "short", {_EACH: "withstand:preemptions:rate"}, _ENGINE),
     Panel("P/D: a transfer (mean)", "s", {_EACH: "withstand:kv_transfer_seconds:mean"}, _ENGINE),
     Panel("P/D: bytes a second", "Bps", {_EACH: "withstand:kv_transfer_bytes:rate"}, _ENGINE),
@@ -168,8 +170,25 @@ PANELS: Final = (
         _GATEWAY,
     ),
     Panel("In flight, by engine", "short", {"{{engine}}": "withstand_gateway_engine_in_flight"}, _GATEWAY),
+    Panel("Waiting in the gateway", "short", {"{{model}}": "withstand_gateway_queued"}, _GATEWAY),
     Panel("Lag of the gateway's loop", "s", {"p99": "withstand:loop_lag_seconds:p99"}, _GATEWAY),
     Panel("Connections at the edge", "short", {"open": "nginx_connections_active"}, _GATEWAY),
+    Panel(
+        "Tasks by how they ended",
+        "reqps",
+        {"{{outcome}}": f"sum by (outcome) (rate(withstand_agent_requests_total[{WINDOW}]))"},
+        _AGENT,
+    ),
+    Panel(
+        "What a task takes (means)",
+        "s",
+        {
+            "a task": _over("withstand_agent_task_seconds"),
+            "a call of the model": _over("withstand_agent_model_seconds"),
+            "a call of a tool": _over("withstand_agent_tool_seconds"),
+        },
+        _AGENT,
+    ),
     Panel(
         "Cores busy",
         "percentunit",
@@ -180,3 +199,5 @@ PANELS: Final = (
 )
 STAGES: Final = "withstand_run_stage"
 """What a dashboard's annotations are made of: a stage's series is there while it goes on."""
+FIRING: Final = 'ALERTS{alertstate="firing"}'
+"""A series for each alert that calls, while it does."""

@@ -37,6 +37,7 @@ class Sim:
             port=port,
             health=told.health or "/health",
             metrics="/metrics",
+            disaggregation="vllm_nixl",
             reason=r"Error: (.+)",
             upkeep=upkeep_of(told),
         )

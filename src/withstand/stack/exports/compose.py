@@ -3,7 +3,7 @@
 from typing import Any
 
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import CONFIG, DOCKERFILE, OURS, Container, containers, door
+from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door, refuse_own_address
 from withstand.stack.exports.yaml import document, whole
 
 
@@ -14,11 +14,11 @@ def compose(stack: Stack) -> dict[str, str]:
         SpecError: a service cannot run elsewhere as it is described.
     """
     entry, all_of_them = door(stack), containers(stack)
+    refuse_own_address(all_of_them, "compose")
     services = {each.name: _service(each, is_door=each.name == entry) for each in all_of_them}
     files = {f"{each.name}/{path}": text for each in all_of_them for path, text in each.files.items()}
-    if any(each.image == OURS for each in all_of_them):
-        files["Dockerfile"] = DOCKERFILE
-    return {"compose.yaml": document({"name": stack.name, "services": services}), **files}
+    written = {"compose.yaml": document({"name": stack.name, "services": services})}
+    return written | files | dockerfile(all_of_them)
 
 
 def _service(container: Container, *, is_door: bool) -> dict[str, Any]:

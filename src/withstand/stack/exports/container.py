@@ -5,7 +5,7 @@ variable (or of a file) becomes the key under which the place keeps it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -16,26 +16,30 @@ from withstand import __version__
 from withstand.errors import SpecError
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
-from withstand.stack.composed import GATEWAY, composed, service_names
+from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
+from withstand.stack.model import NAME as SMALL_NAME
+from withstand.stack.model import SMALL_FILE
 from withstand.stack.ports import HOST
 
 OURS: Final = f"withstand:{__version__}"
-"""The image that ``DOCKERFILE`` makes."""
+"""The image that ``dockerfile`` describes."""
 CONFIG: Final = PurePosixPath("/etc/withstand")
-DOCKERFILE: Final = f"""\
-# docker build -t {OURS} .
-FROM python:3.12-slim
-RUN pip install --no-cache-dir 'withstand[engine,gateway]=={__version__}' && useradd --create-home --uid 10001 withstand
-USER 10001
-"""
-_IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
+_CACHE = PurePosixPath("/opt/withstand")
+_SMALL = _CACHE / "models" / SMALL_FILE
+_FETCH = "from withstand.stack.model import ready_model; ready_model(lambda *_: None)"
+_IMAGES: Final[Mapping[str, str]] = {GATEWAY: OURS, AGENT: OURS, "llamacpp": OURS, "vllm": "vllm/vllm-openai:latest"}
 _PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
-_FIRST_PORT = 8000
+_OWN_ADDRESS = ("VLLM_NIXL_SIDE_CHANNEL_HOST",)
+"""What decode is told of where prefill's cache is to be had."""
+_FIRST_PORT, _FIRST_SIDE_PORT = 8000, 9000
 _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
 
 
 class Container(Struct, frozen=True, kw_only=True):
     """One service as a container. ``secrets``: variable → key; ``volumes``: folders of models that must be there."""
+
+    own_address: tuple[str, ...] = ()
+    """Variables that hold the address at which the others reach it."""
 
     process: Process
     image: str
@@ -52,9 +56,9 @@ class Container(Struct, frozen=True, kw_only=True):
         return self.process.name
 
     @property
-    def is_gateway(self) -> bool:
-        """Whether it is ours, in front of the engines."""
-        return self.process.kind == GATEWAY
+    def is_in_front(self) -> bool:
+        """Whether it is the gateway or the agent, and no engine."""
+        return self.process.kind in {GATEWAY, AGENT}
 
     @property
     def end_s(self) -> float:
@@ -68,13 +72,62 @@ def containers(stack: Stack) -> tuple[Container, ...]:
     Raises:
         SpecError: one cannot run elsewhere as it is described.
     """
-    for name, told in stack.engines.items():
-        if told.model is None and told.kind == "llamacpp":
-            raise _wrong(f"engines.{name}.model", "the small model is this machine's; name a GGUF file")
     ports = {name: _FIRST_PORT + i for i, name in enumerate(service_names(stack))}
-    place = Place(folder=Path(CONFIG), python="python", ports=ports, threads=8)
+    side_ports = {name: _FIRST_SIDE_PORT + i for i, name in enumerate(_with_a_role(stack))}
+    place = Place(
+        folder=Path(CONFIG),
+        python="python",
+        ports=ports,
+        side_ports=side_ports,
+        threads=8,
+        small_model=Path(_SMALL),
+        small_model_name=SMALL_NAME,
+    )
     blueprint = composed(stack, place)
     return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
+
+
+def _with_a_role(stack: Stack) -> list[str]:
+    """Names of the engines that do prefill or decode alone.
+
+    Raises:
+        SpecError: decode would not find the prefill that has its prompt.
+    """
+    found = [name for name, told in stack.engines.items() if told.role]
+    for name in found:
+        told = stack.engines[name]
+        if told.kind == "sglang" and told.role == "prefill" and told.deploy.most_replicas > 1:
+            raise _wrong(
+                f"engines.{name}.deploy.max_replicas", "SGLang's prefill is found by its name, so there is one"
+            )
+    return found
+
+
+def refuse_own_address(all_of_them: Iterable[Container], place: str) -> None:
+    """Of places that do not tell a container its own address.
+
+    Raises:
+        SpecError: one needs to know it.
+    """
+    for each in all_of_them:
+        if each.own_address:
+            what = f"{place} tells no container its own address, by which decode finds it; take kubernetes or ray"
+            raise _wrong(f"engines.{each.name}.role", what)
+
+
+def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
+    """The file of the image of ours, where one of them runs in it; with the small model, where one serves that."""
+    ours = [each for each in all_of_them if each.image == OURS]
+    small = any(str(_SMALL) in each.argv for each in ours)
+    lines = (
+        f"# docker build -t {OURS} .",
+        "FROM python:3.12-slim",
+        f"RUN pip install --no-cache-dir 'withstand[agent,engine,gateway]=={__version__}'",
+        *([f"RUN WITHSTAND_CACHE={_CACHE} python -c '{_FETCH}'"] if small else []),
+        "RUN useradd --create-home --uid 10001 withstand",
+        "USER 10001",
+    )
+    return {"Dockerfile": "\n".join(lines) + "\n"} if ours else {}
 
 
 def door(stack: Stack) -> str:
@@ -86,11 +139,13 @@ def door(stack: Stack) -> str:
     names = service_names(stack)
     if not names:
         raise _wrong("engines", "all of them are remote and there is no gateway; nothing is left to be exported")
-    return GATEWAY if stack.gateway else names[0]
+    return AGENT if stack.agent else GATEWAY if stack.gateway else names[0]
 
 
 def _served(stack: Stack, process: Process) -> Served:
-    return stack.gateway if process.name == GATEWAY and stack.gateway else stack.engines[process.name]
+    told = told_of(stack, process.name)
+    assert told
+    return told
 
 
 def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Container:
@@ -103,12 +158,15 @@ def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Cont
         config = _inside(msgspec.json.decode(text), {f"http://{HOST}:{p}": f"http://{n}:{p}" for n, p in ports.items()})
         secrets |= _keys_by_variable(config)
         config.setdefault("drain_s", told.deploy.longest_stream_s)
+        if not config.keys() & {"keys", "keys_file"}:
+            config.setdefault("open", True)  # whom it is shown to is the place's to say
         files[path] = msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n"
     return Container(
         process=process,
         image=image,
         argv=_argv(process, getattr(told, "python", None), image),
-        env={key: value for key, value in process.env.items() if isinstance(value, str)},
+        env={key: value for key, value in process.env.items() if isinstance(value, str) and key not in _OWN_ADDRESS},
+        own_address=tuple(key for key in process.env if key in _OWN_ADDRESS),
         secrets=dict(sorted(secrets.items())),
         files=files,
         volumes=_volumes(getattr(told, "model", None)),
@@ -137,14 +195,14 @@ def _inside(tree: Any, names: Mapping[str, str]) -> Any:
 def _keys_by_variable(config: Any) -> dict[str, str]:
     """Keys of engines come by variables: variable → key. A file is this machine's, so its key comes by one too."""
     found: dict[str, str] = {}
-    for model in config.get("models", {}).values():
-        for seat in model.get("engines", []):
-            if path := seat.pop("api_key_file", None):
-                key = key_of(Secret(from_file=path))
-                seat["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
-                found[seat["api_key_env"]] = key
-            elif variable := seat.get("api_key_env"):
-                found[variable] = variable
+    seats = [seat for model in config.get("models", {}).values() for seat in model.get("engines", [])]
+    for asked in (*seats, config.get("model", {})):
+        if path := asked.pop("api_key_file", None):
+            key = key_of(Secret(from_file=path))
+            asked["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
+            found[asked["api_key_env"]] = key
+        elif variable := asked.get("api_key_env"):
+            found[variable] = variable
     return found
 
 

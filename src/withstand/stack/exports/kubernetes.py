@@ -6,13 +6,20 @@ Streams are long, so ends are slow: a pod that is to go gets no new requests, an
 from typing import Any
 
 from withstand.errors import SpecError
+from withstand.record import Seen
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import CONFIG, DOCKERFILE, OURS, Container, containers, door
+from withstand.stack.composed import AGENT, GATEWAY
+from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door
 from withstand.stack.exports.yaml import documents, whole
+from withstand.wire.engine_metrics import ENGINES
 
 _UNROUTE_S = 10
 """Until all of the cluster has heard that a pod takes no more."""
 _PROBE_S = 5
+_ENGINES = {"vllm": "vLLM", "sim": "vLLM", "sglang": "SGLang", "tgi": "TGI", "llamacpp": "llama.cpp"}
+_ENGINES |= {"trtllm": "TensorRT-LLM"}
+"""Kind → whose names of metrics it has."""
+_OURS = {GATEWAY: "withstand_gateway_requests_in_flight", AGENT: "withstand_agent_requests_in_flight"}
 
 
 def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, str]:
@@ -27,18 +34,19 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     objects: list[dict[str, Any]] = []
     for each in all_of_them:
         if each.deploy.min_replicas == 0:
-            at = each.name if each.is_gateway else f"engines.{each.name}"
+            at = each.name if each.is_in_front else f"engines.{each.name}"
             raise SpecError(
                 "The stack is wrong: an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to "
                 f"kuberay or modal - at `$.{at}.deploy.min_replicas`."
             )
         objects += _objects(each, stack.name)
+    pooled = [each for each in all_of_them if inference_gateway and not each.is_in_front]
     if inference_gateway:
-        objects += _inference(stack.name, inference_gateway, [each for each in all_of_them if not each.is_gateway])
-    files = {"kubernetes.yaml": documents(objects)}
-    if any(each.image == OURS for each in all_of_them):
-        files["Dockerfile"] = DOCKERFILE
-    return files | {"README.txt": _told(stack.name, entry, all_of_them)}
+        objects += _inference(stack.name, inference_gateway, pooled)
+    files = {"kubernetes.yaml": documents(objects), **dockerfile(all_of_them)}
+    return files | {
+        "README.txt": _told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled])
+    }
 
 
 def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
@@ -46,7 +54,7 @@ def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
     found = [_deployment(container, stack), _service(container, stack)]
     if container.files:
         found.insert(0, {**_head("v1", "ConfigMap", name, labels), "data": dict(container.files)})
-    if container.deploy.most_replicas > container.deploy.min_replicas:
+    if _scales(container):
         found.append(_autoscaler(container, name, labels))
     if container.process.metrics:
         endpoints = [{"port": "http", "path": container.process.metrics, "interval": "15s"}]
@@ -67,7 +75,9 @@ def labels_of(service: str, stack: str) -> dict[str, str]:
 def _service(container: Container, stack: str) -> dict[str, Any]:
     """Named as in the blueprint: the gateway's configuration asks for it so."""
     labels = labels_of(container.name, stack)
-    ports = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
+    ports: list[dict[str, Any]] = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
+    if bootstrap := container.process.bootstrap_port:
+        ports.append({"name": "bootstrap", "port": bootstrap})
     return {**_head("v1", "Service", container.name, labels), "spec": {"selector": labels, "ports": ports}}
 
 
@@ -90,17 +100,17 @@ def _deployment(container: Container, stack: str) -> dict[str, Any]:
         "progressDeadlineSeconds": whole(container.process.upkeep.ready_s) + 600,
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
-    if container.deploy.most_replicas == container.deploy.min_replicas:  # else they are the autoscaler's
+    if not _scales(container):  # else they are the autoscaler's
         spec["replicas"] = container.deploy.min_replicas
     return {**_head("apps/v1", "Deployment", f"{stack}-{container.name}", labels), "spec": spec}
 
 
 def _pod_container(container: Container, stack: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:
     process = container.process
-    # The gateway drains by itself when it is told to end; an engine drops its streams then, so it is told late.
-    wait_s = _UNROUTE_S if container.is_gateway else _UNROUTE_S + whole(container.deploy.longest_stream_s)
+    # Gateway and agent drain when they are told to end; an engine drops its streams then, so it is told late.
+    wait_s = _UNROUTE_S if container.is_in_front else _UNROUTE_S + whole(container.deploy.longest_stream_s)
     asked = {"path": process.health, "port": "http"}
-    ready = {"path": "/ready", "port": "http"} if container.is_gateway else asked
+    ready = {"path": "/ready", "port": "http"} if process.kind == GATEWAY else asked
     return {
         "name": container.name,
         "image": container.image,
@@ -124,7 +134,8 @@ def _pod_container(container: Container, stack: str, mounts: list[dict[str, Any]
 
 def _env(container: Container, stack: str) -> list[dict[str, Any]]:
     plain = [{"name": name, "value": value.replace("$(", "$$(")} for name, value in container.env.items()]
-    return [*plain, *secret_env(container.secrets, stack)]
+    own = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    return [*plain, *({"name": name, **own} for name in container.own_address), *secret_env(container.secrets, stack)]
 
 
 def secret_env(secrets: dict[str, str], stack: str) -> list[dict[str, Any]]:
@@ -168,9 +179,30 @@ def _volumes(container: Container, stack: str) -> tuple[list[dict[str, Any]], li
     return volumes, mounts
 
 
+def _scales(container: Container) -> bool:
+    return container.deploy.most_replicas > container.deploy.min_replicas
+
+
+def _busy(container: Container) -> str:
+    """The series that counts its requests at once.
+
+    Raises:
+        SpecError: it has none.
+    """
+    kind = container.process.kind
+    if kind in _OURS:
+        return _OURS[kind]
+    if kind not in _ENGINES:
+        raise SpecError(
+            f"The stack is wrong: {kind} tells no autoscaler how many requests it has; leave max_replicas out - at "
+            f"`$.engines.{container.name}.deploy.max_replicas`."
+        )
+    return ENGINES[_ENGINES[kind]][Seen.RUNNING][0][0].name
+
+
 def _autoscaler(container: Container, name: str, labels: dict[str, str]) -> dict[str, Any]:
     """By requests at once: the CPU of an engine that waits for its GPU says nothing."""
-    metric = "withstand_gateway_requests_in_flight" if container.is_gateway else "vllm_num_requests_running"
+    metric = _busy(container).replace(":", "_")
     value = {"type": "AverageValue", "averageValue": str(container.deploy.target_requests)}
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
@@ -208,7 +240,7 @@ def _inference(stack: str, gateway: str, engines: list[Container]) -> list[dict[
     return found
 
 
-def _told(stack: str, entry: str, all_of_them: tuple[Container, ...]) -> str:
+def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: list[str]) -> str:
     """What must be there before, in the order in which it is made."""
     lines = [f"The door is the Service {entry}. Before `kubectl apply -f kubernetes.yaml`:"]
     if any(each.image == OURS for each in all_of_them):
@@ -222,6 +254,9 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...]) -> str:
     if models:
         names = ", ".join(path.rpartition("/")[2] for path in models)
         lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
-    if any(each.deploy.most_replicas > each.deploy.min_replicas for each in all_of_them):
-        lines.append("- prometheus-adapter, for the autoscalers' metrics")
+    if scaled := sorted({_busy(each) for each in all_of_them if _scales(each)}):
+        lines.append(f"- prometheus-adapter, with a rule for the autoscalers' metrics, `:` as `_`: {', '.join(scaled)}")
+    if pools:
+        names = ", ".join(f"{pool}-epp" for pool in pools)
+        lines.append(f"- the CRDs of Gateway API and its inference extension, and an endpoint picker a pool: {names}")
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from withstand.errors import SpecError
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import DOCKERFILE, OURS, Container, containers
+from withstand.stack.exports.container import OURS, Container, containers, dockerfile, refuse_own_address
 from withstand.stack.exports.yaml import whole
 
 _TOP = '''\
@@ -43,12 +43,12 @@ def modal(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run there as it is described.
     """
-    engines = [each for each in containers(stack) if not each.is_gateway]
+    engines = [each for each in containers(stack) if not each.is_in_front]
     if not engines:
         raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
+    refuse_own_address(engines, "Modal")
     top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
-    files = {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines)}
-    return files | ({"Dockerfile": DOCKERFILE} if any(each.image == OURS for each in engines) else {})
+    return {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines), **dockerfile(engines)}
 
 
 def _image(name: str) -> str:

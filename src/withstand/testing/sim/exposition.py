@@ -4,11 +4,13 @@ from withstand.sim import Engine
 
 
 class Times:
-    """Sums of times, as a histogram's ``_sum`` and ``_count``."""
+    """Sums of times, as a histogram's ``_sum`` and ``_count``; and of tokens."""
 
     def __init__(self) -> None:
         self.queue_ns = self.prefill_ns = self.ttft_ns = 0
         self.count = 0
+        self.tokens = 0
+        """That were said."""
 
     def first_token(self, arrived_ns: int, begun_ns: int, now_ns: int) -> None:
         """A request has come so far."""
@@ -26,6 +28,7 @@ def metrics(engine: Engine, times: Times, model: str) -> bytes:
         "vllm:num_requests_waiting": float(len(engine.waiting)),
         "vllm:kv_cache_usage_perc": engine.kv_share,
         "vllm:num_preemptions_total": float(engine.preemptions),
+        "vllm:generation_tokens_total": float(times.tokens),
         "vllm:prefix_cache_queries_total": float(engine.prefix_queries),
         "vllm:prefix_cache_hits_total": float(engine.prefix_hits),
     }

@@ -165,6 +165,7 @@ class SimServer:
     def _finish(self, step: Step) -> None:
         self._stepping = False
         for job in self._engine.finish(step):
+            self._times.tokens += 1
             if job.said == 1:
                 begun_ns = step.started_ns if job.begun_ns is None else job.begun_ns
                 self._times.first_token(job.arrived_ns, max(begun_ns, job.arrived_ns), step.ends_ns)

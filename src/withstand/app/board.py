@@ -1,0 +1,106 @@
+"""Keeps what a stack's monitoring has seen of a run: the dashboard's panels as a page in the run's folder."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from withstand import clock
+from withstand.files import write_atomically
+from withstand.report.board import BOARD_NAME, Board, Graph, Line, Span, render_board
+from withstand.stack.prometheus import Range, Series, over_time
+from withstand.stack.queries import FIRING, PANELS, STAGES, Panel
+
+_INSTANTS = 240
+"""More are no wider than a pixel."""
+_LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape_s: float) -> Path:
+    """``board.html``, from ``since_s`` (wall clock) until now; its path.
+
+    Raises:
+        EngineError: Prometheus does not answer.
+        StorageError: it cannot be written.
+    """
+    now_s = clock.wall_s()
+    step_s = max(scrape_s, round((now_s - since_s) / _INSTANTS, 3))
+    when = Range(since_s, now_s, step_s)
+    board = Board(
+        title=stack,
+        begun_utc=_utc(since_s),
+        length_s=now_s - since_s,
+        step_s=step_s,
+        stages=_stages(prometheus, when),
+        alerts=_alerts(prometheus, when),
+        graphs=[_graph(prometheus, panel, when) for panel in PANELS],
+    )
+    path = folder / BOARD_NAME
+    write_atomically(path, render_board(board).encode())
+    return path
+
+
+def _utc(wall_s: float) -> str:
+    return clock.utc_iso(int(wall_s * 1e9)).replace("T", " ").replace("Z", " UTC")
+
+
+def _graph(prometheus: str, panel: Panel, when: Range) -> Graph:
+    lines = [
+        Line(legend_of(legend, series.metric), on_grid(series, when))
+        for legend, expression in panel.queries.items()
+        for series in over_time(prometheus, expression, when)
+    ]
+    seen = [line for line in lines if any(value is not None for value in line.values)]
+    return Graph(panel.title, panel.unit, panel.row, seen)
+
+
+def legend_of(template: str, labels: Mapping[str, str]) -> str:
+    """``{{service}} waits`` → ``large waits``, as Grafana fills it in."""
+    return _LABEL.sub(lambda found: labels.get(found[1], ""), template)
+
+
+def on_grid(series: Series, when: Range) -> list[float | None]:
+    """A value for each instant that was asked for."""
+    values: list[float | None] = [None] * (math.floor((when.end_s - when.start_s) / when.step_s + 1e-6) + 1)
+    for at_s, value in series.at().items():
+        place = round((at_s - when.start_s) / when.step_s)
+        if 0 <= place < len(values):
+            values[place] = value
+    return values
+
+
+def _stages(prometheus: str, when: Range) -> list[Span]:
+    """With their run's name, where there are several runs."""
+    found = over_time(prometheus, STAGES, when)
+    several = len({series.metric.get("run") for series in found}) > 1
+    return _spans(found, lambda told: " ".join([told.get("run", "")] * several + [told.get("stage", "?")]), when)
+
+
+def _alerts(prometheus: str, when: Range) -> list[Span]:
+    """With the service that they are about, where there is one."""
+
+    def named(told: Mapping[str, str]) -> str:
+        return f"{told['alertname']} ({told['service']})" if "service" in told else told["alertname"]
+
+    return _spans(over_time(prometheus, FIRING, when), named, when)
+
+
+def _spans(found: Sequence[Series], named: Callable[[Mapping[str, str]], str], when: Range) -> list[Span]:
+    """When each series was there, in the order of time."""
+    spans = [
+        Span(named(series.metric), start * when.step_s, min(end * when.step_s, when.end_s - when.start_s))
+        for series in found
+        for start, end in _stretches(on_grid(series, when))
+    ]
+    return sorted(spans, key=lambda span: span.start_s)
+
+
+def _stretches(values: list[float | None]) -> Iterator[tuple[int, int]]:
+    """First place, and the place behind the last one, of all that stand together."""
+    start: int | None = None
+    for place, value in enumerate([*values, None]):
+        if value is not None and start is None:
+            start = place
+        elif value is None and start is not None:
+            yield start, place
+            start = None

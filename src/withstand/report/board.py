@@ -1,0 +1,162 @@
+"""``board.html``: what a stack's monitoring has seen of a run, kept for when the stack is gone. Pure.
+
+A graph is what a dashboard calls a panel. All its lines lie on one grid of instants; where a series was not there, its
+line has a gap.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from withstand.report.charts import escaped_json, short
+from withstand.report.html_page import assembled
+from withstand.report.markup import Markup, joined, tag
+from withstand.report.numbers import number, seconds
+
+BOARD_NAME = "board.html"
+_SCALES: Final = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "Bps": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    "percentunit": ((0.01, "%"),),
+    "reqps": ((1.0, "req/s"),),
+    "short": ((1.0, ""),),
+}
+"""Grafana's word for a unit → what it may be shown in, the largest first. Others are ``suffix: UNIT``."""
+
+
+class Line(Struct, frozen=True):
+    """One series; a value for each instant of the board, None where there was none."""
+
+    name: str
+    values: Sequence[float | None]
+
+
+class Graph(Struct, frozen=True):
+    """``unit`` is one of Grafana's words; ``row`` is what it stands under."""
+
+    title: str
+    unit: str
+    row: str
+    lines: Sequence[Line]
+
+
+class Span(Struct, frozen=True):
+    """From when to when something was so, in seconds since the board's beginning."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+class Board(Struct, frozen=True, kw_only=True):
+    """``step_s`` lies between two instants; the first is the beginning."""
+
+    title: str
+    begun_utc: str
+    length_s: float
+    step_s: float
+    stages: Sequence[Span]
+    alerts: Sequence[Span]
+    graphs: Sequence[Graph]
+
+
+def render_board(board: Board) -> str:
+    """The whole page."""
+    written = {
+        "title": joined(f"{board.title} · monitoring · withstand"),
+        "masthead": _masthead(board),
+        "alerts": _alerts(board.alerts),
+        "rows": _rows(board.graphs),
+    }
+    return assembled("board", ("page.css", "board.css"), written, lambda room: board_json(board, room))
+
+
+def board_json(board: Board, bytes_max: int) -> str:
+    """What is drawn, thinned until it fits."""
+    for every in (1, 2, 4, 8, 16, 32):
+        encoded = msgspec.json.encode(_drawn(board, every))
+        if len(encoded) <= bytes_max:
+            break
+    return escaped_json(encoded)
+
+
+def scale_of(graph: Graph) -> tuple[float, str]:
+    """In what its values are shown: their largest is 1 or more of it, where there is such a unit."""
+    most = max((abs(value) for line in graph.lines for value in line.values if value is not None), default=0.0)
+    scales = _SCALES.get(graph.unit, ((1.0, graph.unit.removeprefix("suffix:").strip()),))
+    return next((scale for scale in scales if most >= scale[0]), scales[0 if most == 0 else -1])
+
+
+def _drawn(board: Board, every: int) -> dict[str, Any]:
+    return {
+        "length": short(board.length_s),
+        "step": board.step_s * every,
+        "stages": [[span.name, short(span.start_s), short(span.end_s)] for span in board.stages],
+        "graphs": [_graph(graph, every) for graph in board.graphs],
+    }
+
+
+def _graph(graph: Graph, every: int) -> dict[str, Any]:
+    factor, unit = scale_of(graph)
+    lines = [
+        {"name": line.name, "y": [None if v is None else short(v / factor) for v in line.values[::every]]}
+        for line in graph.lines
+    ]
+    return {"unit": unit, "lines": lines}
+
+
+def _masthead(board: Board) -> Markup:
+    stages = "1 stage" if len(board.stages) == 1 else f"{len(board.stages)} stages"
+    return tag(
+        "header",
+        tag("p", "Monitoring", class_="eyebrow"),
+        tag("h1", board.title),
+        tag("p", f"{seconds(board.length_s)} from {board.begun_utc}, {stages}.", class_="extent"),
+        tag(
+            "p",
+            "As the stack's Prometheus saw it: the panels of its Grafana dashboard. Time is in seconds since the run "
+            "began, a shade is a stage. Rates and means are of the last half minute, so they lag by a quarter.",
+            class_="place",
+        ),
+    )
+
+
+def _alerts(alerts: Sequence[Span]) -> Markup:
+    if not alerts:
+        return tag("p", "None called.", class_="lead")
+    told = (f"{one.name}, from {seconds(one.start_s)} to {seconds(one.end_s)}" for one in alerts)
+    return tag("ul", *(tag("li", text) for text in told), class_="alerts")
+
+
+def _rows(graphs: Sequence[Graph]) -> Markup:
+    numbered = list(enumerate(graphs))
+    return joined(*(_row(row, list(of_row)) for row, of_row in groupby(numbered, lambda one: one[1].row)))
+
+
+def _row(title: str, graphs: Sequence[tuple[int, Graph]]) -> Markup:
+    """Its graphs; those that are empty are only named."""
+    drawn = [_figure(place, graph) for place, graph in graphs if graph.lines]
+    empty = [graph.title for _, graph in graphs if not graph.lines]
+    parts = [tag("div", *drawn, class_="grid")] if drawn else []
+    if empty:
+        parts.append(tag("p", f"No data: {'; '.join(empty)}.", class_="lead unseen"))
+    return tag("section", tag("h2", title), tag("div", *parts, class_="body"))
+
+
+def _figure(place: int, graph: Graph) -> Markup:
+    _, unit = scale_of(graph)
+    caption = tag("figcaption", joined(graph.title, " "), tag("i", unit))
+    keys = tag("ul", *(_key(line, graph) for line in graph.lines), class_="keys")
+    return tag("figure", caption, tag("div", class_="plot", data_graph=str(place), data_chart="graph"), keys)
+
+
+def _key(line: Line, graph: Graph) -> Markup:
+    """A line's name, its mean and its highest value."""
+    factor, _ = scale_of(graph)
+    known = [value / factor for value in line.values if value is not None]
+    told = f"mean {number(sum(known) / len(known))}, up to {number(max(known))}"
+    return tag("li", tag("b", line.name), joined(" "), tag("span", told))

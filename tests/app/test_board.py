@@ -1,0 +1,114 @@
+"""What a Prometheus answers becomes the page that is kept; what it does not answer is one sentence."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from withstand import clock
+from withstand.app.board import keep_board, legend_of, on_grid
+from withstand.errors import EngineError
+from withstand.stack.prometheus import Range, Series, over_time
+from withstand.stack.queries import FIRING, STAGES
+
+WHEN = Range(1000.0, 1010.0, 2.0)
+
+
+@contextmanager
+def prometheus(answers: dict[str, Any], status: int = 200) -> Iterator[str]:
+    """One that knows these expressions: a list of (labels, offsets in s, value), or a whole answer."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+            found = answers.get(form["query"][0], [])
+            start = float(form["start"][0])
+            if isinstance(found, list):
+                found = {
+                    "data": {
+                        "result": [
+                            {"metric": labels, "values": [[start + at, str(value)] for at in offsets]}
+                            for labels, offsets, value in found
+                        ]
+                    }
+                }
+            body = json.dumps(found).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.+?)</script>', page)
+    assert found
+    told: dict[str, Any] = json.loads(found[1])
+    return told
+
+
+def test_stages_alerts_and_gaps_are_where_they_were(tmp_path: Path) -> None:
+    answers = {
+        STAGES: [({"stage": "late"}, [6, 8], 1), ({"stage": "early"}, [0, 2], 1)],
+        FIRING: [({"alertname": "QueueGrows", "service": "a"}, [2, 8], 1)],
+        "withstand:kv_share": [({"service": "a"}, [0, 2, 6], 0.25), ({"service": "b"}, [0], "NaN")],
+    }
+    with prometheus(answers) as url:
+        path = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0)
+    page = path.read_text()
+    told = data_of(page)
+    assert path == tmp_path / "board.html"
+    assert told["stages"] == [["early", 0, 4], ["late", 6, pytest.approx(9, abs=0.9)]]
+    shown = [graph for graph in told["graphs"] if graph["lines"]]
+    assert shown == [{"unit": "%", "lines": [{"name": "a", "y": [25, 25, None, 25, None]}]}]
+    assert page.count("QueueGrows (a), from ") == 2
+
+
+def test_stages_of_several_runs_have_their_run_s_name(tmp_path: Path) -> None:
+    answers = {STAGES: [({"stage": "s", "run": run}, [at], 1) for run, at in (("direct", 0), ("hop", 6))]}
+    with prometheus(answers) as url:
+        page = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0).read_text()
+    assert [stage[0] for stage in data_of(page)["stages"]] == ["direct s", "hop s"]
+
+
+def test_values_lie_on_the_grid_wherever_their_instants_are() -> None:
+    series = Series({}, [(1000.0004, "1"), (1003.9996, "2"), (1010.0, "3"), (1012.0, "9"), (1002.0, "+Inf")])
+    assert on_grid(series, WHEN) == [1, None, 2, None, None, 3]
+
+
+def test_legends_are_filled_in_as_grafana_does() -> None:
+    assert legend_of("{{service}} waits {{ other }}", {"service": "a"}) == "a waits "
+    assert legend_of("p50", {}) == "p50"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        ({"status": "error", "error": "parse error"}, 400, "refuses 'up': parse error"),
+        ("no JSON of ours", 200, "does not answer: Expected `object`"),
+    ],
+)
+def test_what_it_does_not_answer_is_a_sentence(answer: Any, status: int, said: str) -> None:
+    with prometheus({"up": answer}, status) as url, pytest.raises(EngineError, match=said):
+        over_time(url, "up", WHEN)
+
+
+def test_nobody_there() -> None:
+    with prometheus({}) as url:
+        pass
+    with pytest.raises(EngineError, match=r"does not answer: .*refused"):
+        over_time(url, "up", WHEN)
