@@ -72,6 +72,21 @@ def test_headers_are_kept_but_for_the_connections_own(engine: Engines, gateway: 
     assert "hop;dur=" in (answer.header("server-timing") or "")
 
 
+def test_each_line_of_connection_names_what_is_the_connections_own(engine: Engines, gateway: Gateways) -> None:
+    one = engine(answering())
+    more = "Connection: keep-alive\r\nX-Mine: 1\r\nConnection: X-Other, x-mine\r\nX-Other: 2\r\nX-Kept: 3\r\n"
+    assert gateway(model(one.url)).ask(body(), more=more).status == 200
+    assert [one.seen[0].header(name) for name in ("x-mine", "x-other", "x-kept")] == [None, None, "3"]
+
+
+def test_nothing_is_said_to_a_client_of_http_1_0_before_its_answer(engine: Engines, gateway: Gateways) -> None:
+    client = gateway(model(engine(answering()).url)).client()
+    head, _, content = post(body(), more="expect: 100-continue\r\n", version="1.0").partition(b"\r\n\r\n")
+    client.send(head + b"\r\n\r\n")
+    time.sleep(0.1)
+    assert client.send(content).answer().status == 200
+
+
 def test_an_id_that_could_forge_a_log_line_is_replaced(engine: Engines, gateway: Gateways) -> None:
     one = engine(answering())
     gateway(model(one.url)).ask(body(), more="X-Request-Id: a b\r\n")

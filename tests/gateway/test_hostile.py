@@ -3,8 +3,11 @@
 import contextlib
 import os
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +15,8 @@ from hypothesis import strategies as st
 
 from engines import Behave, Engine, answering
 from gateways import CHAT, PATIENCE_S, Client, Gateway, body, model, post
+from withstand.gateway.config import Limits
+from withstand.gateway.reader import Reader
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -41,6 +46,7 @@ SMUGGLED = {
     "chunked and more": hiding(b"transfer-encoding: chunked, identity\r\n"),
     "two codings": hiding(b"transfer-encoding: identity\r\n" + CHUNKED),
     "two codings, the other way": hiding(CHUNKED + b"transfer-encoding: identity\r\n"),
+    "a coding in HTTP/1.0": hiding(b"connection: keep-alive\r\n" + CHUNKED).replace(b"/1.1", b"/1.0", 1),
     "a space before the colon": hiding(b"transfer-encoding : chunked\r\n"),
     "a folded coding": hiding(b"transfer-encoding:\r\n chunked\r\ncontent-length: 5\r\n"),
     "a vertical tab": hiding(b"transfer-encoding:\x0bchunked\r\n"),
@@ -105,6 +111,37 @@ def test_a_hundred_thousand_tiny_chunks(front: tuple[Gateway, Engine]) -> None:
     assert client.answer().status in {200, 408}  # the second on a machine that does much else
     assert all(seen.body == content for seen in one.seen)
     assert resident_mb(gw) < before + 40
+
+
+def test_a_body_in_tiny_chunks_takes_no_more_than_itself() -> None:
+    house = SimpleNamespace(config=SimpleNamespace(limits=Limits()), hold=lambda *_: True, let_go=lambda _: None)
+    reader = Reader(cast("Any", house), lambda: None)
+    some = b"2\r\nab\r\n" * 1000
+    reader.read(HEAD + CHUNKED + b"\r\n", 0)
+    tracemalloc.start()
+    for _ in range(100):
+        reader.read(some, 0)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    reader.read(b"0\r\n\r\n", 0)
+    assert reader.complete.pop().body == b"ab" * 100_000
+    assert held < 2 * 200_000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"1;x=", b"1\r\n{\r\n0\r\nx: ", b"1\r\n{\r\n0\r\n" + b"x: y\r\n" * 100_000],
+    ids=["a chunk's extension", "a trailer", "many trailers"],
+)
+def test_what_is_neither_head_nor_body_has_an_end_too(engine: Engines, gateway: Gateways, said: bytes) -> None:
+    one = engine(answering())
+    gw = gateway(model(one.url))
+    client = gw.client()
+    with contextlib.suppress(OSError):
+        client.send(HEAD + CHUNKED + b"\r\n" + said + b"a" * 1_000_000)
+    assert client.answer().status == 431
+    assert not one.seen
+    leaves_no_trace(gw)
 
 
 def resident_mb(gw: Gateway) -> float:

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.gateway import asked, tap
+from withstand.gateway.address import origin_of
 from withstand.gateway.breaker import FAILURES_MAX, PAUSE_S, Breaker
 from withstand.gateway.config import KeyConfig
 from withstand.gateway.counts import HOP_BOUNDS_NS, Histogram
 from withstand.gateway.deadlines import NEVER, Deadlines
+from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring, Shown
 from withstand.gateway.last_words import Framing, last_words
+from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.routes import ROUTES, route_of
 from withstand.gateway.stopwatch import Stopwatch
 
@@ -208,3 +211,20 @@ def test_headers_are_found_whatever_their_case() -> None:
     head.add_header(b"x-a", b"2")
     assert head.header(b"x-a") == b"1"
     assert head.header(b"x-b") is None
+
+
+def test_a_head_is_kept_once_however_many_engines_it_goes_to() -> None:
+    """Each idle connection may keep one."""
+    head, keyring = Head(), Keyring({}, local=True)
+    head.target = b"/v1/embeddings"
+    head.add_header(b"X-A", b"y" * 1000)
+    for i in range(50):
+        seat = Seat(Engine(origin_of(f"http://h:{i + 1}/p")), 1.0, "m")
+        seat.credentials = b"sk-%d" % i if i % 2 else None
+        said = Outgoing(head, b"", b"r-1", keyring).head_for(seat, 7)
+        key = b"authorization: Bearer sk-%d\r\n" % i if i % 2 else b""
+        assert said == (
+            b"POST /p/v1/embeddings HTTP/1.1\r\nhost: h:%d\r\nx-request-id: r-1\r\n" % (i + 1)
+            + key + b"X-A: " + b"y" * 1000 + b"\r\ncontent-length: 7\r\n\r\n"
+        )  # fmt: skip
+    assert sum(len(rest) for _, rest in head.parts.values()) < 3000

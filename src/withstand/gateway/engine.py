@@ -40,6 +40,9 @@ class Engine:
         self.label = origin.name.encode("ascii")
         self.host = self.label.removesuffix(origin.prefix.encode("ascii"))
         self.prefix = origin.prefix.encode("ascii")
+        self.post = b"POST " + self.prefix
+        self.host_and_id = self.host + b"\r\nx-request-id: "
+        """What stands in each request's head before its target, and before its id."""
         self.breaker = Breaker(row.failures, row.until_s)
         self.checkup = Checkup(row.against, row.ill, row.due_s)
         self.health: Health | None = None

@@ -37,9 +37,9 @@ _CONNECTION_LINES = re.compile(rb"\r\n(?:connection|keep-alive|proxy-connection)
 
 def end_to_end(head: Head, dropped: frozenset[bytes] = HOP_BY_HOP) -> bytes:
     """The header lines that are meant for who answers: none that belong to the connection or are named by it."""
-    said = head.header(b"connection")
-    if said is not None and said.lower() not in {b"keep-alive", b"close"}:
-        dropped = dropped.union(word.strip().lower() for word in said.split(b","))
+    for key, _, said in head.headers:
+        if key == b"connection" and said.lower() not in {b"keep-alive", b"close"}:
+            dropped = dropped.union(word.strip().lower() for word in said.split(b","))
     return b"".join([b"%b: %b\r\n" % (name, value) for key, name, value in head.headers if key not in dropped])
 
 
@@ -55,13 +55,14 @@ def plain_head(head: Head) -> bytes:
     return b"%b%b%b%b\r\n" % (line, framing, length, end_to_end(head))
 
 
-def opening(head: Head, prefix: bytes, host: bytes) -> bytes:
-    """Of the head for an engine at ``host``, where ``prefix`` stands before every path: up to the request's id.
+def parts(head: Head, dropped: frozenset[bytes]) -> tuple[bytes, bytes]:
+    """What an engine's head has of the client's: the target, up to the host's name, and the lines, up to the length.
 
     A client of HTTP/1.0 cannot read chunks, so the engine is asked in HTTP/1.0 as well.
     """
     version = b"1.0" if head.version == "1.0" else b"1.1"
-    return b"POST %b%b HTTP/%b\r\nhost: %b\r\nx-request-id: " % (prefix, head.target, version, host)
+    line = b"%b HTTP/%b\r\nhost: " % (head.target, version)
+    return line, b"\r\n%bcontent-length: " % end_to_end(head, dropped)
 
 
 def told(engine: bytes, request_id: bytes | None, watch: Stopwatch, read_ns: int) -> bytes:

@@ -8,8 +8,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from withstand.gateway.engine import Seat
-    from withstand.gateway.outgoing import Lines
     from withstand.gateway.routes import Route
 
 _IDS = [count(secrets.randbits(48))]
@@ -24,7 +22,7 @@ class Head:
     among them. ``header`` gives the first of a name, which is given in small letters, or None.
     """
 
-    __slots__ = ("first", "header", "headers", "keeps_alive", "length", "lines", "method", "route", "target", "version")
+    __slots__ = ("first", "header", "headers", "keeps_alive", "length", "method", "parts", "route", "target", "version")
 
     def __init__(self) -> None:
         self.method = b""
@@ -39,8 +37,8 @@ class Head:
         self.keeps_alive = True
         self.route: Route | None = None
         """None = it is not for an engine."""
-        self.lines: dict[Seat, Lines] = {}
-        """What of it goes to an engine, as far as that was asked for."""
+        self.parts: dict[frozenset[bytes], tuple[bytes, bytes]] = {}
+        """What of it goes to engines, without the lines of these names, as far as that was asked for."""
 
     @property
     def size(self) -> int:

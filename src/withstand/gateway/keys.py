@@ -52,6 +52,8 @@ class Keyring:
             if first is not key:
                 raise UsageError(f"{first.owner!r} and {owner!r} have the same key; make one for each.")
         self._anybody = Key(None, admin=local)
+        self.dropped = OURS if self._keys else HOP_BY_HOP
+        """Headers that an engine does not get to see; one that has a key of its own sees no other (``OURS``)."""
 
     def key_of(self, header: Callable[[bytes], bytes | None], before: "Shown | None" = None) -> Key | None:
         """By its hash, unless the connection has shown the same ``before``.
@@ -77,10 +79,6 @@ class Keyring:
             before.keyring, before.secret = self, secret
             before.key = self._keys.get(hashlib.sha256(secret.strip()).digest())
         return before.key
-
-    def dropped(self, *, engine_has_key: bool) -> frozenset[bytes]:
-        """Headers that an engine does not get to see: keys of ours among them, and any in the place of its own."""
-        return OURS if self._keys or engine_has_key else HOP_BY_HOP
 
 
 def _key(owner: str, told: KeyConfig) -> Key:

@@ -2,18 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from withstand.gateway import asked, heads
+from withstand.gateway.heads import OURS
 from withstand.gateway.incoming import Head
 from withstand.gateway.keys import Keyring
 
 if TYPE_CHECKING:
     from withstand.gateway.engine import Seat
-
-_HEAD = b"%b%b%b%d\r\n\r\n"
-_SEATS_MAX = 1024
-"""For so many engines a head is remembered."""
 
 
 class Outgoing:
@@ -40,30 +35,20 @@ class Outgoing:
 
     def head_for(self, seat: "Seat", size: int) -> bytes:
         """That of a request with a body of ``size`` bytes."""
-        known = self.head.lines.get(seat)
-        if known is None or known.keyring is not self._keyring or known.credentials is not seat.credentials:
-            known = self._lines(seat)
-            if len(self.head.lines) < _SEATS_MAX:
-                self.head.lines[seat] = known
-        return _HEAD % (known.opening, self._request_id, known.rest, size)
+        dropped = self._keyring.dropped if seat.credentials is None else OURS
+        parts = self.head.parts.get(dropped)
+        if parts is None:
+            parts = self.head.parts[dropped] = heads.parts(self.head, dropped)
+        return self._head_of(parts, seat, size)
 
     def head_for_us(self, seat: "Seat", size: int, more_dropped: frozenset[bytes]) -> bytes:
         """Likewise, where the answer is for the gateway itself, without some lines more."""
-        lines = self._lines(seat, more_dropped)
-        return _HEAD % (lines.opening, self._request_id, lines.rest, size)
+        dropped = self._keyring.dropped if seat.credentials is None else OURS
+        return self._head_of(heads.parts(self.head, dropped | more_dropped), seat, size)
 
-    def _lines(self, seat: "Seat", more_dropped: frozenset[bytes] = frozenset()) -> "Lines":
-        engine, keyring = seat.engine, self._keyring
-        dropped = keyring.dropped(engine_has_key=seat.credentials is not None) | more_dropped
-        key = b"" if seat.credentials is None else b"authorization: Bearer %b\r\n" % seat.credentials
-        rest = b"\r\n%b%bcontent-length: " % (key, heads.end_to_end(self.head, dropped))
-        return Lines(keyring, seat.credentials, heads.opening(self.head, engine.prefix, engine.host), rest)
-
-
-class Lines(Struct, frozen=True):
-    """A head on its way to an engine, but for the request's id and the body's length; and what it was made with."""
-
-    keyring: Keyring
-    credentials: bytes | None
-    opening: bytes
-    rest: bytes
+    def _head_of(self, parts: tuple[bytes, bytes], seat: "Seat", size: int) -> bytes:
+        line, rest = parts
+        engine = seat.engine
+        key = b"" if seat.credentials is None else b"\r\nauthorization: Bearer %b" % seat.credentials
+        end = b"%d\r\n\r\n" % size
+        return b"".join((engine.post, line, engine.host_and_id, self._request_id, key, rest, end))

@@ -42,12 +42,10 @@ class Reader:
         self._memory = Memory[Head]()
         self._head: Head | None = None
         """While it is not complete."""
-        self._parts: list[bytes] = []
-        """Of the body that is coming."""
-        self._head_bytes = 0
-        """Of the current head, in reads between that of its first byte and the present one."""
-        self._head_goes_on = False
-        """The present read began within a head."""
+        self._body = bytearray()
+        """What is here of the one that is coming; a list of parts would be many times as large where they are tiny."""
+        self._bare_bytes = 0
+        """Of the reads since that of the current request's first byte, or of the last byte of its body."""
         self._read_bytes = 0
         self._read_ns = 0
 
@@ -72,12 +70,14 @@ class Reader:
     def read(self, data: bytes, read_ns: int) -> None:
         """What came of it is in ``complete``, ``coming`` and ``refusal``."""
         self._read_ns, self._read_bytes = read_ns, len(data)
-        at_start, parser = self.coming is None and not self.complete, self._parser
-        self._head_goes_on = self._head is not None
+        begun, parser = self.coming, self._parser
+        at_start = begun is None and not self.complete
+        self._bare_bytes += len(data)
         self._feed(data)
-        if self._head_goes_on and self._head is not None:
-            self._head_bytes += len(data)
-            self._limit_head(self._head_bytes)
+        if self.coming is not None:
+            self._count_body(self.coming)
+            if self.coming is begun:
+                self._limit_head(self._bare_bytes)
         if at_start and self._parser is parser and self.coming is None and self.refusal is None:
             self._learn(data)
 
@@ -112,8 +112,8 @@ class Reader:
     def on_message_begin(self) -> None:
         self._head = Head()
         self.coming = Incoming(self._head)
-        self._parts = []
-        self._head_bytes = 0
+        self._body = bytearray()
+        self._bare_bytes = 0
 
     def on_url(self, part: bytes) -> None:
         assert self._head is not None
@@ -127,7 +127,7 @@ class Reader:
         incoming, head, self._head = self.coming, self._head, None
         assert incoming is not None
         assert head is not None
-        if self._head_goes_on or self._read_bytes > self._house.config.limits.head_bytes:
+        if self._bare_bytes or self._read_bytes > self._house.config.limits.head_bytes:
             self._limit_head(head.size)
         head.method = self._parser.get_method()
         head.version = self._parser.get_http_version()
@@ -137,25 +137,29 @@ class Reader:
         if coding is not None and coding.strip().lower() != b"chunked":
             message = "Of all transfer codings only chunked is understood."
             self.refusal = self.refusal or refusals.bad_request(message, status=501, closes=True)
+        if coding is not None and head.version == "1.0":
+            message = "HTTP/1.0 has no transfer codings, so this may be read in two ways."
+            self.refusal = self.refusal or refusals.bad_request(message, closes=True)
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
-        if head.header(b"expect") is not None and not (self.refusal or self.complete):
+        if head.header(b"expect") is not None and head.version != "1.0" and not (self.refusal or self.complete):
             self._go_on()
 
     def on_body(self, part: bytes) -> None:
-        incoming = self.coming
-        assert incoming is not None
-        incoming.size += len(part)
-        limits = self._house.config.limits
+        self._body += part  # and no more than that: parts may be tiny, and there may be many in one read
+        self._bare_bytes = 0
+
+    def _count_body(self, incoming: Incoming) -> None:
+        """What has come of it since it was counted last."""
+        more, limits = len(self._body) - incoming.size, self._house.config.limits
+        incoming.size += more
         if incoming.size > limits.body_bytes:
             message = f"The body has more than {limits.body_bytes} bytes."
             self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
-        if self.refusal is None:
-            self._parts.append(part)
-            if not self._house.hold(incoming, len(part)):
-                self.refusal = refusals.overcrowded(RETRY_AFTER_S)
-        else:
-            self._parts.clear()
+        elif more and not self._house.hold(incoming, more):
+            self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
+        if self.refusal is not None:
+            self._body.clear()
             self._house.let_go(incoming)
 
     def on_message_complete(self) -> None:
@@ -164,18 +168,18 @@ class Reader:
             self._memory.known = None  # what comes behind the last request is none; even a trailer may say so
         if incoming is not None and not self._parser.should_upgrade():
             incoming.read_ns = self._read_ns
+            self._count_body(incoming)
             if self.refusal is None:
-                incoming.body, self._parts = b"".join(self._parts), []
+                incoming.body, self._body = bytes(self._body), bytearray()
                 self.complete.append(incoming)
             else:
-                self._house.let_go(incoming)
                 self.refused = incoming
             self.coming = None
 
     def _limit_head(self, size: int) -> None:
         bytes_max = self._house.config.limits.head_bytes
         if size > bytes_max:
-            message = f"The request's head has more than {bytes_max} bytes."
+            message = f"The request's head, or its trailer, has more than {bytes_max} bytes."
             self.refusal = self.refusal or refusals.bad_request(message, status=431, closes=True)
 
     def _decline_upgrade(self, rest: bytes) -> None:
