@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from withstand import clock
-from withstand.app.board import keep_board, legend_of, on_grid
+from withstand.app.board import keep_board, legend_of, on_grid, told_apart
 from withstand.errors import EngineError
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, STAGES
@@ -112,3 +112,8 @@ def test_nobody_there() -> None:
         pass
     with pytest.raises(EngineError, match=r"does not answer: .*refused"):
         over_time(url, "up", WHEN)
+
+
+def test_series_of_one_name_have_their_service_s() -> None:
+    found = [("mean", Series({"service": f"gateway{i}"}, [])) for i in ("", "-2")] + [("p99", Series({}, []))]
+    assert [name for name, _ in told_apart(found)] == ["mean gateway", "mean gateway-2", "p99"]

@@ -281,3 +281,17 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
     assert written.exit_code == 0
     assert (tmp_path / "out/compose.yaml").read_text() == printed.output
     assert (tmp_path / "out/gateway/gateway.json").exists()
+
+
+def test_copies_of_the_gateway_are_replicas_but_of_what_has_the_port() -> None:
+    tree = {"engines": {"l": {"kind": "llamacpp", "model": "/m.gguf"}}, "gateway": {"copies": 2}}
+    assert {
+        each["metadata"]["name"].rpartition("-")[2]: each["spec"]["replicas"]
+        for each in loaded(tree, "kubernetes")
+        if each["kind"] == "Deployment"
+    } == {"l": 1, "gateway": 2}
+    assert "prometheus-operator" in of(tree, "kubernetes")["README.txt"]
+    door = yaml.safe_load(of(tree, "compose")["compose.yaml"])["services"]["gateway"]
+    assert "scale" not in door
+    behind = yaml.safe_load(of({**tree, "agent": {}}, "compose")["compose.yaml"])["services"]["gateway"]
+    assert behind["scale"] == 2

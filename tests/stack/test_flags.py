@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from withstand.cli.up import verb
-from withstand.errors import UsageError
+from withstand.errors import EngineError, UsageError
 from withstand.stack.blueprint import Process
 from withstand.stack.flags import checked, unknown_flags
 
@@ -66,9 +66,16 @@ def test_an_engine_that_cannot_tell_is_no_mistake(tmp_path: Path, text: str, cod
 
 def test_a_program_that_is_not_there_and_one_that_nobody_knows() -> None:
     absent, other = process("/no/such/engine", "--x"), process(sys.executable, "--x", kind="command")
-    (found,) = checked([absent, other], {})
-    assert found.why_not is not None
-    assert "No such file" in found.why_not
+    gone = process("nosuchserver", "--x", kind="command")
+    found = checked([absent, other, gone], {})
+    assert [one.why_not for one in found] == ["there is no program /no/such/engine", "there is no program nosuchserver"]
+
+
+def test_up_check_of_an_engine_that_is_not_there_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("[engines.a]\nkind = 'command'\nargs = ['nosuchserver']\nserved_as = 'm'\n")
+    done = CliRunner().invoke(verb, [str(tmp_path / "s.toml"), "--check"])
+    assert isinstance(done.exception, EngineError)
+    assert str(done.exception).startswith("a: there is no program nosuchserver. ")
 
 
 def test_up_check_names_the_options_and_starts_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -45,11 +46,12 @@ def _utc(wall_s: float) -> str:
 
 
 def _graph(prometheus: str, panel: Panel, when: Range) -> Graph:
-    lines = [
-        Line(legend_of(legend, series.metric), on_grid(series, when))
+    found = [
+        (legend_of(legend, series.metric), series)
         for legend, expression in panel.queries.items()
         for series in over_time(prometheus, expression, when)
     ]
+    lines = [Line(name, on_grid(series, when)) for name, series in told_apart(found)]
     seen = [line for line in lines if any(value is not None for value in line.values)]
     return Graph(panel.title, panel.unit, panel.row, seen)
 
@@ -57,6 +59,15 @@ def _graph(prometheus: str, panel: Panel, when: Range) -> Graph:
 def legend_of(template: str, labels: Mapping[str, str]) -> str:
     """``{{service}} waits`` → ``large waits``, as Grafana fills it in."""
     return _LABEL.sub(lambda found: labels.get(found[1], ""), template)
+
+
+def told_apart(found: Sequence[tuple[str, Series]]) -> list[tuple[str, Series]]:
+    """Of those that have one name, as two gateways' have, each with its service's."""
+    often = Counter(name for name, _ in found)
+    return [
+        (f"{name} {series.metric.get('service', '')}".strip() if often[name] > 1 else name, series)
+        for name, series in found
+    ]
 
 
 def on_grid(series: Series, when: Range) -> list[float | None]:

@@ -8,7 +8,7 @@ from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, draw_standing
-from withstand.errors import UsageError
+from withstand.errors import EngineError, UsageError
 from withstand.spec.stack import stack_from_file
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.flags import checked
@@ -41,10 +41,13 @@ def _check(blueprint: Blueprint) -> None:
 
     Raises:
         UsageError: one does not know an option.
+        EngineError: one is not there.
     """
     found = checked(blueprint.processes, {p.name: environment(p.env) for p in blueprint.processes})
     for one in found:
-        if not one.unknown:
+        if not (one.unknown or one.is_absent):
             write_result(f"{one.name}: {one.why_not or 'every option is known'}\n")
     if wrong := [f"{one.name} does not know {', '.join(one.unknown)}" for one in found if one.unknown]:
         raise UsageError(f"{'; '.join(wrong)}. The version that is installed is another one.")
+    if absent := [f"{one.name}: {one.why_not}" for one in found if one.is_absent]:
+        raise EngineError(f"{'; '.join(absent)}. Install it, or correct its path in the stack's file.")

@@ -6,6 +6,7 @@ Engines rename options from one version to the next; a start that fails after mi
 import itertools
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 
@@ -25,11 +26,14 @@ class Checked(Struct, frozen=True):
     name: str
     unknown: tuple[str, ...] = ()
     why_not: str | None = None
+    is_absent: bool = False
+    """There is no such program: it cannot be started either."""
 
 
 def checked(processes: Iterable[Process], environments: Mapping[str, Mapping[str, str]]) -> list[Checked]:
-    """Of the engines that can be asked; ``environments`` are theirs by name."""
-    return [_checked(process, environments.get(process.name, {})) for process in processes if process.kind in _HELP]
+    """Of the engines that can be asked, and of all that are not there; ``environments`` are theirs by name."""
+    found = (_checked(process, environments.get(process.name, {})) for process in processes)
+    return [each for each in found if each]
 
 
 def unknown_flags(argv: Iterable[str], text: str) -> tuple[str, ...]:
@@ -46,7 +50,13 @@ def _plain(flag: str) -> str:
     return flag.replace("_", "-").removeprefix("--").removeprefix("no-")
 
 
-def _checked(process: Process, env: Mapping[str, str]) -> Checked:
+def _checked(process: Process, env: Mapping[str, str]) -> Checked | None:
+    """None = it is there, and nobody knows what it would do if it was asked."""
+    program = process.argv[0]
+    if shutil.which(program, path=env.get("PATH") or os.environ.get("PATH")) is None:
+        return Checked(process.name, why_not=f"there is no program {program}", is_absent=True)
+    if process.kind not in _HELP:
+        return None
     try:
         done = subprocess.run(  # noqa: S603  the argv of the blueprint, without a shell
             _asking(process),

@@ -275,7 +275,7 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
-            said = f"{failed.name} {failed.reason}" if failed else ""
+            said = f"{failed.name} {failed.reason or ''}".strip().rstrip(".") + "." if failed else ""
             why = state.ended or said or "its supervisor was killed."
             what = f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)

@@ -46,6 +46,8 @@ def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
     volumes += [f"./{container.name}/{path}:{CONFIG / path}:ro" for path in container.files]
     if volumes:
         service["volumes"] = volumes
+    if container.deploy.min_replicas > 1 and not is_door:  # which has a port of this machine
+        service["scale"] = container.deploy.min_replicas
     return service | _room(container)
 
 
@@ -79,6 +81,4 @@ def _room(container: Container) -> dict[str, Any]:
         device = {"driver": "nvidia", "count": container.deploy.gpus, "capabilities": ["gpu"]}
         told["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
         told["ipc"] = "host"  # tensor parallelism talks over shared memory, and 64 MB are too little
-    if container.deploy.min_replicas > 1:
-        told.setdefault("deploy", {})["replicas"] = container.deploy.min_replicas
     return told

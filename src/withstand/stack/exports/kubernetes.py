@@ -254,6 +254,8 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     if models:
         names = ", ".join(path.rpartition("/")[2] for path in models)
         lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
+    if any(each.process.metrics for each in all_of_them):
+        lines.append("- the CRDs of prometheus-operator, for the PodMonitors; without it, leave those out")
     if scaled := sorted({_busy(each) for each in all_of_them if _scales(each)}):
         lines.append(f"- prometheus-adapter, with a rule for the autoscalers' metrics, `:` as `_`: {', '.join(scaled)}")
     if pools:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from withstand.errors import UsageError
-from withstand.spec.stack import Stack
+from withstand.spec.stack import Gateway, Stack
 from withstand.stack.exports.compose import compose
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
@@ -29,14 +29,22 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
-    # What starts it here is of no matter there; copies of the gateway are replicas, and its edge is the place's own.
-    one = stack.gateway and msgspec.structs.replace(stack.gateway, copies=1)
-    stack = msgspec.structs.replace(stack, runner="local", gateway=one, edge=None, monitoring=None)
+    # What starts it here is of no matter there, and the edge is the place's own.
+    gateway = stack.gateway and _as_replicas(stack.gateway)
+    stack = msgspec.structs.replace(stack, runner="local", gateway=gateway, edge=None, monitoring=None)
     if inference_gateway is None:
         return PLACES[place](stack)
     if place != "kubernetes":
         raise UsageError("--inference-gateway is a Gateway of Kubernetes; leave it out, or take --to kubernetes.")
     return kubernetes(stack, inference_gateway)
+
+
+def _as_replicas(gateway: Gateway) -> Gateway:
+    """One, of which there are as many as there would be copies here."""
+    least, most = max(gateway.copies, gateway.deploy.min_replicas), gateway.deploy.max_replicas
+    most = most if most is None else max(least, most)
+    deploy = msgspec.structs.replace(gateway.deploy, min_replicas=least, max_replicas=most)
+    return msgspec.structs.replace(gateway, copies=1, deploy=deploy)
 
 
 def left_out(stack: Stack, place: str) -> list[str]:
