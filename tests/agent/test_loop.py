@@ -89,6 +89,7 @@ def test_an_error_before_the_first_event_has_a_status(model: Model, agent: MakeA
     got = agent(model(answer).url).ask("?")
     assert got.status == status
     assert got.json["error"]["code"] == "model_failed"
+    assert "{" not in got.json["error"]["message"], "what the server said, not how"
     if status == 429:
         assert got.headers["retry-after"] == "7"
 

@@ -14,6 +14,7 @@ from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
 from withstand.agent.ways.way import Message, Say, Way
+from withstand.wire.openai_common import error_text
 
 _ERROR_BYTES = 2000
 _CHARS_PER_TOKEN = 4
@@ -167,7 +168,7 @@ async def _refusal(answer: httpx.Response) -> ModelError:
         if len(text) > _ERROR_BYTES:
             break
     status = answer.status_code if answer.status_code in {401, 403, 404, 429, 503} else 502
-    told = " ".join(text[:_ERROR_BYTES].decode("utf-8", "replace").split())
+    told = " ".join(error_text(text[:_ERROR_BYTES]).split())
     return ModelError(
         status, f"The model's server answered {answer.status_code}: {told[:300]}", answer.headers.get("retry-after")
     )
