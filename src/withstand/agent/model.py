@@ -148,7 +148,7 @@ def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
     try:
         event = msgspec.json.decode(data)
         if event.get("error"):
-            raise ModelError(502, f"The model's server says: {str(event['error'])[:300]}")
+            raise ModelError(502, f"The model's server says: {error_text(data.encode())[:300]}")
         heard.usage = event.get("usage") or heard.usage
         choice = next(iter(event.get("choices") or ()), None)
         if choice is None:
