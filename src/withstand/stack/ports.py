@@ -41,7 +41,7 @@ def listener_on(port: int) -> str | None:
         if target in inodes:
             pid = descriptor.parts[2]
             return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} (pid {pid})"
-    return "somebody" if inodes or _answers(port) else None
+    return "a process that this user may not see" if inodes or _answers(port) else None
 
 
 def _listening_inodes(port: int) -> set[str]:

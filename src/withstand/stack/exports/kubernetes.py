@@ -261,4 +261,7 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     if pools:
         names = ", ".join(f"{pool}-epp" for pool in pools)
         lines.append(f"- the CRDs of Gateway API and its inference extension, and an endpoint picker a pool: {names}")
+    lines.append(
+        "An engine's pod that is to end waits for its longest answer (deploy.longest_stream_s), also where it has none."
+    )
     return "\n".join(lines) + "\n"

@@ -6,7 +6,10 @@ from withstand.stack.exports.container import OURS, Container, containers, docke
 from withstand.stack.exports.yaml import whole
 
 _TOP = '''\
-"""The stack {stack} on Modal: modal deploy {file}"""
+"""The stack {stack} on Modal: modal deploy {file}
+
+Each engine has an address of its own, which whoever knows it can ask; a gateway with keys belongs in front.
+"""
 
 import os
 import subprocess
@@ -14,9 +17,9 @@ import subprocess
 import modal
 
 app = modal.App({stack!r})
-_PYTHON = "RUN command -v python || ln -s $(command -v python3) /usr/local/bin/python"
-models = modal.Volume.from_name({volume!r}, create_if_missing=True)
 '''
+_PYTHON = '_PYTHON = "RUN command -v python || ln -s $(command -v python3) /usr/local/bin/python"\n'
+_VOLUME = "models = modal.Volume.from_name({volume!r}, create_if_missing=True)\n"
 
 _ONE = """
 
@@ -47,7 +50,11 @@ def modal(stack: Stack) -> dict[str, str]:
     if not engines:
         raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
     refuse_own_address(engines, "Modal")
-    top = _TOP.format(stack=stack.name, file="modal_app.py", volume=f"{stack.name}-models")
+    top = _TOP.format(stack=stack.name, file="modal_app.py")
+    if any(each.image != OURS for each in engines):
+        top += _PYTHON
+    if any(each.volumes for each in engines):
+        top += _VOLUME.format(volume=f"{stack.name}-models")
     return {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines), **dockerfile(engines)}
 
 
