@@ -40,6 +40,15 @@ def test_without_a_service_the_model_says_whether_the_agent_or_the_gateway_is_as
     assert "proxy_pass http://agent/v1/;" in conf
 
 
+def test_an_engine_on_ray_is_asked_at_rays_door_for_its_model() -> None:
+    engines = {name: {"kind": "vllm", "model": f"/models/m{name}"} for name in ("a", "b")}
+    place = Place(folder=Path("/s"), python="p", ports={"ray": 9100, "ray-ready": 9101}, threads=2)
+    stack = stack_of({"engines": engines, "runner": "ray", "ray": {"python": "r"}}, "s")
+    target = with_aims({"target": {"service": "b"}}, composed(stack, place))["target"]
+    assert (target["base_url"], target["model"]) == ("http://127.0.0.1:9100", "mb")
+    assert target["metrics_urls"] == ["http://127.0.0.1:9101/metrics"]
+
+
 def test_an_address_of_ones_own_stays() -> None:
     plan = {"target": {"base_url": "http://elsewhere"}}
     assert with_aims(plan, whole())["target"] == {"base_url": "http://elsewhere"}

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from withstand.errors import SpecError, UsageError
-from withstand.spec.stack import stack_of
+from withstand.spec.stack import Secret, stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import composed, service_names
 
@@ -158,6 +158,36 @@ def test_on_ray_all_engines_are_one_process_behind_the_gateway() -> None:
     assert gateway.needs == ("ray",)
     seats = msgspec.json.decode(gateway.files["gateway.json"])["models"]
     assert seats == {name: {"engines": [{"url": "http://127.0.0.1:9005"}]} for name in ("m", "n")}
+
+
+def on_ray(engines: dict[str, Any], **ray: object) -> Blueprint:
+    return of({"engines": engines, "runner": "ray", "ray": {"python": "/ray/python", **ray}})
+
+
+def test_a_clusters_token_is_handed_over_by_reference() -> None:
+    vllm = {"small": {"kind": "vllm", "model": "/models/m"}}
+    [ray] = on_ray(vllm, address="127.0.0.1:6379", token={"from_env": "T"}).processes
+    assert ray.env["RAY_AUTH_TOKEN"] == Secret(from_env="T")
+    assert ray.scratch == ()
+    assert ray.undo
+    assert ray.undo.argv[-1] == "--undo"
+    assert ray.metrics_url == "http://127.0.0.1:9006/metrics"
+    assert "RAY_AUTH_TOKEN" not in on_ray(vllm, address="auto").processes[0].env
+    with pytest.raises(SpecError, match=r"\$\.ray\.token"):
+        on_ray(vllm, token={"from_env": "T"})
+
+
+def test_ray_brings_prefill_and_decode_together_by_itself() -> None:
+    model = {"kind": "vllm", "model": "/models/m", "served_as": "m"}
+    both = {"small": {**model, "role": "prefill"}, "big": {**model, "role": "decode"}}
+    [ray] = on_ray(both).processes
+    args = msgspec.json.decode(ray.files["ray.json"])["application"]["args"]
+    assert args["prefill_config"]["experimental_configs"]["NIXL_SIDE_CHANNEL_PORT_BASE"] == PLACE.side_ports["small"]
+    there = on_ray(both, address="auto").processes[0].files["ray.json"]
+    assert "NIXL_SIDE_CHANNEL_PORT_BASE" not in there
+    gateway = of({"engines": both, "gateway": {}, "runner": "ray", "ray": {"python": "/ray/python"}}).processes[-1]
+    seats = msgspec.json.decode(gateway.files["gateway.json"])["models"]
+    assert seats == {"m": {"engines": [{"url": "http://127.0.0.1:9005"}]}}
 
 
 def test_ray_runs_in_an_environment_that_is_named() -> None:

@@ -16,7 +16,7 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of
 from withstand.spec.stack import Stack, stack_of
-from withstand.stack.blueprint import Blueprint
+from withstand.stack.blueprint import Blueprint, Undo
 from withstand.stack.local import Standing, bring_up, planned, standing_of, standings, take_down
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
@@ -243,3 +243,20 @@ def test_what_services_leave_in_their_temporary_folder_goes_with_the_stack(*, ki
         until(lambda: not standing.state.supervisor.is_alive)
     assert not take_down(standing)
     assert not scratch.exists()
+
+
+def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_stays(tmp_path: Path) -> None:
+    standing = up(stack(a=command(env={"WORD": "aloud"})))
+    said, willing = tmp_path / "said", tmp_path / "willing"
+    code = f"import os, pathlib, sys; pathlib.Path({str(said)!r}).write_text(os.environ['WORD'])\n"
+    code += f"pathlib.Path({str(willing)!r}).exists() or sys.exit('error: not yet')"
+    [process] = standing.blueprint.processes
+    undo = Undo(argv=(sys.executable, "-c", code), trace="there")
+    standing = replace(standing, blueprint=replace(standing.blueprint, processes=(replace(process, undo=undo),)))
+    (standing.folder / "there").touch()
+    with pytest.raises(EngineError, match=r"What a has left elsewhere is not taken away.*: error: not yet"):
+        take_down(standing)
+    assert said.read_text() == "aloud"
+    willing.touch()
+    assert take_down(standing) == []
+    assert not standing.folder.exists()

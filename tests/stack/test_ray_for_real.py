@@ -2,47 +2,217 @@
 
 import json
 import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from withstand.processes.identity import marked
-from withstand.spec.stack import stack_of
-from withstand.stack.local import bring_up, take_down
-from withstand.stack.ports import listener_on
+from withstand.errors import EngineError
+from withstand.processes.identity import Identity, children_of, end, identity_of, marked
+from withstand.spec.stack import stack_from_file, stack_of
+from withstand.stack.local import Standing, bring_up, take_down
+from withstand.stack.ports import free_port, listener_on
 from withstand.stack.state import MARK
 
 PYTHON = os.environ.get("WITHSTAND_RAY")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="WITHSTAND_RAY names no environment with ray[serve] and vLLM")
+PROMPT = "The river ran past the mill and the miller counted his sacks of flour. " * 14
 
 
-def test_what_is_ready_streams_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path))
-    engine: dict[str, Any] = {
-        "kind": "vllm",
-        "context": 2048,
-        "max_sequences": 8,
-        "kv_cache_gb": 1,
-        "args": ["--enforce-eager"],
-        "env": {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
-    }
-    tree = {"runner": "ray", "ray": {"python": PYTHON}, "engines": {"small": engine}, "gateway": {}}
-    standing = bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+
+
+def vllm(**more: Any) -> dict[str, Any]:
+    args, env = ["--enforce-eager"], {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    told = {"kind": "vllm", "context": 2048, "max_sequences": 8, "kv_cache_gb": 1, "args": args}
+    return told | more | {"env": env | more.get("env", {})}
+
+
+def on_ray(engines: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"runner": "ray", "ray": {"python": PYTHON} | more.pop("ray", {}), "engines": engines, **more}
+
+
+@contextmanager
+def up(told: dict[str, Any] | Path) -> Iterator[Standing]:
+    """Up inside, and then nothing is left."""
+    stack = stack_from_file(told) if isinstance(told, Path) else stack_of(told, "heavy")
+    standing = bring_up(stack, lambda *_: None, lambda _: None)
     try:
-        body = {"model": standing.blueprint.model, "prompt": "The mill", "max_tokens": 8, "stream": True}
-        request = urllib.request.Request(
-            f"{standing.blueprint.door}/v1/completions",
-            json.dumps(body | {"ignore_eos": True}).encode(),
-            {"content-type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=300) as answer:
-            events = [line for line in answer if line.startswith(b"data: {")]
-        assert len(events) >= body["max_tokens"]
+        yield standing
     finally:
         assert take_down(standing) == []
     assert marked(MARK, standing.state.mark) == []
     for process in standing.blueprint.processes:
         assert listener_on(process.port) is None
         assert not any(Path(folder).exists() for folder in process.scratch)
+    assert not standing.folder.exists()
+
+
+def streamed(url: str, model: str, prompt: str = "The mill", tokens: int = 8) -> tuple[float, list[dict[str, Any]]]:
+    """Seconds until the first event, and all of them."""
+    body = {"model": model, "prompt": prompt, "max_tokens": tokens, "stream": True, "ignore_eos": True}
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{url}/v1/completions", json.dumps(body).encode(), headers)
+    began, first, events = time.monotonic(), 0.0, []
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        for line in answer:
+            if line.startswith(b"data: {"):
+                first = first or time.monotonic() - began
+                events.append(json.loads(line[6:]))
+    return first, events
+
+
+def metrics_of(standing: Standing) -> dict[str, float]:
+    """Sums over labels, by name."""
+    [ray] = [process for process in standing.blueprint.processes if process.kind == "ray"]
+    assert ray.metrics_url
+    found: dict[str, float] = {}
+    with urllib.request.urlopen(ray.metrics_url, timeout=60) as answer:
+        for line in answer.read().decode().splitlines():
+            name = line.partition("{")[0]
+            found[name] = found.get(name, 0.0) + float(line.split()[-1])
+    return found
+
+
+def until(condition: Callable[[], object], within_s: float = 240.0) -> None:
+    give_up_s = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.2)
+
+
+def below(root: Identity | None) -> list[Identity]:
+    """All that it has started, however deep."""
+    found = list[Identity]()
+    new = children_of(root.pid) if root else []
+    while new:
+        found += new
+        new = [child for parent in new for child in children_of(parent.pid)]
+    return found
+
+
+def called(identities: list[Identity], title: str) -> list[Identity]:
+    """Those whose title has this in it."""
+    found = []
+    for one in identities:
+        try:
+            words = Path(f"/proc/{one.pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if title.encode() in words:
+            found.append(one)
+    return found
+
+
+class Cluster(NamedTuple):
+    """Somebody's."""
+
+    address: str
+    head: Identity
+
+    def called(self, title: str) -> list[Identity]:
+        return called(below(self.head), title)
+
+
+@contextmanager
+def cluster(token: str) -> Iterator[Cluster]:
+    """One that is there already, and lets in nobody without the token."""
+    ports = {name: free_port() for name in ("port", "ray-client-server-port", "dashboard-agent-listen-port")}
+    told = ["--head", "--block", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats"]
+    told += ["--num-cpus=64", f"--object-store-memory={200 << 20}", *(f"--{name}={n}" for name, n in ports.items())]
+    env = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        argv = [str(Path(PYTHON or "").with_name("ray")), "start", *told, f"--temp-dir={folder}"]
+        with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+            head = identity_of(process.pid)
+            assert head
+            try:
+                until(lambda: listener_on(ports["port"]) and called(below(head), "raylet"))
+                yield Cluster(f"127.0.0.1:{ports['port']}", head)
+            finally:
+                end([head, *below(head)], 0.0)
+
+
+def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
+    models = ("first", "second")
+    tree = on_ray({name: vllm(served_as=name) for name in models}, gateway={})
+    tree["plan"] = {
+        "targets": {"ray": {"service": "second"}, "gateway": {"service": "gateway", "model": "second"}},
+        "workload": {"dataset": "random", "num_prompts": 6, "options": {"input_len": 64, "output_len": 16}},
+        "stages": [{"max_concurrency": 2}],
+    }
+    file = tmp_path / "heavy.json"
+    file.write_text(json.dumps(tree))
+    with up(file) as standing:
+        ray, gateway = standing.blueprint.processes
+        for url in (ray.base_url, gateway.base_url):
+            for model in models:
+                _, events = streamed(url, model)
+                assert {event["model"] for event in events} == {model}
+                assert len(events) >= 8
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                streamed(url, "third")
+        argv = [sys.executable, "-m", "withstand", "run", str(file), "--output-dir", "r", "--quiet"]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode in {0, 3}, done.stdout + done.stderr
+        for name in ("ray", "gateway"):
+            [stage] = json.loads((tmp_path / "r" / name / "summary.json").read_text())["stages"]
+            assert stage["completed"] == 6
+            assert "vLLM" in stage["server"]["engines"]
+            assert stage["server"]["answered"] >= 6
+
+
+def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
+    nixl = {"UCX_TLS": "tcp,self,sm", "UCX_NET_DEVICES": "lo", "OMP_NUM_THREADS": "1"}
+    roles = {
+        role: vllm(role=role, served_as="m", room={"cpus": [core]}, env=nixl)
+        for core, role in enumerate(("prefill", "decode"))
+    }
+    with up(on_ray(roles)) as standing:
+        _, events = streamed(standing.blueprint.door, "m", PROMPT)
+        assert len(events) >= 8
+        until(lambda: metrics_of(standing).get("vllm:nixl_xfer_time_seconds_count"))
+        said = metrics_of(standing)
+        assert said["vllm:external_prefix_cache_hits_total"] > 100
+
+
+def test_on_somebodys_cluster_it_rests_wakes_and_goes_and_the_cluster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = secrets.token_hex(32)
+    with cluster(token) as there:
+        tree = on_ray({"small": vllm(deploy={"min_replicas": 0, "idle_s": 1})}, ray={"address": there.address})
+        with pytest.raises(EngineError, match="wants its token"):
+            bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
+        monkeypatch.setenv("THEIR_TOKEN", token)
+        tree["ray"]["token"] = {"from_env": "THEIR_TOKEN"}
+        with up(tree) as standing:
+            assert called(below(standing.state.supervisor), token) == []
+            assert there.called("EngineCore") == []
+            cold_s, events = streamed(standing.blueprint.door, standing.blueprint.model)
+            assert len(events) >= 8
+            assert there.called("EngineCore")
+            warm_s, _ = streamed(standing.blueprint.door, standing.blueprint.model)
+            assert warm_s < cold_s
+            until(lambda: not there.called("EngineCore"))
+        assert there.called("ServeReplica") == []
+        with up(tree) as standing:
+            [ray] = [unit.leader for unit in standing.state.units]
+            assert ray
+            os.kill(ray.pid, signal.SIGKILL)
+            until(lambda: not ray.is_alive)
+        assert there.called("ServeReplica") == []
+        assert there.head.is_alive
+        assert there.called("raylet")

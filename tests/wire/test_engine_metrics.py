@@ -20,6 +20,13 @@ def test_vllm_as_it_is_now() -> None:
     assert Seen.PREFIX_SHARE not in values
 
 
+def test_vllm_on_ray_without_the_sums_that_ray_makes_up() -> None:
+    text = 'ray_vllm_num_requests_running{model_name="m"} 2\nray_vllm_request_queue_time_seconds_sum 0.45\n'
+    text += "ray_vllm_time_to_first_token_seconds_count 3\nray_vllm_prefix_cache_hits_total 64\n"
+    said = {Seen.RUNNING: 2, Seen.ANSWERED: 3, Seen.PREFIX_HITS: 64}
+    assert read_engine(text) == ("vLLM on Ray", said)
+
+
 def test_sglang_as_it_is_now() -> None:
     engine, values = read_engine(shared("h100/sglang0.5.14_metrics_after_rate30.txt").read_text("utf-8"))
     assert engine == "SGLang"

@@ -182,6 +182,8 @@ class Ray(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of a cluster (``auto``, ``HOST:6379``); ``local`` = one of its own, on this machine, that ends with the stack."""
     port: Port | None = None
     """Where its proxy listens. None = any that is free; a cluster's Serve that runs already has one."""
+    token: Secret | None = None
+    """The cluster's, where it wants one. A Ray of its own makes itself one."""
     python: str | None = None
     """The interpreter of the environment that has ``ray[serve]`` and vLLM."""
     prefix_aware: bool = False
@@ -267,6 +269,7 @@ def _served(stack: Stack) -> list[tuple[str, Served]]:
 def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
     found = [(f"{at}.env.{key}", value) for at, each in _served(stack) for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
+    found += [("ray.token", stack.ray.token)]  # type: ignore[list-item]
     return [(where, value) for where, value in found if isinstance(value, Secret)]
 
 

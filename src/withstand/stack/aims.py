@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from withstand.errors import SpecError
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Process, behind
+from withstand.stack.ray import RAY
 
 Tree = dict[str, Any]
 _SERVICE = "service"
@@ -65,6 +66,8 @@ def _last(processes: Sequence[Process], names: Sequence[str]) -> str:
 
 def _service(where: str, blueprint: Blueprint, name: str) -> _Door:
     found = {process.name: process for process in blueprint.processes}
+    if RAY in found and blueprint.models.get(name) in found[RAY].serves:
+        return _Door(RAY, found[RAY].base_url, blueprint.models[name])
     if name not in found:
         names = ", ".join(found)
         raise SpecError(f"The stack is wrong: it has no service {name!r}, but {names} - at `$.plan.{where}.service`.")
@@ -80,4 +83,4 @@ def _metrics(blueprint: Blueprint, service: str, model: str) -> list[str]:
     engines = [process for process in there if process.serves]
     told = [process for process in engines if model in process.serves] or engines
     told = [process for process in there if process.kind == "gateway"] + told
-    return [f"{process.base_url}{process.metrics}" for process in told if process.metrics]
+    return [process.metrics_url for process in told if process.metrics_url]

@@ -21,6 +21,14 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     stop_s: float = 10.0
 
 
+class Undo(Struct, frozen=True, kw_only=True):
+    """What takes away that which a process has left elsewhere, because it was killed."""
+
+    argv: tuple[str, ...]
+    trace: str
+    """A file below the stack's folder that is there while anything is to be taken away."""
+
+
 class Process(Struct, frozen=True, kw_only=True):
     """One service. ``argv`` is run without a shell; ``health`` answers 200 once it is ready."""
 
@@ -33,12 +41,14 @@ class Process(Struct, frozen=True, kw_only=True):
     health: str = "/health"
     """A path, or a URL where it is asked elsewhere."""
     metrics: str | None = None
+    """As ``health``."""
     needs: tuple[str, ...] = ()
     """Those that must be ready before it is started."""
     files: dict[str, str] = {}
     """What it reads: path below the stack's folder → text."""
     scratch: tuple[str, ...] = ()
     """Folders that it makes elsewhere; they go with the stack."""
+    undo: Undo | None = None
     upkeep: Upkeep = Upkeep()
     reason: str | None = None
     """A pattern of what its log says when it fails; its group is quoted."""
@@ -57,7 +67,15 @@ class Process(Struct, frozen=True, kw_only=True):
     @property
     def health_url(self) -> str:
         """What is asked whether it is ready."""
-        return self.health if "://" in self.health else self.base_url + self.health
+        return self._url(self.health)
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where it tells them, if it does."""
+        return self._url(self.metrics) if self.metrics else None
+
+    def _url(self, told: str) -> str:
+        return told if "://" in told else self.base_url + told
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -93,6 +111,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """The base URL at which the stack is asked."""
     model: str
     """What is asked for there."""
+    models: dict[str, str] = {}
+    """Engine → its model's name in requests."""
 
     @property
     def name(self) -> str:

@@ -54,7 +54,7 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         doors = [processes[-1].base_url + AGENT_PATH * bool(agents)]
     if stack.monitoring:
         processes += monitoring(stack.monitoring, place, processes, stack.name)
-    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model)
+    return Blueprint(made_of=stack, processes=in_order(processes), door=doors[0], model=model, models=models)
 
 
 def _started(stack: Stack, place: Place) -> dict[str, Process | None]:
@@ -129,7 +129,7 @@ def wanted_small(stack: Stack) -> set[Small]:
 
 def _check_roles(stack: Stack) -> None:
     for name, told in stack.engines.items():
-        if told.role and stack.gateway is None:
+        if told.role and stack.gateway is None and stack.runner != "ray":
             raise SpecError(
                 f"The stack is wrong: prefill and decode come together in a gateway - at `$.engines.{name}.role`; "
                 "add [gateway]."
@@ -148,18 +148,19 @@ def _seats(
     seats: dict[str, Any] = {}
     for name, told in stack.engines.items():
         key, process = told.api_key, started[name]
+        role = None if process and process.kind == RAY else told.role  # which Ray brings together by itself
         seat = {
             "url": urls[name],
             "api_key_env": key and key.from_env,
             "api_key_file": key and key.from_file,
-            "role": told.role,
+            "role": role,
             "bootstrap_port": process and process.bootstrap_port,
         }
         model = seats.setdefault(models[name], {"engines": []})
         given = {field: value for field, value in seat.items() if value is not None}
         if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
             model["engines"].append(given)
-        if told.role and process and process.disaggregation:
+        if role and process and process.disaggregation:
             model["disaggregation"] = {"style": process.disaggregation}
     return seats
 

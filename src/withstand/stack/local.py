@@ -17,7 +17,7 @@ from withstand.files import storage_error
 from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.spec.stack import Stack
-from withstand.stack.blueprint import Blueprint, Place
+from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
     AGENT,
     GATEWAY,
@@ -37,10 +37,12 @@ from withstand.stack.progress import Progress
 from withstand.stack.ray import RAY
 from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
+from withstand.stack.service import last_words
 from withstand.stack.state import (
     MARK,
     StackState,
     UnitState,
+    log_of,
     read_blueprint,
     read_state,
     stacks_folder,
@@ -108,11 +110,17 @@ def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], 
 
 
 def take_down(standing: Standing) -> list[Identity]:
-    """Nothing of it is left; what could not be ended is returned, and its folder kept."""
+    """Nothing of it is left; what could not be ended is returned, and its folder kept.
+
+    Raises:
+        EngineError: something that it has left elsewhere could not be taken away; its folder is kept.
+    """
     end([standing.state.supervisor], _stop_s(standing.blueprint))
     state = read_state(standing.folder) or standing.state
     left = end(_leftovers(state), _MORE_S)
     if not left:
+        for process in standing.blueprint.processes:
+            _undo(process, standing.folder)
         for scratch in standing.blueprint.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(standing.folder, ignore_errors=True)
@@ -122,6 +130,25 @@ def take_down(standing: Standing) -> list[Identity]:
         with suppress(OSError):  # others may be up
             standing.folder.parent.rmdir()
     return left
+
+
+def _undo(process: Process, folder: Path) -> None:
+    if process.undo is None or not (folder / process.undo.trace).exists():
+        return
+    log_file = log_of(folder, process.name)
+    with log_file.open("ab") as log:
+        start = log.tell()
+        done = subprocess.run(  # noqa: S603  argv is built by us, without a shell
+            process.undo.argv,
+            env=os.environ | environment(process.env),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if done.returncode:
+        words = last_words(log_file, start, done.returncode, process.reason)
+        raise EngineError(f"What {process.name} has left elsewhere is not taken away{words}")
 
 
 def standings() -> list[Standing]:

@@ -6,6 +6,7 @@ All files are JSON, which Prometheus and Grafana's provisioning read as YAML.
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from withstand.spec.stack import Monitoring
 from withstand.stack.blueprint import Place, Process, upkeep_of
@@ -96,10 +97,10 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
         "scrape_configs": [
             {
                 "job_name": process.name,
-                "metrics_path": process.metrics or "/metrics",
+                "metrics_path": urlsplit(process.metrics_url or "").path or "/metrics",
                 "static_configs": [
                     {
-                        "targets": [f"{HOST}:{process.port}"],
+                        "targets": [urlsplit(process.metrics_url or process.base_url).netloc],
                         "labels": {"service": process.name, "kind": process.kind},
                     }
                 ],

@@ -72,6 +72,12 @@ _VLLM: _Table = {
     Seen.TRANSFER_BYTES: _any("vllm:nixl_bytes_transferred_sum"),
     Seen.TRANSFERS_FAILED: _any("vllm:nixl_num_failed_transfers_total"),
 }
+_VLLM_ON_RAY: _Table = {
+    seen: tuple((_Term(term.name.replace("vllm:", "ray_vllm_")),) for (term,) in sums)
+    for seen, sums in _VLLM.items()
+    if not any(term.name.endswith("_sum") for (term,) in sums)
+}
+"""As Ray's nodes tell it. Sums of histograms are not taken: Ray makes them up from the middles of buckets."""
 _SGLANG: _Table = {
     Seen.RUNNING: _any("sglang:num_running_reqs"),
     Seen.WAITING: _any("sglang:num_queue_reqs"),
@@ -121,6 +127,7 @@ _GATEWAY: _Table = {
 }
 ENGINES: Mapping[str, _Table] = {
     "vLLM": _VLLM,
+    "vLLM on Ray": _VLLM_ON_RAY,
     "SGLang": _SGLANG,
     "TGI": _TGI,
     "llama.cpp": _LLAMA_CPP,

@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "chunked_prefill": "enable_chunked_prefill",
     "kv_offload_gb": "kv_offloading_size",
 }
+_NONE: Final[Mapping[str, int]] = {}
 _ENV: Final = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
@@ -39,8 +40,8 @@ def serve_config(stack: Stack) -> dict[str, Any]:
     return {"proxy_location": "EveryNode", "http_options": http, "applications": [application(stack)]}
 
 
-def application(stack: Stack) -> dict[str, Any]:
-    """Its builder, and what that is told."""
+def application(stack: Stack, side_ports: Mapping[str, int] = _NONE) -> dict[str, Any]:
+    """Its builder, and what that is told. ``side_ports``: where prefill and decode speak of their caches."""
     engines = _engines(stack)
     apart = {engine.role: llm_config(name, engine, stack) for name, engine in engines.items() if engine.role}
     if not apart:
@@ -48,10 +49,13 @@ def application(stack: Stack) -> dict[str, Any]:
         builder = _BUILDER
     elif set(apart) == {"prefill", "decode"} and len(engines) == len(apart):
         told, builder = {f"{role}_config": apart[role] for role in ("prefill", "decode")}, _PD_BUILDER
+        for name, engine in engines.items():
+            if engine.role and name in side_ports:
+                apart[engine.role]["experimental_configs"]["NIXL_SIDE_CHANNEL_PORT_BASE"] = side_ports[name]
         if apart["prefill"]["model_loading_config"]["model_id"] != apart["decode"]["model_loading_config"]["model_id"]:
-            raise _wrong("engines", "prefill and decode are of one model; give both the same served_as")
+            raise wrong("engines", "prefill and decode are of one model; give both the same served_as")
     else:
-        raise _wrong("engines", "Ray wants one engine for prefill and one for decode, and no others beside them")
+        raise wrong("engines", "Ray wants one engine for prefill and one for decode, and no others beside them")
     return {"name": stack.name, "route_prefix": "/", "import_path": f"ray.serve.llm:{builder}", "args": told}
 
 
@@ -63,10 +67,10 @@ def on_ray(stack: Stack) -> list[str]:
 def _engines(stack: Stack) -> dict[str, Engine]:
     for name, engine in stack.engines.items():
         if engine.kind not in {"vllm", "remote"}:
-            raise _wrong(f"engines.{name}.kind", f"Ray Serve LLM runs vllm, not {engine.kind}")
+            raise wrong(f"engines.{name}.kind", f"Ray Serve LLM runs vllm, not {engine.kind}")
     found = {name: engine for name, engine in stack.engines.items() if engine.kind == "vllm"}
     if not found:
-        raise _wrong("engines", "Ray has nothing to run; there is no engine of kind vllm")
+        raise wrong("engines", "Ray has nothing to run; there is no engine of kind vllm")
     return found
 
 
@@ -78,7 +82,7 @@ def model_id(engine: Engine) -> str:
 def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
     """One model, as ``ray.serve.llm.LLMConfig`` has it."""
     if not engine.model:
-        raise _wrong(f"engines.{name}.model", "vLLM wants a model's folder or name; give it")
+        raise wrong(f"engines.{name}.model", "vLLM wants a model's folder or name; give it")
     deploy = engine.deploy
     replicas = {
         "min_replicas": deploy.min_replicas,
@@ -144,7 +148,7 @@ def _from_arguments(name: str, args: tuple[str, ...]) -> Iterator[tuple[str, Any
     while waiting:
         flag, equals, value = waiting.pop(0).partition("=")
         if not flag.startswith("--"):
-            raise _wrong(f"engines.{name}.args", f"Ray takes --flag value pairs, and {flag!r} is none")
+            raise wrong(f"engines.{name}.args", f"Ray takes --flag value pairs, and {flag!r} is none")
         word = flag[2:].replace("-", "_")
         if equals:
             yield word, _value(value)
@@ -161,5 +165,6 @@ def _value(text: str) -> Any:
         return text
 
 
-def _wrong(where: str, what: str) -> SpecError:
+def wrong(where: str, what: str) -> SpecError:
+    """A sentence that names the key."""
     return SpecError(f"The stack is wrong: {what} - at `$.{where}`.")
