@@ -7,6 +7,7 @@ import statistics
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,7 +107,7 @@ def soak(bench: Bench, name: str) -> Figures:
         "minutes": seen[0].window_s / 60,
         "begun": sum(s.begun for s in seen),
         "failed": sum(s.failed for s in seen),
-        **{f"failed: {kind}": count for s in seen for kind, count in s.failures.items()},
+        **sum((Counter({f"failed: {kind}": n for kind, n in s.failures.items()}) for s in seen), Counter()),
         "restarts": len(restarts),
         "RSS grows MB": (after[0] - before[0]) / _MB,
         "descriptors more": after[1] - before[1],
