@@ -9,6 +9,7 @@ from pathlib import Path
 from withstand import clock
 from withstand.files import write_atomically
 from withstand.report.board import BOARD_NAME, Board, Graph, Line, Span, render_board
+from withstand.report.numbers import utc
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, PANELS, STAGES, Panel
 
@@ -42,7 +43,7 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
 
 
 def _utc(wall_s: float) -> str:
-    return clock.utc_iso(int(wall_s * 1e9)).replace("T", " ").replace("Z", " UTC")
+    return utc(clock.utc_iso(int(wall_s * 1e9)))
 
 
 def _graph(prometheus: str, panel: Panel, when: Range) -> Graph:

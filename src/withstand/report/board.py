@@ -14,7 +14,7 @@ from msgspec import Struct
 from withstand.report.charts import escaped_json, short
 from withstand.report.html_page import assembled
 from withstand.report.markup import Markup, joined, tag
-from withstand.report.numbers import number, seconds
+from withstand.report.numbers import counted, number, seconds
 
 BOARD_NAME = "board.html"
 _SCALES: Final = {
@@ -110,7 +110,7 @@ def _graph(graph: Graph, every: int) -> dict[str, Any]:
 
 
 def _masthead(board: Board) -> Markup:
-    stages = "1 stage" if len(board.stages) == 1 else f"{len(board.stages)} stages"
+    stages = counted(len(board.stages), "stage")
     return tag(
         "header",
         tag("p", "Monitoring", class_="eyebrow"),

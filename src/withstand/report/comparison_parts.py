@@ -12,7 +12,7 @@ from withstand.report.comparison_words import Notes
 from withstand.report.html_parts import doubt_item, doubts_section
 from withstand.report.html_tables import scrollable
 from withstand.report.markup import Markup, joined, tag, typed, unbroken
-from withstand.report.numbers import counted
+from withstand.report.numbers import counted, utc
 from withstand.report.standing import few
 
 _GROUPS_MAX = 60
@@ -31,7 +31,7 @@ _WORDS = {
 def masthead(comparison: Comparison, now: str) -> Markup:
     """What is compared, and the one sentence that one may take away."""
     shared, own = words.who_is_who(comparison)
-    when = now.replace("T", " ").replace("Z", " UTC")
+    when = utc(now)
     place = " · ".join([*shared, when])
     return tag(
         "header",

@@ -18,11 +18,11 @@ _LIBRARIES = {"plotly": "plotly-basic.min.js", "plots": "plots.js"}
 
 
 def assembled(name: str, styles: Sequence[str], written: Mapping[str, str], data: Callable[[int], str]) -> str:
-    """``name``.html filled in; ``data`` makes the charts' JSON from the bytes that are left for it."""
+    """``page.html`` around ``name``.html; ``data`` makes the charts' JSON from the bytes that are left for it."""
     scripts = {part: asset(file) for part, file in {**_LIBRARIES, "app": f"{name}.js"}.items()}
     css = "\n".join(asset(style) for style in styles)
     parts = {**scripts, **written, "css": css, "policy": _policy(scripts.values())}
-    page = asset(f"{name}.html")
+    page = asset("page.html").replace("$body", asset(f"{name}.html"))
     room = BYTES_MAX - sum(len(text.encode()) for text in (page, *parts.values()))
     return Template(page).substitute(parts, data=data(room))
 

@@ -11,7 +11,7 @@ from withstand.report.cold import cold_lines
 from withstand.report.columns import name_of
 from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, typed, unbroken
-from withstand.report.numbers import counted, seconds
+from withstand.report.numbers import counted, seconds, utc
 from withstand.report.server import server_lines
 from withstand.report.standing import Case, Heard, few, heard, standing
 
@@ -56,7 +56,7 @@ def _extent(summary: Summary) -> str:
 
 
 def _place(summary: Summary, about: About) -> str:
-    when = about.created_utc and about.created_utc.replace("T", " ").replace("Z", " UTC")
+    when = about.created_utc and utc(about.created_utc)
     backend = f"backend {summary.backend}" if summary.backend else None
     facts = [about.engine, summary.target, backend, when]
     return " · ".join(fact for fact in facts if fact)

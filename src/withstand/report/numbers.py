@@ -76,3 +76,8 @@ def seconds(value: float | None) -> str:
         return f"{value:.2f} s"
     whole = round(value)
     return f"{whole} s" if whole < 60 else f"{whole // 60:,} min {whole % 60:02} s"
+
+
+def utc(iso: str) -> str:
+    """``2026-11-28T03:04:05Z`` → ``2026-11-28 03:04:05 UTC``."""
+    return iso.replace("T", " ").replace("Z", " UTC")

@@ -242,10 +242,10 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
         _check_name(f"engines.{each}", each)
     for where, replicas in _replicas(stack):
         if replicas.max_replicas is not None and replicas.max_replicas < replicas.min_replicas:
-            raise _wrong(f"{where}.deploy.max_replicas", "there are fewer of them than min_replicas")
+            raise wrong(f"{where}.deploy.max_replicas", "there are fewer of them than min_replicas")
     for where, secret in _secrets(stack):
         if (secret.from_env is None) == (secret.from_file is None):
-            raise _wrong(where, "give either from_env or from_file")
+            raise wrong(where, "give either from_env or from_file")
     return stack
 
 
@@ -255,7 +255,7 @@ def _name_of(stem: str) -> str:
 
 def _check_name(where: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise _wrong(where, f"{name!r} is no name; take at most 40 small letters, digits and dashes between them")
+        raise wrong(where, f"{name!r} is no name; take at most 40 small letters, digits and dashes between them")
 
 
 def _replicas(stack: Stack) -> list[tuple[str, Deploy]]:
@@ -273,5 +273,6 @@ def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
     return [(where, value) for where, value in found if isinstance(value, Secret)]
 
 
-def _wrong(path: str, what: str) -> SpecError:
+def wrong(path: str, what: str) -> SpecError:
+    """A sentence that names the key."""
     return SpecError(f"The stack is wrong: {what} - at `$.{path}`.")

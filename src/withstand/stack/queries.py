@@ -136,9 +136,7 @@ PANELS: Final = (
         _RUN,
     ),
     Panel("Cost of a million output tokens", "short", {"cost": "withstand:cost_per_million_output_tokens"}, _RUN),
-    Panel(
-        "Failed", "reqps", {"failed": f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'}, _RUN
-    ),
+    Panel("Failed", "reqps", {"failed": _FAILED}, _RUN),
     Panel(
         "Running and waiting",
         "short",

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from withstand.spec.stack import Secret, Stack
+from withstand.spec.stack import Secret, Stack, wrong
 from withstand.stack.blueprint import Place, Process, Undo, Upkeep
 from withstand.stack.engines.kind import folder_of, model_name
-from withstand.stack.exports.ray_serve import application, model_id, on_ray, wrong
+from withstand.stack.exports.ray_serve import application, model_id, on_ray
 from withstand.stack.ports import HOST
 
 RAY: Final = "ray"

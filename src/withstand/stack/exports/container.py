@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from withstand import __version__
-from withstand.errors import SpecError
-from withstand.spec.stack import Deploy, Secret, Served, Stack
+from withstand.spec.stack import Deploy, Secret, Served, Stack, wrong
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
 from withstand.stack.model import NAME as SMALL_NAME
@@ -38,9 +37,6 @@ _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it
 class Container(Struct, frozen=True, kw_only=True):
     """One service as a container. ``secrets``: variable → key; ``volumes``: folders of models that must be there."""
 
-    own_address: tuple[str, ...] = ()
-    """Variables that hold the address at which the others reach it."""
-
     process: Process
     image: str
     argv: tuple[str, ...]
@@ -49,6 +45,8 @@ class Container(Struct, frozen=True, kw_only=True):
     files: dict[str, str]
     volumes: tuple[str, ...]
     deploy: Deploy
+    own_address: tuple[str, ...] = ()
+    """Variables that hold the address at which the others reach it."""
 
     @property
     def name(self) -> str:
@@ -97,9 +95,7 @@ def _with_a_role(stack: Stack) -> list[str]:
     for name in found:
         told = stack.engines[name]
         if told.kind == "sglang" and told.role == "prefill" and told.deploy.most_replicas > 1:
-            raise _wrong(
-                f"engines.{name}.deploy.max_replicas", "SGLang's prefill is found by its name, so there is one"
-            )
+            raise wrong(f"engines.{name}.deploy.max_replicas", "SGLang's prefill is found by its name, so there is one")
     return found
 
 
@@ -112,7 +108,7 @@ def refuse_own_address(all_of_them: Iterable[Container], place: str) -> None:
     for each in all_of_them:
         if each.own_address:
             what = f"{place} tells no container its own address, by which decode finds it; take kubernetes or ray"
-            raise _wrong(f"engines.{each.name}.role", what)
+            raise wrong(f"engines.{each.name}.role", what)
 
 
 def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
@@ -138,7 +134,7 @@ def door(stack: Stack) -> str:
     """
     names = service_names(stack)
     if not names:
-        raise _wrong("engines", "all of them are remote and there is no gateway; nothing is left to be exported")
+        raise wrong("engines", "all of them are remote and there is no gateway; nothing is left to be exported")
     return AGENT if stack.agent else GATEWAY if stack.gateway else names[0]
 
 
@@ -151,7 +147,7 @@ def _served(stack: Stack, process: Process) -> Served:
 def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Container:
     image = told.deploy.image or _IMAGES.get(process.kind)
     if image is None:
-        raise _wrong(f"engines.{process.name}.deploy.image", f"{process.kind!r} has no image of its own; name one")
+        raise wrong(f"engines.{process.name}.deploy.image", f"{process.kind!r} has no image of its own; name one")
     secrets = {key: key_of(value) for key, value in process.env.items() if isinstance(value, Secret)}
     files = {}
     for path, text in process.files.items():
@@ -214,7 +210,3 @@ def key_of(secret: Secret) -> str:
 def _volumes(model: str | None) -> tuple[str, ...]:
     """A path is a file or folder of a volume; anything else is a name that the engine fetches by itself."""
     return (model.rstrip("/"),) if model and model.startswith("/") else ()
-
-
-def _wrong(where: str, what: str) -> SpecError:
-    return SpecError(f"The stack is wrong: {what} - at `$.{where}`.")

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from withstand.errors import SpecError
-from withstand.spec.stack import Engine, Stack
+from withstand.spec.stack import Engine, Stack, wrong
 from withstand.stack.engines.vllm import GB, cpu_build
 from withstand.stack.exports.yaml import document
 
@@ -163,8 +162,3 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def wrong(where: str, what: str) -> SpecError:
-    """A sentence that names the key."""
-    return SpecError(f"The stack is wrong: {what} - at `$.{where}`.")
