@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from withstand import clock
-from withstand.app.board import keep_board
+from withstand.app.board import catch_up_s, keep_board
 from withstand.app.exposed import POINTER
 from withstand.app.screen import Screen, StageProgress
 from withstand.errors import WithstandError
@@ -48,6 +48,7 @@ class Announced:
         if self._since_s is None:
             return
         url = next(one.base_url for one in self._standing.blueprint.processes if one.name == MONITORING)
+        clock.sleep_s(catch_up_s(self._scrape_s))
         try:
             path = keep_board(folder, url, self._standing.name, self._since_s, self._scrape_s)
         except WithstandError as e:
