@@ -16,7 +16,7 @@ from withstand.stack.service import Service, is_healthy, last_words, running
 ANOTHER_PROCESS = """
 import sys, time
 from pathlib import Path
-from withstand.stack.service import Service, running, last_words
+from withstand.stack.service import Service, running
 code, log, port = sys.argv[1:]
 argv = (sys.executable, "-c", code, port)
 service = Service(name="It", argv=argv, log_file=Path(log), health_url=f"http://127.0.0.1:{port}/health")

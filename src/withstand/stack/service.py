@@ -132,7 +132,7 @@ def _words(service: Service, process: subprocess.Popen[bytes], log_start: int) -
 
 
 def last_words(log_file: Path, log_start: int, code: int | None, reason: str | None) -> str:
-    """How it ended, if it did, and why, in its own words. Who was killed has not said why: its log is another matter."""
+    """How it ended, if it did, and why, in its own words. Who was killed has not said why."""
     how = ending(code)
     why = said_reason(tail(log_file, log_start), reason)
     if not why:
