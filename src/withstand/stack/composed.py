@@ -20,6 +20,7 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT = "gateway", "agent"
+_LOOKS = {"every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -155,13 +156,27 @@ def _seats(
             "role": role,
             "bootstrap_port": process and process.bootstrap_port,
         }
-        model = seats.setdefault(models[name], {"engines": []})
+        model, health = seats.setdefault(models[name], {"engines": []}), _health(process)
         given = {field: value for field, value in seat.items() if value is not None}
+        if health and not model["engines"]:
+            model["health"] = health
+        elif health != model.get("health"):
+            given["health"] = health or False
         if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
             model["engines"].append(given)
         if role and process and process.disaggregation:
             model["disaggregation"] = {"style": process.disaggregation}
     return seats
+
+
+def _health(process: Process | None) -> dict[str, Any] | None:
+    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, a slow one may be slow.
+
+    One that is not ours may not have the path; Ray minds its own, and a model of it rests only where nobody asks.
+    """
+    if process is None or process.kind == RAY or not process.health.startswith("/"):
+        return None
+    return {"path": process.health, **_LOOKS}
 
 
 def _gateway_names(copies: int) -> list[str]:
