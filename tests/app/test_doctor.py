@@ -68,7 +68,7 @@ def test_who_waits_hears_of_every_request() -> None:
         target = Target(base_url=server.base_url)
         diagnosis = examine(target, Means(dose=BRIEF), said.append, lambda: asked.append(len(said)))
     assert len(asked) == diagnosis.requests - 1  # the first is asked before anything is examined
-    assert set(asked) == set(range(1, len(said) + 1))  # in each chapter some
+    assert {1, 2, 3, 4, 6} <= set(asked)  # in every chapter but that of leaving, where the engine must tell who runs
 
 
 def test_an_early_stop_shows_whether_it_can_be_forbidden() -> None:

@@ -75,7 +75,7 @@ def read_chunk(
     if chunk.usage:
         take_usage(chunk.usage, reply)
     if chunk.timings is not None:
-        take_timings(chunk.timings, reply)
+        reply.prefill_ns = prefill_ns_of(chunk.timings)
     if chunk.withstand is not None:
         take_steps(chunk.withstand, reply, stamp_ns)
     return chunk
@@ -114,11 +114,11 @@ def take_usage(usage: Usage, reply: Reply) -> None:
         reply.reasoning_tokens = usage.completion_tokens_details.reasoning_tokens
 
 
-def take_timings(timings: Any, reply: Reply) -> None:
-    """``prompt_ms``: from when the engine took the prompt up until it was computed."""
+def prefill_ns_of(timings: Any) -> int | None:
+    """llama.cpp's ``prompt_ms``: from when the engine took the prompt up until it was computed."""
     prompt_ms = timings.get("prompt_ms") if isinstance(timings, dict) else None
-    if isinstance(prompt_ms, int | float) and 0 <= prompt_ms <= _PROMPT_MS_MAX:
-        reply.prefill_ns = round(prompt_ms * 1e6)
+    known = isinstance(prompt_ms, int | float) and 0 <= prompt_ms <= _PROMPT_MS_MAX
+    return round(prompt_ms * 1e6) if known else None
 
 
 def take_finish(finish_reason: str | None, reply: Reply) -> None:
