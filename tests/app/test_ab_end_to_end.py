@@ -265,3 +265,18 @@ def test_a_side_with_a_command_is_started_for_each_block_and_leaves_nothing(tmp_
     assert all(seconds is not None and seconds > 0 for seconds in ready)
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_different_models_are_refused_beforehand_unless_forced(tmp_path: Path) -> None:
+    with TruthServer(FAST) as server:
+        for name in ("one", "other"):
+            (tmp_path / f"{name}.toml").write_text(f'[target]\nbase_url = "{server.base_url}"\nmodel = "{name}"\n')
+        sides, load = ("one.toml", "other.toml"), (*LOAD[2:], "--blocks", "4", "--output-dir", "r")
+        refused = ab(*sides, *load, cwd=tmp_path)
+        assert not server.truth()
+        assert not (tmp_path / "r").exists()
+        forced = ab(*sides, *load, "--force", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "one and other have different models: one against other; measure one model" in refused.stderr
+    assert code(forced, tmp_path / "r") == 0, forced.stderr
+    assert "Forced, conditions differ" in forced.stdout

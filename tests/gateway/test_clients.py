@@ -184,6 +184,10 @@ NO_HTTP = [
     b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n folded: y\r\n\r\n",
     b"CONNECT example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n",
     b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}",
+    b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nHost: y\r\ncontent-length: 2\r\n\r\n{}",
+    b"POST /v1/chat/completions HTTP/1.0\r\nhost: x\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}",
+    b"GET /v1/models HTTP/1.1\r\n\r\n",
 ]
 
 

@@ -131,7 +131,9 @@ def test_who_fails_gets_nothing_new_and_comes_back(
     assert {gw.ask(body()).header("x-withstand-engine") for _ in range(6)} == {one.name, other.name}
 
 
-def test_its_streams_go_on_and_nobody_left_is_said(engine: Engines, gateway: Gateways) -> None:
+def test_its_streams_go_on_and_where_nobody_is_left_it_is_asked_all_the_same(
+    engine: Engines, gateway: Gateways
+) -> None:
     status, going = [b"200 OK"], []
 
     def behave(talk: Talk, seen: Seen) -> None:
@@ -148,14 +150,27 @@ def test_its_streams_go_on_and_nobody_left_is_said(engine: Engines, gateway: Gat
     client.read_until(EVENT)
     status[0] = b"500 Internal Server Error"
     is_well(gw, one, well=False)
-    refused = gw.ask(body())
-    assert (refused.status, refused.error["code"]) == (503, "no_engine")
-    assert refused.header("retry-after") is not None
     assert gw.control("GET", "/ready")[0] == 503
     going.append(True)
     answer = client.answer()
     assert answer.complete
     assert answer.raw.endswith(chunk(EVENT) + END)
+    assert gw.client().send(post(body(stream=True))).answer().raw == answer.raw
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_where_the_others_are_ill_they_are_asked_after_those_that_are_not(
+    served: Callable[[int], Served], engine: Engines, gateway: Gateways, *, dies: bool
+) -> None:
+    ill, one = engine(with_health([b"500 No"])), served(0)
+    gw = gateway(model(one.url, ill.url, more=OFTEN.replace("unhealthy = 2", "unhealthy = 1")))
+    is_well(gw, ill, well=False)
+    is_well(gw, one, well=True)
+    if dies:
+        one.end()
+    answers = [gw.ask(body()) for _ in range(4)]
+    assert {answer.status for answer in answers} == {200}
+    assert {answer.header("x-withstand-engine") for answer in answers} == {ill.name if dies else one.name}
 
 
 @pytest.mark.parametrize(
@@ -200,9 +215,9 @@ def test_a_reload_changes_the_interval_and_ends_the_checks(engine: Engines, gate
     assert not checks(one)
     reload("health = {every_s = 0.05, unhealthy = 1}")
     is_well(gw, one, well=False)
-    assert gw.ask(body()).status == 503
+    assert gw.control("GET", "/ready")[0] == 503
     reload("")
-    until(lambda: gw.ask(body()).status == 200)
+    until(lambda: gw.control("GET", "/ready")[0] == 200)
     seen = len(checks(one))
     time.sleep(0.3)
     assert len(checks(one)) <= seen + 1  # one may have been under way
@@ -217,10 +232,10 @@ def test_workers_have_one_view_and_check_once(engine: Engines, gateway: Gateways
     assert len(checks(one)) <= (time.monotonic() - began_s) / 0.4 + 2  # three workers on their own make thrice as many
     status[0] = b"503 No"
     is_well(gw, one, well=False)
-    assert {gw.ask(body()).status for _ in range(20)} == {503}  # whichever worker is met
+    assert {gw.control("GET", "/ready")[0] for _ in range(20)} == {503}  # whichever worker is met
     status[0] = b"200 OK"
     is_well(gw, one, well=True)
-    until(lambda: {gw.ask(body()).status for _ in range(20)} == {200})
+    until(lambda: {gw.control("GET", "/ready")[0] for _ in range(20)} == {200})
 
 
 def test_an_engine_that_sleeps_is_not_asked(gateway: Gateways, tmp_path: Path, nobody: str) -> None:

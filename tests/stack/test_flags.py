@@ -68,7 +68,12 @@ def test_a_program_that_is_not_there_and_one_that_nobody_knows() -> None:
     absent, other = process("/no/such/engine", "--x"), process(sys.executable, "--x", kind="command")
     gone = process("nosuchserver", "--x", kind="command")
     found = checked([absent, other, gone], {})
-    assert [one.why_not for one in found] == ["there is no program /no/such/engine", "there is no program nosuchserver"]
+    assert [one.why_not for one in found] == [
+        "there is no program /no/such/engine",
+        "it is there; its options are not asked for",
+        "there is no program nosuchserver",
+    ]
+    assert [one.is_absent for one in found] == [True, False, True]
 
 
 def test_up_check_of_an_engine_that_is_not_there_is_no_success(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from withstand.app.salt import salted
 from withstand.app.screen import Screen
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
+from withstand.compare.setting import Setting, departures
 from withstand.compare.shape import Verdict
 from withstand.control.interleaving import Block, Pair, blocks_of
 from withstand.errors import MeasureError, UsageError, WithstandError
@@ -37,6 +38,7 @@ _FAILED_MAX = 2
 """Pairs one after another: then it is not chance."""
 _OWN = ("target", "price", "output_dir")
 """Of a plan: what may differ between the sides."""
+_INSIST = "measure one model on both sides, or insist with --force"
 _BY_EFFECT = frozenset({DoubtKind.CLIENT_BOUND})
 """What our own error could have made of a difference is no verdict in the comparison (decisions 005 and 009)."""
 
@@ -62,6 +64,8 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     b: AskedSide
     pairs: int
     reset_cache: bool = True
+    force: bool = False
+    """Compare although they ask for different models."""
 
     def seeded(self, screen: Screen) -> "Sides":
         """Both with one seed and one salt."""
@@ -87,6 +91,7 @@ def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Sc
         b=_written(sides.b),
         pairs=sides.pairs,
         reset_cache=sides.reset_cache,
+        force=sides.force,
         argv=tuple(argv),
         writer=this_process(),
     )
@@ -138,10 +143,14 @@ def _ask(sides: Sides) -> None:
 
     Raises:
         TargetError: one of them does not answer.
+        UsageError: they are of different models.
     """
+    models = []
     for side in (sides.a, sides.b):
         with named(one_line(side.label)):
-            ask_target(side.plan.target)
+            models.append(Setting(model=ask_target(side.plan.target)))
+    if not sides.force and (differ := departures(*models).values()):
+        raise UsageError(f"{sides.a.label} and {sides.b.label} have different models: {', '.join(differ)}; {_INSIST}.")
 
 
 def _other_load(a: Plan, b: Plan) -> str | None:
@@ -254,7 +263,7 @@ class _Turns:
 
     def _compared(self) -> Compared | None:
         try:
-            return compared_and_kept(self._folder.path)
+            return compared_and_kept(self._folder.path, force=self._folder.asked.force)
         except WithstandError as e:
             self._screen.message(f"The sides are not compared: {e}")
             return None

@@ -56,13 +56,13 @@ def _sides_in(argument: str) -> list[str]:
     return [f"{name}={path}" for name, path in begun.items()]
 
 
-def compared_and_kept(folder: Path) -> Compared:
+def compared_and_kept(folder: Path, *, force: bool = False) -> Compared:
     """The sides that a folder holds, with the prices that their runs were told; written beside them.
 
     Raises:
         WithstandError: they cannot be compared, or it cannot be written.
     """
-    comparison = compare_paths([str(folder)], None, Options())
+    comparison = compare_paths([str(folder)], None, Options(force=force))
     prices = prices_of((), {side.label: side.price_per_hour for side in comparison.sides})
     decisions = tuple(decide(comparison, prices, token_price_in(comparison)))
     _keep(folder, comparison, decisions)

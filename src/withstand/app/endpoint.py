@@ -99,14 +99,17 @@ class Endpoint:
         self.asker.close()
 
 
-def ask_target(target: Target) -> None:
-    """Whether it is there, and takes the key; one that we start ourselves is not there yet.
+def ask_target(target: Target) -> str | None:
+    """Its model, if it is there and takes the key; one that we start ourselves is not there yet.
 
     Raises:
         WithstandError: it is not to be measured.
     """
-    if target.base_url is not None and not target.serve:
-        Endpoint(target).close()
+    if target.base_url is None or target.serve:
+        return target.model
+    endpoint = Endpoint(target)
+    endpoint.close()
+    return endpoint.model
 
 
 def check_target(target: Target) -> None:

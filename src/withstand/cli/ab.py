@@ -47,6 +47,7 @@ _BLOCKS = 8
     "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
 )
 @click.option("--no-reset-cache", is_flag=True, help="Do not ask servers to forget prompts before each block.")
+@click.option("--force", is_flag=True, help="Compare although the models differ; the result is marked.")
 @workload_options
 @load_options
 @budget_option
@@ -113,7 +114,7 @@ def _asked_of(stack: Stack, standing: Standing, options: dict[str, Any]) -> Side
         AskedSide(label=label, plan=build_plan(own, tree | {"target": laid_over_tree(base, target)}))
         for label, target in targets.items()
     )
-    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"])
+    return _in_turn(a, b, options)
 
 
 def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
@@ -122,7 +123,11 @@ def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
     load = _load(options["plan"])
     own = options | {"output_dir": None}
     a, b = (AskedSide(label=label, plan=build_plan(own, tree_of(side, load))) for label, side in labelled(sides))
-    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"])
+    return _in_turn(a, b, options)
+
+
+def _in_turn(a: AskedSide, b: AskedSide, options: dict[str, Any]) -> Sides:
+    return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"], force=options["force"])
 
 
 def _load(named: str | None) -> dict[str, Any]:

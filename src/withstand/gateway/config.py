@@ -75,6 +75,8 @@ class EngineConfig(Hosted, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Of a disaggregated model's engines alone."""
     bootstrap_port: Annotated[int, Meta(ge=1, lt=1 << 16)] | None = None
     """Of SGLang's prefill, where it is not SGLang's own default."""
+    backup: bool = False
+    """It is asked only where the others cannot be."""
 
     @property
     def origin(self) -> Origin:

@@ -68,6 +68,8 @@ def _check_routes(config: "Config") -> None:
 def _check_engines(config: "Config") -> None:
     for name, model in config.models.items():
         urls = set()
+        if model.engines and all(engine.backup for engine in model.engines):
+            raise _wrong(f"models.{name}.engines", "all are backups, of nothing; leave backup out of one")
         for i, engine in enumerate(model.engines):
             where = f"models.{name}.engines[{i}]"
             try:
@@ -92,6 +94,10 @@ def check_role(model: "ModelConfig", engine: "EngineConfig", where: str) -> None
     if model.disaggregation is None:
         if engine.role is not None or engine.bootstrap_port is not None:
             raise _wrong(where, "role and bootstrap_port are for a model with disaggregation; add it, or take them out")
+    elif engine.backup:
+        raise _wrong(
+            where, "a disaggregated model has no backup; take it out, or say fallback = true for decode's sake"
+        )
     elif engine.role is None:
         raise _wrong(where, 'the model is disaggregated; give the engine a role, "prefill" or "decode"')
     elif engine.bootstrap_port is not None and (engine.role, model.disaggregation.style) != ("prefill", "sglang"):

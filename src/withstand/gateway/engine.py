@@ -81,11 +81,6 @@ class Engine:
         """It is ours to ask, and not asleep."""
         return not self.removed and (self.process is None or self.process.is_open)
 
-    @property
-    def is_askable(self) -> bool:
-        """It may be asked, failing or not: its checks have nothing against it."""
-        return self.is_there and not self.checkup.is_ill
-
     def recovered(self, now_s: float) -> None:
         """Its checks have taken it back."""
         self.breaker.worked()
@@ -214,6 +209,8 @@ class Seat:
         self.served = served
         """The model's name there."""
         self.role: Role | None = None
+        self.backup = False
+        """It is asked only where the others cannot be."""
         self.bootstrap_port = BOOTSTRAP_PORT
         """Where decode engines meet it, if it prefills in SGLang's style."""
         self.credit = 0.0

@@ -133,13 +133,7 @@ class Reader:
         head.version = self._parser.get_http_version()
         head.keeps_alive = self._parser.should_keep_alive()
         head.route = route_of(head.method, head.target)
-        coding = head.header(b"transfer-encoding")
-        if coding is not None and coding.strip().lower() != b"chunked":
-            message = "Of all transfer codings only chunked is understood."
-            self.refusal = self.refusal or refusals.bad_request(message, status=501, closes=True)
-        if coding is not None and head.version == "1.0":
-            message = "HTTP/1.0 has no transfer codings, so this may be read in two ways."
-            self.refusal = self.refusal or refusals.bad_request(message, closes=True)
+        self.refusal = self.refusal or _ambiguous(head)
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
         if head.header(b"expect") is not None and head.version != "1.0" and not (self.refusal or self.complete):
@@ -190,3 +184,16 @@ class Reader:
             return
         self._parser = httptools.HttpRequestParser(self)
         self._feed(plain_head(incoming.head) + rest)
+
+
+def _ambiguous(head: Head) -> Refusal | None:
+    """Why others may read it in another way than we do, or not at all; RFC 9112, sections 3.2 and 6.1."""
+    coding, hosts = head.header(b"transfer-encoding"), sum(key == b"host" for key, _, _ in head.headers)
+    if coding is not None and coding.strip().lower() != b"chunked":
+        return refusals.bad_request("Of all transfer codings only chunked is understood.", status=501, closes=True)
+    if coding is not None and head.version == "1.0":
+        message = "HTTP/1.0 has no transfer codings, so this may be read in two ways."
+        return refusals.bad_request(message, closes=True)
+    if hosts > 1 or (not hosts and head.version != "1.0"):
+        return refusals.bad_request(f"A request has one Host header, and this one has {hosts}.", closes=True)
+    return None

@@ -90,17 +90,29 @@ class Model:
 
     def healthy(self, now_s: float, tried: Sequence[Seat] = ()) -> list[Seat]:
         """Those that may be asked and have not been."""
-        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.may_be_asked(now_s) and s not in tried]
+        return [s for s in self._left(now_s, tried) if s.engine.may_be_asked(now_s)]
+
+    def _left(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
+        """Those that have not been asked; backups only where none of the others is well, or may come."""
+        left = [s for s in self.seats if s.weight >= WEIGHT_MIN and s not in tried]
+        first = [s for s in left if not s.backup]
+        if len(first) == len(left) or not any(s.engine.may_be_asked(now_s) or s.engine.is_coming(now_s) for s in first):
+            return left
+        return first
 
     def free(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether another could do it at once."""
         return any(seat.has_room for seat in self.healthy(now_s, tried))
 
     def untried(self, now_s: float, tried: Sequence[Seat]) -> list[Seat]:
-        """The healthy ones, or failing ones where there is no other."""
-        return self.healthy(now_s, tried) or [
-            s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_askable and s not in tried
-        ]
+        """The healthy ones; where there is none, those that failed requests; else those that fail their checks.
+
+        Checks can be wrong where all fail, as on a machine that is starved: asking costs less than refusing.
+        """
+        if healthy := self.healthy(now_s, tried):
+            return healthy
+        there = [s for s in self._left(now_s, tried) if s.engine.is_there]
+        return [s for s in there if not s.engine.checkup.is_ill] or there
 
     def has_room(self, now_s: float, tried: Sequence[Seat]) -> bool:
         """Whether ``choose`` would find somebody; it is nobody's turn by that."""
@@ -116,7 +128,8 @@ class Model:
         seats = [
             s
             for s in self.seats
-            if s.weight >= WEIGHT_MIN
+            if not s.backup
+            and s.weight >= WEIGHT_MIN
             and s.engine.may_be_asked(now_s)
             and (s.max_in_flight is None or s.has_room)
             and s not in tried
@@ -138,7 +151,7 @@ class Model:
         """Those that are being started, or would be; none is where there is nobody to prefill for it."""
         if self.prefill is not None and not self._falls_back and not self.prefill.hope(now_s, ()):
             return []
-        return [s for s in self.seats if s.weight >= WEIGHT_MIN and s.engine.is_coming(now_s) and s not in tried]
+        return [s for s in self._left(now_s, tried) if s.engine.is_coming(now_s)]
 
     def lacking(self, now_s: float) -> "list[Model]":
         """The parts, or the whole, for which those wait who wait."""
@@ -242,6 +255,7 @@ class Roster:
         seat.warm_up_s = model.config.warm_up_s
         seat.max_in_flight = told.max_in_flight or model.config.max_in_flight
         seat.role, seat.bootstrap_port = told.role, told.bootstrap_port or BOOTSTRAP_PORT
+        seat.backup = told.backup
         pool.seats.append(seat)
         return seat
 

@@ -36,6 +36,8 @@ class AskedTurns(Commission, frozen=True, kw_only=True):
     pairs: Annotated[int, msgspec.Meta(ge=BLOCKS_MIN, multiple_of=2, le=BLOCKS_MAX)]
     reset_cache: bool = True
     """Whether the server is asked to forget all prompts before each block."""
+    force: bool = False
+    """Whether they are compared although their models differ."""
     resets: Mapping[str, str] = {}
     """What came of it, by block."""
 

@@ -31,9 +31,8 @@ class Checked(Struct, frozen=True):
 
 
 def checked(processes: Iterable[Process], environments: Mapping[str, Mapping[str, str]]) -> list[Checked]:
-    """Of the engines that can be asked, and of all that are not there; ``environments`` are theirs by name."""
-    found = (_checked(process, environments.get(process.name, {})) for process in processes)
-    return [each for each in found if each]
+    """Of each; ``environments`` are theirs by name."""
+    return [_checked(process, environments.get(process.name, {})) for process in processes]
 
 
 def unknown_flags(argv: Iterable[str], text: str) -> tuple[str, ...]:
@@ -50,13 +49,12 @@ def _plain(flag: str) -> str:
     return flag.replace("_", "-").removeprefix("--").removeprefix("no-")
 
 
-def _checked(process: Process, env: Mapping[str, str]) -> Checked | None:
-    """None = it is there, and nobody knows what it would do if it was asked."""
+def _checked(process: Process, env: Mapping[str, str]) -> Checked:
     program = process.argv[0]
     if shutil.which(program, path=env.get("PATH") or os.environ.get("PATH")) is None:
         return Checked(process.name, why_not=f"there is no program {program}", is_absent=True)
     if process.kind not in _HELP:
-        return None
+        return Checked(process.name, why_not="it is there; its options are not asked for")
     try:
         done = subprocess.run(  # noqa: S603  the argv of the blueprint, without a shell
             _asking(process),

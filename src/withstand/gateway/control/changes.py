@@ -35,6 +35,7 @@ class NewEngine(Place):
     served: str | None = None
     role: Role | None = None
     bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
+    backup: bool = False
 
 
 class Change(Place):
@@ -63,6 +64,7 @@ def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
         "served": seat.served,
         "role": seat.role,
         "weight": seat.weight,
+        "backup": seat.backup,
         "in_flight": engine.in_flight,
         "max_in_flight": seat.max_in_flight,
         "load": round(engine.load(now_s), 3),
@@ -83,6 +85,7 @@ def _add(house: House, told: str) -> dict[str, Any]:
         model=new.served,
         role=new.role,
         bootstrap_port=new.bootstrap_port,
+        backup=new.backup,
     )
     now_s = house.now_s()
     return told_of(house.roster.seat(_model(house, new), engine, now_s), now_s)
