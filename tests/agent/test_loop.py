@@ -37,6 +37,13 @@ def test_without_a_stream_the_body_and_server_timing_tell(model: Model, agent: M
     assert answer.headers["server-timing"].startswith("model;dur=")
 
 
+def test_the_prefill_that_llama_cpp_tells_is_in_its_step(model: Model, agent: MakeAgent) -> None:
+    """Its metrics do not tell it, and whoever asks the agent does not see the model's answers."""
+    scripted = model(said("It is 42."), timings={"prompt_ms": 93.25})
+    answer = agent(scripted.url).ask("6*7?")
+    assert [step["server_timing"] for step in answer.steps] == ["prefill;dur=93.250"]
+
+
 def test_what_goes_wrong_in_a_tool_is_told_to_the_model(model: Model, agent: MakeAgent) -> None:
     wrong = wants(("calculator", {"expression": "1/0"}), ("calculator", "{broken"), ("nothing", {}), ("search", {}))
     scripted = model(wrong, said("I cannot."))

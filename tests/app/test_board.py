@@ -13,10 +13,16 @@ from urllib.parse import parse_qs
 import pytest
 
 from withstand import clock
-from withstand.app.board import keep_board, legend_of, on_grid, told_apart
+from withstand.app.answers import answers
+from withstand.app.board import catch_up_s, keep_board, legend_of, on_grid, told_apart
 from withstand.errors import EngineError
+from withstand.record import Record, encode_record
+from withstand.runs import Manifest, RunFolder, this_process
+from withstand.spec import Plan
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, STAGES
+from withstand.testing import Schedule
+from withstand.testing.records import make_failure, make_record
 
 WHEN = Range(1000.0, 1010.0, 2.0)
 
@@ -117,3 +123,48 @@ def test_nobody_there() -> None:
 def test_series_of_one_name_have_their_service_s() -> None:
     found = [("mean", Series({"service": f"gateway{i}"}, [])) for i in ("", "-2")] + [("p99", Series({}, []))]
     assert [name for name, _ in told_apart(found)] == ["mean gateway", "mean gateway-2", "p99"]
+
+
+def a_run(folder: Path, since_s: float, *records: Record) -> None:
+    now = clock.anchor()
+    anchor = clock.Anchor(wall_ns=int(since_s * 1e9), monotonic_ns=now.monotonic_ns)
+    run = RunFolder.create(
+        folder, Manifest(version="0", created_utc="", anchor=anchor, plan=Plan(), writer=this_process())
+    )
+    run.worker_file(0).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
+
+
+def test_each_answer_of_a_short_run_is_seen_though_no_scrape_has_been_after_it(tmp_path: Path) -> None:
+    since_s = clock.wall_s() - 50
+    slow = [make_record(i, Schedule(ttft_ms=20_000, itl_ms=1_000, tokens=2), sent_ms=1_000 * i) for i in range(4)]
+    a_run(tmp_path / "run", since_s, *slow, make_failure(4, sent_ms=5_000))
+    with prometheus({}) as url:
+        page = keep_board(tmp_path / "run", url, "chat", since_s, 2.0).read_text()
+    [graph] = [graph for graph in data_of(page)["graphs"] if graph["lines"]]
+    found = {line["name"]: line for line in graph["lines"]}
+    assert set(found) == {"TTFT", "E2EL", "failed after"}
+    assert found["TTFT"]["y"] == [20] * 4
+    assert found["E2EL"]["y"] == [21] * 4
+    assert found["E2EL"]["x"] == [21, 22, 23, 24]
+    assert "Each answer at the client" in page
+
+
+def test_answers_of_several_runs_are_on_one_time_and_many_are_thinned_aloud(tmp_path: Path) -> None:
+    since_s = clock.wall_s() - 50
+    a_run(tmp_path / "a", since_s + 10, make_record(0, Schedule(ttft_ms=1_000, tokens=1)))
+    a_run(tmp_path / "b", since_s + 30, make_record(0, Schedule(ttft_ms=2_000, tokens=1)))
+    [graph] = answers(tmp_path, since_s)
+    assert [(round(x), y) for x, y in zip(graph.lines[0].at_s or (), graph.lines[0].values, strict=True)] == [
+        (11, 1),
+        (32, 2),
+    ]
+    a_run(tmp_path / "many", since_s, *(make_record(i, Schedule(ttft_ms=1, tokens=1)) for i in range(3_001)))
+    [graph] = answers(tmp_path / "many", since_s)
+    assert graph.lines[0].name == "TTFT, one of 3"
+    assert len(graph.lines[0].values) == 1_001
+
+
+def test_no_answer_is_no_graph(tmp_path: Path) -> None:
+    a_run(tmp_path / "none", clock.wall_s())
+    assert answers(tmp_path, clock.wall_s()) == []
+    assert 4 <= catch_up_s(2.0) <= catch_up_s(60.0) <= 10

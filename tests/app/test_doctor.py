@@ -62,6 +62,15 @@ def test_a_good_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(diagnosis, "usage.fits").endswith("the engine's tokenizer")
 
 
+def test_who_waits_hears_of_every_request() -> None:
+    said, asked = list[str](), list[int]()
+    with TruthServer(PACE) as server:
+        target = Target(base_url=server.base_url)
+        diagnosis = examine(target, Means(dose=BRIEF), said.append, lambda: asked.append(len(said)))
+    assert len(asked) == diagnosis.requests - 1  # the first is asked before anything is examined
+    assert {1, 2, 3, 4, 6} <= set(asked)  # in every chapter but that of leaving, where the engine must tell who runs
+
+
 def test_an_early_stop_shows_whether_it_can_be_forbidden() -> None:
     with TruthServer(Schedule(ttft_ms=5, itl_ms=1, tokens=48, stop_after=3)) as server:
         diagnosis = direct(server)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from withstand.app.screen import StageProgress
+from withstand.cli import doctor
+from withstand.cli.doctor import Told
 from withstand.cli.progress import counts, remaining_s, seconds_left, share_done
 from withstand.cli.views import Bars, Lines, Nowhere, View, view
 
@@ -91,3 +93,31 @@ def use(drawn_on: View) -> None:
     drawn_on.message("a [message]")
     drawn_on.end()
     drawn_on.end()
+
+
+def test_an_examination_tells_on_a_terminal_what_it_does_and_how_many_requests_went_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=80)
+    monkeypatch.setattr(doctor, "is_drawable", lambda: True)
+    monkeypatch.setattr(doctor, "Bars", lambda: Bars(console))
+    told = Told()
+    told.tell("The echo engine listens at http://x.")
+    told.tell("How answers come …")
+    told.asking()
+    told.asking()
+    told.close()
+    assert "The echo engine listens" in text.getvalue()
+    assert "How answers come" in text.getvalue()
+    assert "1 request" in text.getvalue()
+    assert "2 requests" in text.getvalue()
+    assert capsys.readouterr().err == ""
+
+
+def test_an_examination_tells_a_log_its_chapters_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    told = Told()
+    told.tell("How answers come …")
+    told.asking()
+    told.close()
+    assert capsys.readouterr().err == "How answers come …\n"

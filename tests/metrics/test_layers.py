@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.metrics.latency import timing_if_good
-from withstand.metrics.layers import Layers, LayerSums, durations_ms, layers_of
+from withstand.metrics.layers import Layer, Layers, LayerSums, durations_ms, layers_of
 from withstand.metrics.server import ServerSide
 from withstand.record import Record, Step, decode_record, encode_record
 from withstand.testing.records import make_failure, make_record
@@ -41,6 +41,23 @@ def test_each_layer_has_its_part() -> None:
         "else": 7.0,
     }
     assert layers.e2el_mean_ms == pytest.approx(100)
+
+
+def test_an_engine_tells_its_prefill_at_the_end_of_its_answer() -> None:
+    """As llama.cpp does, whose metrics do not; a hop's own word of it goes before, and it must fit."""
+    record = make_record(schedule=PACE, prefill_ns=50_000_000)
+    layers = layers_of(sums_of(record), None, 1)
+    assert layers is not None
+    assert {part.name: pytest.approx(part.mean_ms) for part in layers.parts} == {
+        "prefill": 50.0,
+        "decode": 40.0,
+        "else": 10.0,
+    }
+    both = make_record(schedule=PACE, prefill_ns=50_000_000, server_timing="prefill;dur=20")
+    header = layers_of(sums_of(both), None, 1)
+    assert header is not None
+    assert header.part("prefill") == Layer("prefill", 20.0, 0.2)
+    assert layers_of(sums_of(make_record(schedule=PACE, prefill_ns=70_000_000)), None, 1) is None
 
 
 def test_the_edge_tells_what_it_cannot_subtract() -> None:

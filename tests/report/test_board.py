@@ -24,6 +24,7 @@ BOARD = Board(
     begun_utc="2026-11-28 03:04:05 UTC",
     length_s=60.0,
     step_s=12.0,
+    window_s=30.0,
     stages=[Span("rate-1", 5, 20), Span(f"rate-2 {EVIL}", 20, 40), Span("rate-4", 40, 58)],
     alerts=[Span("QueueGrows (large)", 30, 58)],
     graphs=GRAPHS,
@@ -60,9 +61,22 @@ def test_a_gap_is_a_gap_and_values_are_in_the_unit() -> None:
     assert empty["lines"] == []
 
 
+def test_single_answers_are_points_where_they_were() -> None:
+    graph = Graph("Answers", "s", "The benchmark", [Line("TTFT", [21.0, 22.5], [31.75, 57.0])])
+    [told] = drawn(msgspec.structs.replace(BOARD, graphs=[graph]))["graphs"]
+    assert told == {"unit": "s", "lines": [{"name": "TTFT", "y": [21, 22.5], "x": [31.75, 57]}]}
+
+
+def test_the_page_says_of_which_span_its_rates_are() -> None:
+    assert "of the last 4 min 00 s" in render_board(msgspec.structs.replace(BOARD, window_s=240.0))
+
+
 def test_what_does_not_fit_is_thinned() -> None:
-    large = msgspec.structs.replace(BOARD, graphs=[Graph("t", "short", "r", [Line("a", list(range(1000)))])])
-    thin = json.loads(board_json(large, 1500))
+    points = Line("b", list(range(1000)), [i / 10 for i in range(1000)])
+    large = msgspec.structs.replace(BOARD, graphs=[Graph("t", "short", "r", [Line("a", list(range(1000))), points])])
+    thin = json.loads(board_json(large, 3000))
+    drawn_points = thin["graphs"][0]["lines"][1]
+    assert len(drawn_points["x"]) == len(drawn_points["y"]) < 1000
     assert thin["step"] > BOARD.step_s
     assert thin["graphs"][0]["lines"][0]["y"][1] == thin["step"] / BOARD.step_s
 

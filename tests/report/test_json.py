@@ -3,7 +3,7 @@ from typing import Any
 
 import msgspec
 
-from withstand.metrics.summary import Distribution, Summary
+from withstand.metrics.summary import Distribution, LeftOut, Summary
 from withstand.report.json import summary_json
 
 LATENCIES = ("ttft", "tpot", "itl", "e2el")
@@ -84,3 +84,9 @@ def test_a_cut_run_and_its_doubts_are_told(fallen: Any) -> None:
     assert document["complete"] is False
     (doubt,) = document["stages"][0]["doubts"]
     assert (doubt["kind"], doubt["blocking"]) == ("client_bound", True)
+
+
+def test_stages_that_were_left_out_are_told_with_their_reason(sample: Any) -> None:
+    assert read(sample.summary)["left_out"] == []
+    left = msgspec.structs.replace(sample.summary, left_out=(LeftOut("rate-64", "no time was left"),))
+    assert read(left)["left_out"] == [{"stage": "rate-64", "why": "no time was left"}]

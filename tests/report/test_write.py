@@ -19,6 +19,12 @@ def test_both_files_are_there_and_nothing_else(tmp_path: Path, single: Any) -> N
     assert json.loads((tmp_path / "summary.json").read_bytes())["stages"][0]["name"] == "rate-4"
 
 
+def test_the_report_leads_to_the_board_that_lies_beside_it(tmp_path: Path, single: Any) -> None:
+    assert 'href="board.html"' not in written(tmp_path, single).read_text("utf-8")
+    (tmp_path / "board.html").write_text("")
+    assert 'href="board.html"' in written(tmp_path, single).read_text("utf-8")
+
+
 def test_an_older_report_is_replaced(tmp_path: Path, single: Any) -> None:
     (tmp_path / "report.html").write_text("old")
     assert "<h1>" in written(tmp_path, single).read_text("utf-8")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from withstand import clock
 from withstand.errors import StorageError, UsageError
 from withstand.load.sink import RecordSink
-from withstand.record import Record, Status, encode_record
+from withstand.record import SCHEMA, Record, Status, encode_record
 from withstand.runs import Manifest, RunFolder, RunState, still_runs, this_process
 from withstand.runs.folder import free_bytes, new_folder
 from withstand.spec import Plan
@@ -176,8 +176,9 @@ def test_a_later_schema_is_refused(tmp_path: Path) -> None:
         RunFolder.open(tmp_path)
 
 
-def test_the_stored_sample_of_schema_1_still_reads() -> None:
-    folder = RunFolder.open(Path(__file__).parent / "samples" / "schema-1")
+@pytest.mark.parametrize("schema", range(1, SCHEMA))
+def test_the_stored_sample_of_each_older_schema_still_reads(schema: int) -> None:
+    folder = RunFolder.open(Path(__file__).parent / "samples" / f"schema-{schema}")
     records = list(folder.records())
     assert folder.manifest.state is RunState.DONE
     assert len(records) == sum(e.planned_requests or 0 for e in folder.manifest.stages) > 0

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from withstand.errors import SpecError, UsageError
+from withstand.gateway.config import config_of as gateway_config_of
 from withstand.spec.stack import Secret, stack_of
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import composed, service_names
@@ -24,6 +25,9 @@ PLACE = Place(
     small_model=Path("/cache/small.gguf"),
     small_model_name="smol",
 )
+
+LOOKS = {"path": "/health", "every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
+"""At an engine of the stack's own."""
 
 
 def of(tree: dict[str, Any]) -> Blueprint:
@@ -49,7 +53,7 @@ def test_the_embedded_engine_behind_the_gateway() -> None:
     assert gateway.argv[-1] == "/stacks/s/gateway.json"
     assert msgspec.json.decode(gateway.files["gateway.json"]) == {
         "listen": "127.0.0.1:9003",
-        "models": {"smol": {"engines": [{"url": "http://127.0.0.1:9000"}]}},
+        "models": {"smol": {"engines": [{"url": "http://127.0.0.1:9000"}], "health": LOOKS}},
     }
 
 
@@ -102,7 +106,11 @@ def test_engines_of_one_model_share_it_and_a_remote_one_is_not_started() -> None
         "listen": "127.0.0.1:9003",
         "models": {
             "m": {
-                "engines": [{"url": "http://127.0.0.1:9000"}, {"url": "https://there", "api_key_env": "K"}],
+                "engines": [
+                    {"url": "http://127.0.0.1:9000"},
+                    {"url": "https://there", "api_key_env": "K", "health": False},
+                ],
+                "health": LOOKS,
                 "policy": "round_robin",
             }
         },
@@ -267,3 +275,23 @@ def test_an_agent_of_a_remote_engine_has_its_key() -> None:
         "name": "big",
         "api_key_env": "K",
     }
+
+
+def test_the_gateway_looks_at_engines_where_they_answer_unless_it_is_told_not_to() -> None:
+    """A dead engine is known in less than 2 s; an engine of others may not have the path."""
+    served = {"args": ["x"], "served_as": "m"}
+    engines = {
+        "small": {"kind": "command", **served, "health": "/alive"},
+        "big": {"kind": "command", **served},
+        "c": {"kind": "remote", "url": "http://there", "served_as": "other"},
+    }
+    [file] = of({"engines": engines, "gateway": {}}).processes[-1].files.values()
+    models = gateway_config_of(msgspec.json.decode(file)).models
+    asked = {seat.url: models["m"].health_of(seat) for seat in models["m"].engines}
+    assert [health and health.path for health in asked.values()] == ["/alive", "/health"]
+    assert all(health and health.every_s * health.unhealthy < 2 for health in asked.values())
+    assert models["other"].health_of(models["other"].engines[0]) is None
+    off = {"engines": {"small": engines["small"]}, "gateway": {"config": {"models": {"m": {"health": False}}}}}
+    [file] = of(off).processes[-1].files.values()
+    models = gateway_config_of(msgspec.json.decode(file)).models
+    assert models["m"].health_of(models["m"].engines[0]) is None

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from withstand import __version__
 from withstand.agent.config import config_of as agent_config_of
 from withstand.cli.export import verb
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.config import config_of as gateway_config_of
 from withstand.spec.stack import stack_of
 from withstand.stack import model
+from withstand.stack.exports.container import WHEEL
 from withstand.stack.exports.table import PLACES, exported
+from withstand.stack.exports.yaml import document
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 VLLM = {
@@ -104,8 +108,9 @@ def test_a_whole_stack_leaves_its_edge_and_monitoring_here_and_says_so(tmp_path:
     for place in PLACES:
         done = CliRunner().invoke(verb, [str(told), "--to", place])
         assert done.exit_code == 0, done.output
-        assert f"Not exported to {place}: " in done.stderr
-        assert "edge, monitoring." in done.stderr
+        for part in ("edge", "monitoring") if place in {"compose", "kubernetes"} else ("gateway", "agent", "edge"):
+            assert f"Not exported to {place}: {part}; " in done.stderr
+        assert "; have a Prometheus of the place scrape /metrics of the services.\n" in done.stderr
 
 
 def test_the_small_model_is_in_the_image_of_those_who_serve_it() -> None:
@@ -295,3 +300,35 @@ def test_copies_of_the_gateway_are_replicas_but_of_what_has_the_port() -> None:
     assert "scale" not in door
     behind = yaml.safe_load(of({**tree, "agent": {}}, "compose")["compose.yaml"])["services"]["gateway"]
     assert behind["scale"] == 2
+
+
+@pytest.mark.parametrize(
+    ("engine", "threads", "cores"),
+    [({}, 4, "4"), ({"threads": 6}, 6, "6"), ({"room": {"cpus": [0]}}, 1, "1"), ({"deploy": {"gpus": 1}}, 4, "4")],
+)
+def test_threads_and_cores_of_a_service_are_as_many(engine: dict[str, Any], threads: int, cores: str) -> None:
+    tree = {"engines": {"a": {"kind": "llamacpp", "model": "/m.gguf", **engine}}}
+    [pod] = [each for each in loaded(tree, "kubernetes") if each["kind"] == "Deployment"]
+    [container] = pod["spec"]["template"]["spec"]["containers"]
+    assert container["command"][container["command"].index("--threads") + 1] == str(threads)
+    assert container["resources"]["requests"]["cpu"] == cores
+    assert container["resources"].get("limits", {}).get("cpu", cores) == cores
+    assert f"cpu={cores}," in of(tree, "modal")["modal_app.py"]
+
+
+def test_texts_of_several_lines_are_blocks_that_say_the_same() -> None:
+    """KubeRay and a ConfigMap hold documents as texts."""
+    text = of(CHAT, "kuberay")["rayservice.yaml"]
+    assert "serveConfigV2: |\n" in text
+    assert yaml.safe_load(yaml.safe_load(text)["spec"]["serveConfigV2"])["applications"][0]["name"] == "chat"
+    odd = {"a": "x: 1\n", "b": "trailing \n\ttab\n\n", "c": "0.1", "d": "a\nb", "e": "\u2028\n", "f": "no"}
+    assert yaml.safe_load(document(odd)) == odd
+
+
+def test_the_image_is_built_of_a_clone_and_of_no_index() -> None:
+    llamacpp = of({"engines": {"a": {"kind": "llamacpp"}}, "gateway": {}}, "compose")["Dockerfile"]
+    assert "libgomp1" in llamacpp
+    assert "libgomp1" not in of(CHAT, "compose")["Dockerfile"]
+    assert "withstand[agent,engine,gateway]==" not in llamacpp
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert WHEEL.split("-")[:2] == [project["name"], __version__]

@@ -116,6 +116,7 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
     standing = up(stack(a=command(), **{"a-name-that-is-rather-long": command()}))
     assert exit_code_of(["ps"]) == 0
     lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"s: {standing.blueprint.door}/v1 · m"
     assert [line.split()[-1] for line in lines[2:]] == [
         process.base_url.removeprefix("http://") for process in standing.blueprint.processes
     ]

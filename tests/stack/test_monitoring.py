@@ -96,7 +96,7 @@ def series(name: str, values: str) -> dict[str, str]:
 def test_alerts_fire_for_what_they_are_named_after(
     given: list[dict[str, str]], at: str, alert: str | None, tmp_path: Path
 ) -> None:
-    (tmp_path / "rules.json").write_text(json.dumps(rules()))
+    (tmp_path / "rules.json").write_text(json.dumps(rules(2.0)))
     labels = {"service": "a"} if alert and not alert.startswith("Gateway") else {}
     said = ALERTS[alert][2].replace("{{ $labels.service }}", "a") if alert else ""
     expected = [{"exp_labels": labels, "exp_annotations": {"summary": said}}] if alert else []
@@ -118,7 +118,7 @@ def test_alerts_fire_for_what_they_are_named_after(
     "name", ["vllm:prefix_cache_{}_total", "vllm:gpu_prefix_cache_{}_total", "vllm:gpu_prefix_cache_{}"]
 )
 def test_old_and_new_names_are_one_value(name: str, tmp_path: Path) -> None:
-    (tmp_path / "rules.json").write_text(json.dumps(rules()))
+    (tmp_path / "rules.json").write_text(json.dumps(rules(2.0)))
     given = [
         series(name.format("queries") + '{service="a",model_name="m"}', "0+100x40"),
         series(name.format("hits") + '{service="a",model_name="m"}', "0+50x40"),
@@ -141,13 +141,22 @@ def test_old_and_new_names_are_one_value(name: str, tmp_path: Path) -> None:
 
 def test_panels_do_not_overlap_and_ask_for_what_is_recorded() -> None:
     taken = set()
-    for panel in dashboard()["panels"]:
+    for panel in dashboard(2.0)["panels"]:
         at = panel["gridPos"]
         cells = {(at["x"] + i, at["y"] + j) for i in range(at["w"]) for j in range(at["h"])}
         assert not taken & cells
         taken |= cells
     asked = {expr for panel in PANELS for expr in panel.queries.values() if expr.startswith("withstand:")}
     assert asked <= set(RULES)
+
+
+@pytest.mark.parametrize("scrape_s", [0.2, 2.0, 7.5, 60.0])
+def test_every_window_holds_several_scrapes(scrape_s: float) -> None:
+    """A rate of one scrape is no rate: with 30 s and a scrape a minute each of them was empty."""
+    text = json.dumps([rules(scrape_s), dashboard(scrape_s)])
+    windows = re.findall(r"\[(\d+)(s|m)\]", text)
+    assert len(windows) == text.count("[") - len(re.findall(r"\[(?![\d])", text))
+    assert all(int(span) * {"s": 1, "m": 60}[unit] >= 4 * scrape_s for span, unit in windows)
 
 
 def test_what_is_asked_of_the_agent_is_what_it_tells() -> None:
@@ -177,7 +186,7 @@ def test_every_panel_has_data_in_a_stack_that_is_measured(tmp_path: Path) -> Non
         url = next(f"http://127.0.0.1:{p['port']}" for p in blueprint["processes"] if p["name"] == "monitoring")
         withstand("run", str(file), "--quiet", "--output-dir", str(tmp_path / "run"))
         wanted = [expr for panel in PANELS for expr in panel.queries.values() if "_agent_" not in expr]
-        wanted += [each["expr"] for each in dashboard()["annotations"]["list"]]
+        wanted += [each["expr"] for each in dashboard(0.5)["annotations"]["list"]]
         give_up_s = time.monotonic() + PATIENCE_S
         while empty := [expr for expr in wanted if not values_of(url, expr)]:
             assert time.monotonic() < give_up_s, empty

@@ -11,7 +11,7 @@ import pytest
 
 from withstand.errors import EngineError
 from withstand.processes.words import said_reason, tail
-from withstand.stack.service import Service, is_healthy, running
+from withstand.stack.service import Service, is_healthy, last_words, running
 
 ANOTHER_PROCESS = """
 import sys, time
@@ -187,3 +187,20 @@ def test_the_last_line_is_the_last_that_says_something(tmp_path: Path) -> None:
     assert said_reason(tail(log), None) == said_reason(tail(log), "no match") == "the reason \N{REPLACEMENT CHARACTER}"
     log.write_bytes(b"")
     assert said_reason(tail(log), None) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (1, " (exit code 1): what it did last"),
+        (None, ": what it did last"),
+        (-9, " (killed by SIGKILL, perhaps for want of memory). The end of its log: what it did last"),
+        (137, " (killed by SIGKILL, perhaps for want of memory). The end of its log: what it did last"),
+        (139, " (killed by SIGSEGV). The end of its log: what it did last"),
+        (-15, " (killed by SIGTERM). The end of its log: what it did last"),
+    ],
+)
+def test_what_a_killed_one_did_last_is_not_its_reason(code: int | None, said: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("what it did last\n")
+    assert last_words(log, 0, code, None) == said

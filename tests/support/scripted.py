@@ -45,6 +45,8 @@ class Script:
 
     answers: list[list[Event] | int]
     usage: tuple[int, int] | None = (10, 5)
+    more: dict[str, Any] = field(default_factory=dict)
+    """Of the last event."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
@@ -55,8 +57,8 @@ class Script:
 class Scripted:
     """Listens on loopback until it is closed."""
 
-    def __init__(self, *answers: list[Event] | int, usage: tuple[int, int] | None = (10, 5)) -> None:
-        self.script = Script(list(answers), usage)
+    def __init__(self, *answers: list[Event] | int, usage: tuple[int, int] | None = (10, 5), **more: Any) -> None:
+        self.script = Script(list(answers), usage, more)
         self.over = threading.Event()
         handler = type("Handler", (_Handler,), {"script": self.script, "over": self.over})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -118,7 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         if self.script.usage:
             n_in, n_out = self.script.usage
-            self._event({"choices": [], "usage": {"prompt_tokens": n_in, "completion_tokens": n_out}})
+            usage = {"choices": [], "usage": {"prompt_tokens": n_in, "completion_tokens": n_out}}
+            self._event({**usage, **self.script.more})
         self.wfile.write(b"data: [DONE]\n\n")
 
     def _event(self, tree: dict[str, Any]) -> None:

@@ -33,7 +33,8 @@ def test_a_run_is_told_from_its_manifest_and_summary(finished: Path, tmp_path: P
     assert entry.ttft_p95_ms == best["p95_ttft_ms"]
     assert entry.token_rate == max(stage["output_throughput"] for stage in stages)
     assert entry.slo_kept is True
-    assert entry.page
+    assert entry.page == "report.html"
+    assert entry.board is None
 
 
 def test_what_we_cut_ourselves_has_not_failed(finished: Path, tmp_path: Path) -> None:
@@ -51,7 +52,7 @@ def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) 
     told = {"sides": [{"label": "old"}, {"label": EVIL}], "headline": "old is better."}
     (tmp_path / "comparison.json").write_text(json.dumps(told))
     entry = listed(tmp_path)[tmp_path.name]
-    assert (entry.kind, entry.headline, entry.page) == (Kind.COMPARISON, "old is better.", True)
+    assert (entry.kind, entry.headline, entry.page) == (Kind.COMPARISON, "old is better.", "comparison.html")
     assert entry.target is not None
     assert entry.target.startswith("old, <script>")
     assert "\x1b" not in entry.target

@@ -88,6 +88,7 @@ def test_nothing_is_made_for_another_site(server: Ui, origin: str | None) -> Non
         "/api/runs/%00",
         "/api/runs/nothing/live",
         "/page/%ff",
+        "/page/%ff/run.json",
     ],
 )
 def test_no_path_from_outside_is_followed(server: Ui, path: str) -> None:
@@ -100,7 +101,7 @@ def test_all_pages_have_a_policy_and_those_of_folders_no_origin(server: Ui) -> N
     own = server.ask("/")[1]["content-security-policy"]
     assert "default-src 'none'" in own
     assert "unsafe" not in own
-    status, headers, body = server.ask(f"/page/{ids(server)['one']}")
+    status, headers, body = server.ask(f"/page/{ids(server)['one']}/report.html")
     assert status == 200
     assert b"<!doctype html>" in body
     policy = headers["content-security-policy"]
@@ -112,13 +113,27 @@ def test_all_pages_have_a_policy_and_those_of_folders_no_origin(server: Ui) -> N
         assert page["cache-control"] == "no-store"
 
 
+def test_what_the_monitoring_saw_lies_beside_the_report_and_nothing_else_does(
+    server: Ui, shelf: Path, finished: Path
+) -> None:
+    one = copied(finished, shelf / "watched")
+    (one / "board.html").write_text("<p>seen")
+    time.sleep(0.5)  # one look answers all who ask at about the same time
+    id_ = ids(server)["watched"]
+    assert json.loads(server.ask(f"/api/runs/{id_}")[2])["entry"]["board"] == "board.html"
+    assert server.ask(f"/page/{id_}/board.html")[::2] == (200, b"<p>seen")
+    assert server.ask(f"/page/{ids(server)['one']}/board.html")[0] == 404
+    for name in ("run.json", "summary.json", "records.jsonl.gz", "..%2frun.json"):
+        assert server.ask(f"/page/{id_}/{name}")[0] == 404
+
+
 def test_a_page_that_has_become_a_link_is_not_served(server: Ui, shelf: Path, finished: Path) -> None:
     one = copied(finished, shelf / "turned")
     time.sleep(0.5)  # one look answers all who ask at about the same time
     id_ = ids(server)["turned"]
     (one / "report.html").unlink()
     (one / "report.html").symlink_to("/etc/passwd")
-    status, _, body = server.ask(f"/page/{id_}")
+    status, _, body = server.ask(f"/page/{id_}/report.html")
     assert status == 404
     assert b"root:" not in body
 

@@ -174,3 +174,29 @@ def test_completions_stream() -> None:
     reader.feed(b'data: {"choices":[{"text":"a"}]}\n\ndata: {"choices":[{"text":"","finish_reason":"length"}]}\n\n', 4)
     reader.feed(DONE, 5)
     assert (reply.chunk_ns, reply.answer(), reply.finish_reason, reply.done) == ([4], "a", "length", True)
+
+
+@pytest.mark.parametrize(
+    ("timings", "prefill_ns"),
+    [
+        ({"prompt_n": 30, "prompt_ms": 93.25, "predicted_ms": 200.0}, 93_250_000),
+        ({"prompt_ms": 0}, 0),
+        ({"prompt_ms": -1}, None),
+        ({"prompt_ms": "93"}, None),
+        ({"prompt_ms": 1e300}, None),
+        ({}, None),
+        ("fast", None),
+        ([1], None),
+    ],
+)
+def test_what_llama_cpp_says_of_its_prompt_is_taken_and_no_answer_fails_by_it(
+    timings: object, prefill_ns: int | None
+) -> None:
+    reply = read(chunk({"content": "a"}), chunk({}, "stop", timings=timings), usage(1), DONE)
+    assert reply.prefill_ns == prefill_ns
+    assert reply.verdict() == (Status.OK, None)
+    whole = Reply()
+    body = {"choices": [{"text": "a", "finish_reason": "stop"}], "timings": timings}
+    COMPLETIONS.read_whole(msgspec.json.encode(body), whole, 5)
+    assert whole.prefill_ns == prefill_ns
+    assert not read(chunk({"content": "a"}, timings={"prompt_ms": 1})).is_plain("a")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from withstand.agent.step import Step
 
 _PREFIX = "withstand_agent_"
+_OUTCOMES = ("ok", "limit", "refused", "model_failed", "client_left", "failed")
 _BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
@@ -29,8 +30,8 @@ class Counts:
     def __init__(self, tools: Iterable[str]) -> None:
         self._tools = frozenset(tools)
         self.in_flight = 0
-        self.requests: Counter[str] = Counter()
-        """By outcome: ok, limit, refused, model_failed, client_left, failed."""
+        self.requests = Counter(dict.fromkeys(_OUTCOMES, 0))
+        """By outcome. Each is there from the start: of a series that begins at 1, a rate does not see the first."""
         self.tokens: Counter[str] = Counter()
         self.tools: Counter[tuple[str, str]] = Counter()
         self.task, self.model, self.tool, self.steps = Histogram(), Histogram(), Histogram(), Counter[str]()

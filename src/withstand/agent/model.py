@@ -14,7 +14,7 @@ from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
 from withstand.agent.ways.way import Message, Say, Way
-from withstand.wire.openai_common import error_text
+from withstand.wire.openai_common import error_text, prefill_ns_of
 
 _ERROR_BYTES = 2000
 _CHARS_PER_TOKEN = 4
@@ -43,7 +43,7 @@ class Said(Struct, frozen=True, kw_only=True):
     ttft_ns: int | None
     took_ns: int
     server_timing: str | None
-    """What the server told of its own time, as it came."""
+    """What the server told of its own time: its header, and at the end of the answer its prefill, as llama.cpp does."""
 
 
 class _Heard:
@@ -55,6 +55,12 @@ class _Heard:
         self.done = False
         self.deltas = 0
         self.server_timing: str | None = None
+        self.prefill_ns: int | None = None
+
+    def timing(self) -> str | None:
+        """As a header would have it."""
+        prefill = None if self.prefill_ns is None else f"prefill;dur={self.prefill_ns / 1e6:.3f}"
+        return ", ".join(filter(None, (self.server_timing, prefill))) or None
 
 
 class Model:
@@ -99,7 +105,7 @@ class Model:
             told=told,
             ttft_ns=ttft_ns,
             took_ns=clock.now_ns() - began_ns,
-            server_timing=heard.server_timing,
+            server_timing=heard.timing(),
         )
 
     def _body(self, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> bytes:
@@ -150,6 +156,7 @@ def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
         if event.get("error"):
             raise ModelError(502, f"The model's server says: {error_text(data.encode())[:300]}")
         heard.usage = event.get("usage") or heard.usage
+        heard.prefill_ns = prefill_ns_of(event.get("timings")) or heard.prefill_ns
         choice = next(iter(event.get("choices") or ()), None)
         if choice is None:
             return None

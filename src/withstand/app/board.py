@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from withstand import clock
+from withstand.app.answers import answers
 from withstand.files import write_atomically
 from withstand.report.board import BOARD_NAME, Board, Graph, Line, Span, render_board
 from withstand.report.numbers import utc
 from withstand.stack.prometheus import Range, Series, over_time
-from withstand.stack.queries import FIRING, PANELS, STAGES, Panel
+from withstand.stack.queries import FIRING, PANELS, STAGES, Panel, window_s, windowed
 
 _INSTANTS = 240
 """More are no wider than a pixel."""
+_CATCH_UP_S_MAX = 10.0
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape_s: float) -> Path:
-    """``board.html``, from ``since_s`` (wall clock) until now; its path.
+    """``board.html``, from ``since_s`` (wall clock) until now; its path. Single answers are those of the folder's runs.
 
     Raises:
+        WithstandError: a run's folder cannot be read.
         EngineError: Prometheus does not answer.
         StorageError: it cannot be written.
     """
@@ -33,9 +36,10 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         begun_utc=_utc(since_s),
         length_s=now_s - since_s,
         step_s=step_s,
+        window_s=window_s(scrape_s),
         stages=_stages(prometheus, when),
         alerts=_alerts(prometheus, when),
-        graphs=[_graph(prometheus, panel, when) for panel in PANELS],
+        graphs=[*answers(folder, since_s), *(_graph(prometheus, panel, when, scrape_s) for panel in PANELS)],
     )
     path = folder / BOARD_NAME
     write_atomically(path, render_board(board).encode())
@@ -46,11 +50,16 @@ def _utc(wall_s: float) -> str:
     return utc(clock.utc_iso(int(wall_s * 1e9)))
 
 
-def _graph(prometheus: str, panel: Panel, when: Range) -> Graph:
+def catch_up_s(scrape_s: float) -> float:
+    """For how long Prometheus has not yet seen, and reckoned with, what there is now: a scrape, and its rules' turn."""
+    return min(2 * scrape_s + 0.5, _CATCH_UP_S_MAX)
+
+
+def _graph(prometheus: str, panel: Panel, when: Range, scrape_s: float) -> Graph:
     found = [
         (legend_of(legend, series.metric), series)
         for legend, expression in panel.queries.items()
-        for series in over_time(prometheus, expression, when)
+        for series in over_time(prometheus, windowed(expression, scrape_s), when)
     ]
     lines = [Line(name, on_grid(series, when)) for name, series in told_apart(found)]
     seen = [line for line in lines if any(value is not None for value in line.values)]

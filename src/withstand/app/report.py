@@ -28,6 +28,7 @@ from withstand.metrics.summarize import stage_summary, summarize
 from withstand.metrics.summary import LeftOut, StageSummary, Summary
 from withstand.report.about import About
 from withstand.report.numbers import counted
+from withstand.report.write import write_reports
 from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
 from withstand.spec import Plan, Price
 
@@ -150,6 +151,16 @@ def load_run(path: Path) -> Loaded:
         WithstandError: it is none, or is damaged.
     """
     return Loader().load(RunFolder.open(path))
+
+
+def report_again(path: Path) -> None:
+    """A run's own files, as they come out now: beside its page another may have been written.
+
+    Raises:
+        WithstandError: it cannot be read, or they cannot be written.
+    """
+    run = load_run(path)
+    write_reports(path, run.summary, run.series, run.about, run.limit)
 
 
 def load_runs(paths: Sequence[Path], price: Price | None = None, *, charts: bool = True) -> Loaded:

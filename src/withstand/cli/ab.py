@@ -32,6 +32,7 @@ from withstand.errors import UsageError
 from withstand.files import is_there
 from withstand.runs import AskedSide
 from withstand.spec import plan_from_file
+from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack, is_stack, stack_of
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.local import Standing, standing_for
@@ -79,8 +80,9 @@ def verb(
             outcome = resume_ab(folder, screen=screen)
         else:
             if stack:
-                standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
-                asked = _asked_of(stack, standing, options)
+                with of_file(Path(sides[0])):
+                    standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
+                    asked = _asked_of(stack, standing, options)
                 drawn = announced(screen, standing)
             assert asked is not None
             argv = without_secrets(context.obj)
@@ -94,7 +96,8 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
     path = Path(sides[0]) if len(sides) == 1 else None
     if path is None or not is_there(path) or not is_stack(tree := plan_from_file(path)):
         return None
-    stack = stack_of(tree, path.stem)
+    with of_file(path):
+        stack = stack_of(tree, path.stem)
     if len(stack.plan.get("targets", {})) != 2:
         raise UsageError(
             f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks."

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from withstand import clock
-from withstand.app.board import keep_board
+from withstand.app.board import catch_up_s, keep_board
 from withstand.app.exposed import POINTER
+from withstand.app.report import report_again
 from withstand.app.screen import Screen, StageProgress
 from withstand.errors import WithstandError
 from withstand.files import write_atomically
 from withstand.metrics.summary import StageSummary
+from withstand.runs import RunFolder
 from withstand.spec.stack import Monitoring
 from withstand.stack.local import Standing
 from withstand.stack.monitoring import MONITORING
@@ -48,8 +50,11 @@ class Announced:
         if self._since_s is None:
             return
         url = next(one.base_url for one in self._standing.blueprint.processes if one.name == MONITORING)
+        clock.sleep_s(catch_up_s(self._scrape_s))
         try:
             path = keep_board(folder, url, self._standing.name, self._since_s, self._scrape_s)
+            if RunFolder.is_one(folder):  # its report leads to what lies beside it
+                report_again(folder)
         except WithstandError as e:
             self.message(f"The dashboard is not kept: {e}")
         else:

@@ -1,5 +1,6 @@
 """``withstand doctor``: a path to a model → what is wrong with it."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from withstand.app.doctor.patient import Dose
 from withstand.app.doctor.wording import OF_URL, worded
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, say, write_result
+from withstand.cli.views import Bars, is_drawable
 from withstand.errors import UsageError
 from withstand.files import is_there
 from withstand.report.diagnosis_text import print_diagnosis, print_lint
+from withstand.report.numbers import counted
 from withstand.spec import Target, Timeouts
 
+_GOES_ON = " …"
 _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 """Patient with a slow engine, but not for ever with a silent one."""
 
@@ -62,8 +66,8 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
         cacert=options["cacert"],
         timeouts=_TIMEOUTS,
     )
-    with worded(OF_URL):
-        diagnosis = examine(target, _means(options), say)
+    with worded(OF_URL), contextlib.closing(Told()) as told:
+        diagnosis = examine(target, _means(options), told.tell, told.asking)
     if as_json:
         write_result(encoded(diagnosis).decode())
     else:
@@ -71,6 +75,34 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
     if diagnosis.stopped:
         say(f"withstand: {diagnosis.stopped}")
     return exit_code(diagnosis)
+
+
+class Told:
+    """What is being examined: a line each, and on a terminal a bar, with the number of requests so far."""
+
+    def __init__(self) -> None:
+        self._bars = Bars() if is_drawable() else None
+        self._asked = 0
+
+    def tell(self, text: str) -> None:
+        """A chapter begins (``How answers come …``), or a sentence that is to stay."""
+        if self._bars is None:
+            say(text)
+        elif text.endswith(_GOES_ON):
+            self._bars.begin(text.removesuffix(_GOES_ON))
+        else:
+            self._bars.message(text)
+
+    def asking(self) -> None:
+        """One more request goes out."""
+        self._asked += 1
+        if self._bars:
+            self._bars.update(None, counted(self._asked, "request"), 0.0)
+
+    def close(self) -> None:
+        """Give the line back."""
+        if self._bars:
+            self._bars.end()
 
 
 def _lint(path: Path, *, as_json: bool) -> int:

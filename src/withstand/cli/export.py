@@ -8,6 +8,7 @@ from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import say, write_result
 from withstand.errors import UsageError
 from withstand.files import storage_error
+from withstand.spec.mistake import of_file
 from withstand.spec.stack import stack_from_file
 from withstand.stack.exports.table import PLACES, exported, left_out
 
@@ -23,9 +24,10 @@ def verb(path: Path, place: str, output: Path | None, inference_gateway: str | N
     Each service's `deploy` says with which image, on how many GPUs, and how many replicas. Nothing is asked or started.
     """
     stack = stack_from_file(path)
-    files = exported(stack, place, inference_gateway)
+    with of_file(path):
+        files = exported(stack, place, inference_gateway)
     if missing := left_out(stack, place):
-        say(f"Not exported to {place}: {', '.join(missing)}. See docs/stack.md.")
+        say("\n".join(f"Not exported to {place}: {part}; {instead}." for part, instead in missing.items()))
     if output is None:
         write_result(next(iter(files.values())))
         return

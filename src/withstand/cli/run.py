@@ -30,6 +30,7 @@ from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
+from withstand.spec.mistake import of_file
 from withstand.spec.stack import is_stack, stack_of
 from withstand.stack.local import standing_for
 
@@ -79,11 +80,12 @@ def verb(
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
         drawn: Screen = screen
         if plan and is_stack(written):
-            stack = stack_of(written, plan.stem)
-            standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
             named = options["named"]
+            with of_file(plan):
+                stack = stack_of(written, plan.stem)
+                standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
+                written = aimed(options, ready_made(named) if named else stack.plan, standing)
             drawn = announced(screen, standing)
-            written = aimed(options, ready_made(named) if named else stack.plan, standing)
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
             several = _several(asked, folder, argv, drawn)

@@ -86,7 +86,7 @@ def _columns(standing: Standing) -> list[Column]:
 
 
 def _title(standing: Standing) -> str:
-    door = f"{standing.name}: {standing.blueprint.door} · {standing.blueprint.model}"
+    door = f"{standing.name}: {standing.blueprint.door}/v1 · {standing.blueprint.model}"  # as clients take a base URL
     return door if standing.is_up else f"{door} (its supervisor is gone: withstand down {standing.name})"
 
 

@@ -9,6 +9,7 @@ from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, draw_standing
 from withstand.errors import EngineError, UsageError
+from withstand.spec.mistake import of_file
 from withstand.spec.stack import stack_from_file
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.flags import checked
@@ -26,9 +27,9 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
     It goes on when this terminal is closed. `withstand run STACK.toml` measures it, `withstand ps` shows it, `withstand
     down` ends it. If one service does not come up, none is left.
     """
-    stack = stack_from_file(path)
     told = StackTold(quiet=quiet)
-    with terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
+    with of_file(path), terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
+        stack = stack_from_file(path)
         if check:
             _check(planned(stack, screen.step))
             return

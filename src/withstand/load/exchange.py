@@ -230,6 +230,7 @@ class Exchange:
             error=self.error,
             retry_after_s=_retry_after_s(self.answer.headers.get("retry-after")),
             server_timing=_line(self._server_timing()),
+            prefill_ns=reply.prefill_ns,
             retries=self.retries,
             reused=self.reused,
             streamed=self.streamed,

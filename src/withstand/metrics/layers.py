@@ -1,8 +1,9 @@
 """What each layer of a stack costs: the mean E2EL of good answers, in parts that add up to it. Pure.
 
-A layer tells its own time in the answer's Server-Timing header (``hop``, ``queue`` and ``cold`` are the gateway's); the
-engine's queue and prefill are means by its own metrics, and count only where those are of the same answers. Decode is
-what was heard: first token to last. What nobody has told is ``else``: the network, HTTP, and parts that do not fit.
+A layer tells its own time in the answer's Server-Timing header (``hop``, ``queue`` and ``cold`` are the gateway's); an
+engine may tell its prefill at the answer's end. Else the engine's queue and prefill are means by its own metrics, and
+count only where those are of the same answers. Decode is what was heard: first token to last. What nobody has told is
+``else``: the network, HTTP, and parts that do not fit.
 """
 
 import math
@@ -31,7 +32,7 @@ _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
 _EDGE_WHOLE, _EDGE_BEHIND = "edge-whole", "edge-behind"
 _MODEL = "model"
 _COUNTS_APART = 0.02
-_COLD, _QUEUE = "cold", "queue"
+_COLD, _QUEUE, _PREFILL = "cold", "queue", "prefill"
 _LAYERS: tuple[str, ...] = (
     *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode"),
 )
@@ -68,8 +69,10 @@ def durations_ms(header: str) -> dict[str, float]:
 
 
 def _all_told(record: Record) -> dict[str, float]:
-    """By the answer's own header, and by those that an agent had of its model's server; of these the sum."""
+    """By the answer's header and end, and by headers that an agent had of its model's server; of these the sum."""
     found = _own(durations_ms(record.server_timing)) if record.server_timing else {}
+    if record.prefill_ns is not None:
+        found.setdefault(_PREFILL, record.prefill_ns / NS_PER_MS)
     for step in record.steps:
         for name, ms in durations_ms(step.server_timing or "").items():
             found[name] = found.get(name, 0.0) + ms
@@ -114,7 +117,7 @@ class LayerSums:
         self.calls = 0
         """Of the engine: an agent's answer may take several."""
         self.told = 0
-        """Answers whose header said something."""
+        """Answers that said something of layers."""
         self.started = 0
         """Answers that waited for an engine's start."""
         self.e2el_ms = 0.0

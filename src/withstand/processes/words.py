@@ -7,19 +7,26 @@ from pathlib import Path
 
 _LOG_TAIL_BYTES = 16_384
 _LOG_LINE_CHARS = 300
+_BY_A_KEEPER = 128
+"""A keeper, as a shell does, ends with this and the signal's number."""
+_DEADLY = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM}
+
+
+def killer(code: int | None) -> signal.Signals | None:
+    """The signal that ended it, if one did."""
+    if code is None or code >= 0:
+        return next((number for number in _DEADLY if code == _BY_A_KEEPER + number), None)
+    return signal.Signals(-code)
 
 
 def ending(code: int | None) -> str:
     """How it ended; nothing for one that has not."""
-    match code:
-        case None:
-            return ""
-        case -9 | 137:
-            return " (killed by SIGKILL, perhaps for want of memory)"
-        case code if code < 0:
-            return f" (killed by {signal.Signals(-code).name})"
-        case _:
-            return f" (exit code {code})"
+    if code is None:
+        return ""
+    number = killer(code)
+    if number is None:
+        return f" (exit code {code})"
+    return f" (killed by {number.name}{', perhaps for want of memory' if number is signal.SIGKILL else ''})"
 
 
 def tail(log_file: Path, start: int = 0) -> str:

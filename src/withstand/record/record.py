@@ -11,7 +11,8 @@ import msgspec
 # Schema history
 # 1  2026-11  the first
 # 2  2026-11  server_timing, steps, correct
-SCHEMA = 2
+# 3  2026-11  prefill_ns
+SCHEMA = 3
 
 
 class Status(StrEnum):
@@ -121,6 +122,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_s: float | None = None
     server_timing: str | None = None
     """The answer's Server-Timing header, as it came: what each hop says of its own time."""
+    prefill_ns: int | None = None
+    """What the engine says at the answer's end that the prompt took: llama.cpp does. Older records have none."""
     retries: int = 0
     """Times it was sent again because a reused connection was closed without a byte, or held bytes from before it."""
     reused: bool | None = None

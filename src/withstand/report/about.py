@@ -21,3 +21,5 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     engine: str | None
     diagnosis: Diagnosis | None = None
     """Of the path, where it was examined."""
+    board: str | None = None
+    """The page beside it with what a stack's monitoring saw, where there is one."""

@@ -1,7 +1,7 @@
 """``board.html``: what a stack's monitoring has seen of a run, kept for when the stack is gone. Pure.
 
-A graph is what a dashboard calls a panel. All its lines lie on one grid of instants; where a series was not there, its
-line has a gap.
+A graph is what a dashboard calls a panel. Its lines lie on one grid of instants; where a series was not there, its
+line has a gap. Single answers are points, wherever they are.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,14 @@ _SCALES: Final = {
 
 
 class Line(Struct, frozen=True):
-    """One series; a value for each instant of the board, None where there was none."""
+    """One series; a value for each instant of the board, None where there was none.
+
+    What has instants of its own, in seconds since the beginning, is single points.
+    """
 
     name: str
     values: Sequence[float | None]
+    at_s: Sequence[float] | None = None
 
 
 class Graph(Struct, frozen=True):
@@ -59,6 +63,8 @@ class Board(Struct, frozen=True, kw_only=True):
     begun_utc: str
     length_s: float
     step_s: float
+    window_s: float
+    """Of which rates and means are."""
     stages: Sequence[Span]
     alerts: Sequence[Span]
     graphs: Sequence[Graph]
@@ -102,11 +108,12 @@ def _drawn(board: Board, every: int) -> dict[str, Any]:
 
 def _graph(graph: Graph, every: int) -> dict[str, Any]:
     factor, unit = scale_of(graph)
-    lines = [
-        {"name": line.name, "y": [None if v is None else short(v / factor) for v in line.values[::every]]}
-        for line in graph.lines
-    ]
-    return {"unit": unit, "lines": lines}
+    return {"unit": unit, "lines": [_line(line, factor, every) for line in graph.lines]}
+
+
+def _line(line: Line, factor: float, every: int) -> dict[str, Any]:
+    drawn = {"name": line.name, "y": [None if v is None else short(v / factor) for v in line.values[::every]]}
+    return drawn if line.at_s is None else {**drawn, "x": [short(at_s) for at_s in line.at_s[::every]]}
 
 
 def _masthead(board: Board) -> Markup:
@@ -119,7 +126,8 @@ def _masthead(board: Board) -> Markup:
         tag(
             "p",
             "As the stack's Prometheus saw it: the panels of its Grafana dashboard. Time is in seconds since the run "
-            "began, a shade is a stage. Rates and means are of the last half minute, so they lag by a quarter.",
+            f"began, a shade is a stage. Rates and means are of the last {seconds(board.window_s)}, so they lag by "
+            "half of that. What a client had of single answers is from the run's records.",
             class_="place",
         ),
     )

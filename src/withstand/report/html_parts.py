@@ -42,6 +42,7 @@ def masthead(summary: Summary, about: About) -> Markup:
         tag("h1", about.title),
         tag("p", _extent(summary), class_="extent"),
         tag("p", _place(summary, about), class_="place"),
+        tag("p", tag("a", "What the stack's monitoring saw", href=about.board), class_="place") if about.board else "",
         tag("p", typed(verdict.sentence), class_=f"verdict {verdict.level}"),
     )
 

@@ -42,5 +42,6 @@ def sentences(summary: Summary) -> Iterator[str]:
     if columns_of(summary):
         yield (
             "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing, the engine by "
-            "its metrics, decode as heard; else is what nobody told: the network, HTTP, parts that do not fit."
+            "its metrics or its answers' ends, decode as heard; else is what nobody told: the network, HTTP, parts "
+            "that do not fit."
         )

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from withstand.errors import SpecError
 from withstand.hints import hinted
 from withstand.spec.arrivals import Seconds
+from withstand.spec.mistake import of_file, unfit, with_keys, wrong
 from withstand.spec.parse import tree_from_file
 
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -223,9 +223,10 @@ def stack_from_file(path: Path) -> Stack:
 
     Raises:
         UsageError: it cannot be read.
-        SpecError: a key is wrong; the text names it.
+        SpecError: a key is wrong; the text names it, and the file.
     """
-    return stack_of(tree_from_file(path, "stack"), path.stem)
+    with of_file(path):
+        return stack_of(tree_from_file(path, "stack"), path.stem)
 
 
 def stack_of(tree: dict[str, Any], name: str) -> Stack:
@@ -233,9 +234,8 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     try:
         stack = msgspec.convert(tree, Stack)
     except msgspec.ValidationError as e:
-        raise SpecError(
-            f"The stack is wrong: {hinted(str(e), Stack)}. `withstand schema stack` prints what is allowed."
-        ) from None
+        told = with_keys(str(e), tree, lambda each: msgspec.convert(each, Stack))
+        raise unfit(hinted(told, Stack)) from None
     stack = msgspec.structs.replace(stack, name=stack.name or _name_of(name))
     _check_name("name", stack.name)
     for each in stack.engines:
@@ -271,8 +271,3 @@ def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     found += [("ray.token", stack.ray.token)]  # type: ignore[list-item]
     return [(where, value) for where, value in found if isinstance(value, Secret)]
-
-
-def wrong(path: str, what: str) -> SpecError:
-    """A sentence that names the key."""
-    return SpecError(f"The stack is wrong: {what} - at `$.{path}`.")

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Process, behind
 from withstand.stack.ray import RAY
@@ -70,7 +70,7 @@ def _service(where: str, blueprint: Blueprint, name: str) -> _Door:
         return _Door(RAY, found[RAY].base_url, blueprint.models[name])
     if name not in found:
         names = ", ".join(found)
-        raise SpecError(f"The stack is wrong: it has no service {name!r}, but {names} - at `$.plan.{where}.service`.")
+        raise wrong(f"plan.{where}.service", f"it has no service {name!r}, but {names}")
     if name == "agent":
         return _Door(name, found[name].base_url, blueprint.model)
     served = [model for process in behind(name, blueprint.processes) for model in process.serves]

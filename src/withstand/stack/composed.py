@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from withstand import plugins
-from withstand.errors import SpecError
+from withstand.hints import meant
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Agent, Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Place, Process, in_order, upkeep_of
@@ -19,14 +20,14 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT = "gateway", "agent"
+_LOOKS = {"every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
     """All processes.
 
     Raises:
-        SpecError: a kind cannot do what is wanted of it.
-        UsageError: a kind is unknown.
+        SpecError: a kind is unknown, or cannot do what is wanted of it.
     """
     _check_names(stack)
     models = {name: _kind(name, told).model(told, place) for name, told in stack.engines.items()}
@@ -97,7 +98,7 @@ def _check_names(stack: Stack) -> None:
     names = service_names(stack)
     for name in stack.engines:
         if names.count(name) > 1:
-            raise SpecError(f"The stack is wrong: another of its services has that name - at `$.engines.{name}`.")
+            raise wrong(f"engines.{name}", "another of its services has that name")
 
 
 def told_of(stack: Stack, name: str) -> Served | None:
@@ -130,13 +131,12 @@ def wanted_small(stack: Stack) -> set[Small]:
 def _check_roles(stack: Stack) -> None:
     for name, told in stack.engines.items():
         if told.role and stack.gateway is None and stack.runner != "ray":
-            raise SpecError(
-                f"The stack is wrong: prefill and decode come together in a gateway - at `$.engines.{name}.role`; "
-                "add [gateway]."
-            )
+            raise wrong(f"engines.{name}.role", "prefill and decode come together in a gateway; add [gateway]")
 
 
 def _kind(name: str, told: Engine) -> Kind:
+    if told.kind not in (known := plugins.names("engines")):
+        raise wrong(f"engines.{name}.kind", f"there is no kind {told.kind!r}{meant(told.kind, known)}")
     kind: Kind = plugins.load("engines", told.kind, f"engines.{name}.kind")
     return kind
 
@@ -156,13 +156,27 @@ def _seats(
             "role": role,
             "bootstrap_port": process and process.bootstrap_port,
         }
-        model = seats.setdefault(models[name], {"engines": []})
+        model, health = seats.setdefault(models[name], {"engines": []}), _health(process)
         given = {field: value for field, value in seat.items() if value is not None}
+        if health and not model["engines"]:
+            model["health"] = health
+        elif health != model.get("health"):
+            given["health"] = health or False
         if given not in model["engines"]:  # Ray shares a model's requests out by itself, behind one address
             model["engines"].append(given)
         if role and process and process.disaggregation:
             model["disaggregation"] = {"style": process.disaggregation}
     return seats
+
+
+def _health(process: Process | None) -> dict[str, Any] | None:
+    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, a slow one may be slow.
+
+    One that is not ours may not have the path; Ray minds its own, and a model of it rests only where nobody asks.
+    """
+    if process is None or process.kind == RAY or not process.health.startswith("/"):
+        return None
+    return {"path": process.health, **_LOOKS}
 
 
 def _gateway_names(copies: int) -> list[str]:

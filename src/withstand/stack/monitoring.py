@@ -12,7 +12,7 @@ from withstand.spec.stack import Monitoring
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS
 from withstand.stack.ports import HOST
-from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES
+from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
@@ -50,10 +50,10 @@ def monitoring(told: Monitoring, place: Place, services: Iterable[Process], stac
         health="/-/ready",
         files={
             _CONFIG: _json(_config(told, scraped, stack)),
-            _RULES: _json(rules()),
+            _RULES: _json(rules(told.scrape_s)),
             "grafana/datasources/withstand.yaml": _json(_datasources(url)),
             "grafana/dashboards/withstand.yaml": _json(_providers(str(place.folder / "grafana" / "boards"))),
-            "grafana/boards/withstand.json": _json(dashboard()),
+            "grafana/boards/withstand.json": _json(dashboard(told.scrape_s)),
         },
         upkeep=upkeep_of(told),
         reason=r'err="(.+)"',
@@ -110,11 +110,11 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
     }
 
 
-def rules() -> dict[str, Any]:
+def rules(scrape_s: float) -> dict[str, Any]:
     """What is computed all the time, and what calls for somebody."""
-    recorded = [{"record": name, "expr": expr} for name, expr in RULES.items()]
+    recorded = [{"record": name, "expr": windowed(expr, scrape_s)} for name, expr in RULES.items()]
     alerts = [
-        {"alert": name, "expr": expr, "for": held, "annotations": {"summary": said}}
+        {"alert": name, "expr": windowed(expr, scrape_s), "for": held, "annotations": {"summary": said}}
         for name, (expr, held, said) in ALERTS.items()
     ]
     return {"groups": [{"name": "withstand", "rules": recorded}, {"name": "alerts", "rules": alerts}]}
@@ -129,7 +129,7 @@ def _providers(folder: str) -> dict[str, Any]:
     return {"apiVersion": 1, "providers": [{"name": "withstand", "type": "file", "options": {"path": folder}}]}
 
 
-def dashboard() -> dict[str, Any]:
+def dashboard(scrape_s: float) -> dict[str, Any]:
     """Grafana's: a row for each layer, two panels side by side, the benchmark's stages as regions."""
     panels: list[dict[str, Any]] = []
     y, row, column = 0, "", 0
@@ -139,7 +139,7 @@ def dashboard() -> dict[str, Any]:
             panels.append({"type": "row", "title": row, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}})
             y += 1
         targets = [
-            {"refId": chr(65 + i), "expr": expr, "legendFormat": legend, "datasource": _SOURCE}
+            {"refId": chr(65 + i), "expr": windowed(expr, scrape_s), "legendFormat": legend, "datasource": _SOURCE}
             for i, (legend, expr) in enumerate(panel.queries.items())
         ]
         panels.append(

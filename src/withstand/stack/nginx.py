@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Edge
 from withstand.stack.ports import HOST
 
@@ -122,7 +122,7 @@ def _variable(told: Edge) -> str:
 def _host_port(url: str) -> str:
     at = urlsplit(url)
     if at.scheme != "http" or not at.hostname:
-        raise SpecError(f"The stack is wrong: the edge passes to http://HOST:PORT alone, not to {url} - at `$.edge`.")
+        raise wrong("edge.gateways", f"the edge passes to http://HOST:PORT alone, not to {url}")
     return at.netloc if at.port else f"{at.netloc}:80"
 
 

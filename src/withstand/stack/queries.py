@@ -4,6 +4,7 @@ Engines' names are those of ``wire.engine_metrics``, the new and the old ones of
 and ``or`` takes it. Rates come before sums, sums before quotients; a mean is a quotient of rates, never of counters.
 """
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -12,6 +13,10 @@ from withstand.record import Seen
 from withstand.wire.engine_metrics import ENGINES
 
 WINDOW: Final = "30s"
+_SPAN = re.compile(r"\[(\d+)([sm])\]")
+_UNITS_S = {"s": 1, "m": 60}
+_SCRAPES_IN_WINDOW = 4
+"""A rate needs two of them, and one may be late."""
 _TOKENS = (
     *("vllm:generation_tokens_total", "vllm:generation_tokens", "sglang:generation_tokens_total"),
     *("llamacpp:tokens_predicted_total", "tgi_request_generated_tokens_sum"),
@@ -26,6 +31,19 @@ class Panel(Struct, frozen=True):
     unit: str
     queries: dict[str, str]
     row: str
+
+
+def window_s(scrape_s: float) -> float:
+    """Of which span rates and means are, in s."""
+    return max(float(WINDOW.removesuffix("s")), _SCRAPES_IN_WINDOW * scrape_s)
+
+
+def windowed(expression: str, scrape_s: float) -> str:
+    """With no window shorter than scrapes so far apart need."""
+    least_s = _SCRAPES_IN_WINDOW * scrape_s
+    return _SPAN.sub(
+        lambda span: span[0] if int(span[1]) * _UNITS_S[span[2]] >= least_s else f"[{least_s:g}s]", expression
+    )
 
 
 def _series(seen: Seen) -> list[str]:
@@ -121,7 +139,7 @@ _RUN, _ENGINE, _GATEWAY, _AGENT, _MACHINE = "The benchmark", "Engines", "Gateway
 _EACH = "{{service}}"
 _TOKENS_A_SECOND = "suffix: tok/s"
 _STAGE_RATES = {"asked": "max(withstand_run_rate_asked)", "answered": "max(withstand_run_rate_ended)"}
-_FAILED = f'sum(rate(withstand_run_requests_total{{outcome="failed"}}[{WINDOW}]))'
+_SO_FAR = {outcome: f'max(withstand_run_requests_total{{outcome="{outcome}"}})' for outcome in ("good", "failed")}
 PANELS: Final = (
     Panel("Requests asked and answered", "reqps", _STAGE_RATES, _RUN),
     Panel(
@@ -136,7 +154,7 @@ PANELS: Final = (
         _RUN,
     ),
     Panel("Cost of a million output tokens", "short", {"cost": "withstand:cost_per_million_output_tokens"}, _RUN),
-    Panel("Failed", "reqps", {"failed": _FAILED}, _RUN),
+    Panel("Answers so far, of the stage", "short", _SO_FAR, _RUN),
     Panel(
         "Running and waiting",
         "short",

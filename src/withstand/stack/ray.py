@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from withstand.spec.stack import Secret, Stack, wrong
+from withstand.spec.mistake import wrong
+from withstand.spec.stack import Secret, Stack
 from withstand.stack.blueprint import Place, Process, Undo, Upkeep
 from withstand.stack.engines.kind import folder_of, model_name
 from withstand.stack.exports.ray_serve import application, model_id, on_ray

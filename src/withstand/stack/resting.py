@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine, Room, Stack
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import GATEWAY
@@ -41,17 +41,14 @@ def _resting(stack: Stack) -> dict[str, Engine]:
 
 
 def _check(name: str, stack: Stack) -> None:
-    told, at = stack.engines[name], f"$.engines.{name}"
+    told, at = stack.engines[name], f"engines.{name}"
     assert stack.gateway
     if stack.gateway.copies > 1:
-        raise SpecError(f"The stack is wrong: one gateway starts {name}, not several - at `$.gateway.copies`.")
+        raise wrong("gateway.copies", f"one gateway starts {name}, not several")
     if told.room != Room():
-        raise SpecError(f"The stack is wrong: the gateway that starts it gives it no room of its own - at `{at}.room`.")
+        raise wrong(f"{at}.room", "the gateway that starts it gives it no room of its own")
     if any(not isinstance(value, str) for value in told.env.values()):
-        raise SpecError(
-            "The stack is wrong: an engine that the gateway starts has the gateway's secrets; put them there - at "
-            f"`{at}.env`."
-        )
+        raise wrong(f"{at}.env", "an engine that the gateway starts has the gateway's secrets; put them there")
 
 
 def _command(process: Process, told: Engine, place: Place) -> dict[str, Any]:

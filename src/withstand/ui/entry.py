@@ -70,8 +70,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """What a comparison comes to: one sentence."""
     block_of: str | None = None
     """The id of the comparison of two sides in turn that this run is a block of."""
-    page: bool = False
-    """Whether a report, or a comparison, lies in the folder."""
+    page: str | None = None
+    """The name of the report, or comparison, that lies in the folder."""
+    board: str | None = None
+    """As ``page``: what a stack's monitoring saw."""
 
 
 class StageLine(msgspec.Struct, frozen=True, kw_only=True):

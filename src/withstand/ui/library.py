@@ -153,7 +153,8 @@ class Library:
             state=State.DONE,
             at_s=place.stamp.mtime_ns / 1e9,
             block_of=self._id(place.block_of) if place.block_of else None,
-            page=place.has_page,
+            page=place.page,
+            board=place.board,
         )
 
 

@@ -26,7 +26,7 @@ from withstand.ui.hub import Follow, Hub, events
 from withstand.ui.library import Library
 from withstand.ui.maker import RECIPES, Maker, NotMadeError
 from withstand.ui.reach import PAGE_BYTES_MAX, OutOfReachError, read
-from withstand.ui.walk import PAGES, Place
+from withstand.ui.walk import Place
 
 _ASKED_BYTES_MAX = 65_536
 _SIDES_MAX = 20
@@ -67,7 +67,7 @@ class Site:
             Route("/api/runs/{id}", self._detail),
             Route("/api/runs/{id}/live", self._live),
             Route("/api/make", self._make, methods=["POST"]),
-            Route("/page/{id}", self._page),
+            Route("/page/{id}/{name}", self._page),
             Route("/made/{name}", self._made),
         ]
         return Starlette(
@@ -124,13 +124,12 @@ class Site:
             raise HTTPException(422, str(e)) from None
 
     async def _page(self, request: Request) -> Response:
-        """As it lies in the folder."""
-        place = await self._place(request)
-        if not place.has_page:
-            raise HTTPException(404, "There is no page in this folder.")
+        """As it lies in the folder: by its own name, so that pages side by side find each other."""
+        place, name = await self._place(request), request.path_params["name"]
+        if name not in {place.page, place.board}:
+            raise HTTPException(404, "There is no such page in this folder.")
         try:
-            path = place.path / PAGES[place.kind]
-            data = await run_in_threadpool(read, path, self._library.root, PAGE_BYTES_MAX)
+            data = await run_in_threadpool(read, place.path / name, self._library.root, PAGE_BYTES_MAX)
         except OutOfReachError as e:
             raise HTTPException(404, str(e)) from None
         return Response(data, media_type=_HTML, headers={"content-security-policy": SANDBOXED})

@@ -15,7 +15,7 @@ FILE_BYTES_MAX = 4 << 20
 """A result file of another tool is read whole to be listed."""
 
 _SUFFIXES = frozenset({".json", ".jsonl", ".csv", ".txt", ".log"})
-_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED, _IN_TURN = (
+_RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED, _IN_TURN, _BOARD = (
     "run.json",
     "imported.json",
     "summary.json",
@@ -23,11 +23,12 @@ _RUN, _IMPORT, _SUMMARY, _REPORT, _COMPARISON, _COMPARED, _IN_TURN = (
     "comparison.html",
     "comparison.json",
     "ab.json",
+    "board.html",
 )
 _STAMPED = {
-    Kind.RUN: (_RUN, _SUMMARY, _REPORT),
+    Kind.RUN: (_RUN, _SUMMARY, _REPORT, _BOARD),
     Kind.IMPORT: (_IMPORT, _REPORT),
-    Kind.COMPARISON: (_COMPARISON, _COMPARED),
+    Kind.COMPARISON: (_COMPARISON, _COMPARED, _BOARD),
 }
 PAGES = {Kind.RUN: _REPORT, Kind.SEARCH: _REPORT, Kind.IMPORT: _REPORT, Kind.COMPARISON: _COMPARISON}
 
@@ -48,9 +49,18 @@ class Place(msgspec.Struct, frozen=True):
         return self.stamps[0]
 
     @property
-    def has_page(self) -> bool:
-        """Whether a page lies in the folder."""
-        return self.kind in PAGES and self.stamps[_STAMPED[self.kind].index(PAGES[self.kind])] is not None
+    def page(self) -> str | None:
+        """The file's name, where its page lies in the folder."""
+        return self._there(PAGES.get(self.kind))
+
+    @property
+    def board(self) -> str | None:
+        """What a stack's monitoring saw of it, where that was kept."""
+        return self._there(_BOARD)
+
+    def _there(self, name: str | None) -> str | None:
+        names = _STAMPED.get(self.kind, ())
+        return name if name in names and self.stamps[names.index(name)] is not None else None
 
 
 class Walked(msgspec.Struct, frozen=True):

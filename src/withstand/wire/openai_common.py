@@ -16,6 +16,7 @@ _BROKEN_FINISHES = frozenset({"error", "abort"})
 _MESSAGE_KEYS = ("error", "message", "detail", "title")
 _NESTED_MAX = 16
 _SHOWN_BYTES = 600
+_PROMPT_MS_MAX = 1e9
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
@@ -50,6 +51,8 @@ class Chunk(msgspec.Struct, Generic[ChoiceT], gc=False):
     message: str | None = None
     withstand: Any = None
     """An agent's steps, where it is ours."""
+    timings: Any = None
+    """llama.cpp's, in a stream's last event and in a whole answer. Anybody may say anything there."""
 
 
 def read_chunk(
@@ -71,6 +74,8 @@ def read_chunk(
         return None
     if chunk.usage:
         take_usage(chunk.usage, reply)
+    if chunk.timings is not None:
+        reply.prefill_ns = prefill_ns_of(chunk.timings)
     if chunk.withstand is not None:
         take_steps(chunk.withstand, reply, stamp_ns)
     return chunk
@@ -107,6 +112,13 @@ def take_usage(usage: Usage, reply: Reply) -> None:
         reply.cached_tokens = usage.prompt_tokens_details.cached_tokens
     if usage.completion_tokens_details and usage.completion_tokens_details.reasoning_tokens is not None:
         reply.reasoning_tokens = usage.completion_tokens_details.reasoning_tokens
+
+
+def prefill_ns_of(timings: Any) -> int | None:
+    """llama.cpp's ``prompt_ms``: from when the engine took the prompt up until it was computed."""
+    prompt_ms = timings.get("prompt_ms") if isinstance(timings, dict) else None
+    known = isinstance(prompt_ms, int | float) and 0 <= prompt_ms <= _PROMPT_MS_MAX
+    return round(prompt_ms * 1e6) if known else None
 
 
 def take_finish(finish_reason: str | None, reply: Reply) -> None:

@@ -34,6 +34,7 @@ class Reply:
         "finish_reason",
         "head",
         "output_tokens",
+        "prefill_ns",
         "prompt_tokens",
         "reasoning_events",
         "reasoning_tokens",
@@ -63,6 +64,8 @@ class Reply:
         """None = the dialect does not tell reasoning from the answer."""
         self.steps: list[Step] = []
         """What an agent has told of its steps; ``at_ns`` as stamped."""
+        self.prefill_ns: int | None = None
+        """What the engine says that the prompt took."""
         self.server_timing: str | None = None
         """What an agent has told behind its answer: as the header of that name, which had gone before."""
         self.done = False
@@ -86,7 +89,7 @@ class Reply:
 
     def is_plain(self, text: str) -> bool:
         """Whether this text came in one event, and nothing else: no end, no count, no reasoning, no fault."""
-        more = (self.done, self.fault, self.finish_reason, self.reasoning_events, self.steps)
+        more = (self.done, self.fault, self.finish_reason, self.reasoning_events, self.steps, self.prefill_ns)
         counts = (self.prompt_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
         said = self.answer() == text and len(self.chunk_ns) == 1
         return said and not self._cumulative and not any(more) and counts == (None,) * len(counts)

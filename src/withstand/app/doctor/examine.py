@@ -42,8 +42,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     dose: Dose = Dose()
 
 
-def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
-    """Ask everything that can be asked; ``tell`` hears what is being done.
+def examine(target: Target, means: Means, tell: Tell, asking: Callable[[], None] = lambda: None) -> Diagnosis:
+    """Ask everything that can be asked; ``tell`` hears what is being done, ``asking`` is called before each request.
 
     Raises:
         WithstandError: nothing can be asked: no connection, no model, a wrong key, no answer at all.
@@ -53,6 +53,8 @@ def examine(target: Target, means: Means, tell: Tell) -> Diagnosis:
         echo = stack.enter_context(echo_engine(*means.echo, means.dose.itl_ms)) if means.echo else None
         path = stack.enter_context(_path(target, echo, means, tell))
         direct = stack.enter_context(_direct(path, echo, means))
+        for line in filter(None, (path, direct)):
+            line.asking = asking
         findings, stopped = _until_limited(_findings(Patient(path, direct, echo, means.dose), tell))
         return Diagnosis(
             version=__version__,
@@ -101,6 +103,7 @@ def _findings(patient: Patient, tell: Tell) -> Iterator[Finding]:
     if not echo:
         tell(foretold("What fields do", FIELDS_LOAD, patient.pace))
         yield from examine_fields(patient)
+    tell("What the path does with keys and connections …")
     yield from examine_manners(patient)
     tell("What happens when a client leaves …")
     yield from examine_departures(patient)

@@ -31,6 +31,10 @@ _LIMITED = 429
 COUNTING = "Count from 1 to 1000 in figures, separated by blanks, and say nothing else."
 
 
+def _unheard() -> None:
+    """Nobody listens."""
+
+
 class LimitedError(TargetError):
     """Whoever limits us has answered, and nobody else: what is heard from now on says nothing of the path."""
 
@@ -103,6 +107,8 @@ class Line:
         self.model = model or endpoint.model
         self.length_field = "max_completion_tokens" if self.is_chat else "max_tokens"
         self.asked = 0
+        self.asking: Callable[[], None] = _unheard
+        """Called before each request."""
         timeouts = endpoint.route.timeouts
         if patience_s is not None:
             timeouts = Timeouts(connect_s=timeouts.connect_s, read_s=patience_s, total_s=patience_s)
@@ -142,6 +148,7 @@ class Line:
             LimitedError: a 429 came, and the caller does not ask for ``limits``.
         """
         self.asked += 1
+        self.asking()
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         address = self.endpoint.address
         head = request_head("POST", self.endpoint.completions, address.host_header, headers or self.endpoint.headers)

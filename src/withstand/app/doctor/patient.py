@@ -49,7 +49,7 @@ class Patient:
     def brief(self) -> Iterator[Line]:
         """A line of its own to the path, that gives up sooner."""
         line = Line(self.path.endpoint, model=self.path.model, patience_s=self.dose.patience_s)
-        line.length_field = self.path.length_field
+        line.length_field, line.asking = self.path.length_field, self.path.asking
         try:
             yield line
         finally:

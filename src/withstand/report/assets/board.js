@@ -6,6 +6,7 @@
   const DASHES = ["solid", "dot", "dash", "dashdot"];
   const LETTER = 6.2; // px, of the stages' names
   const HEIGHT = 200;
+  const FEW = 48;
   const MARGIN = { l: 44, r: 12, t: 18, b: 24 };
 
   const { graphs, stages, step, length } = JSON.parse(document.getElementById("data").textContent);
@@ -15,15 +16,16 @@
   const dash = (i) => DASHES[Math.floor(i / colours("--lines").length) % DASHES.length];
 
   function trace(line, i, unit) {
+    const x = line.x ?? line.y.map((_, at) => at * step);
     return {
-      type: "scatter", mode: "lines+markers", name: escaped(line.name), x: line.y.map((_, at) => at * step), y: line.y,
-      line: { color: hue(i), width: 1.6, dash: dash(i) }, marker: { size: alone(line.y) }, connectgaps: false,
+      type: "scatter", mode: line.x ? "markers" : "lines+markers", name: escaped(line.name), x, y: line.y,
+      line: { color: hue(i), width: 1.6, dash: dash(i) }, marker: { color: hue(i), size: line.x ? 6 : dots(line.y) }, connectgaps: false,
       hovertemplate: `%{y:,.4~g}${unit && ` ${unit}`}`,
     };
   }
 
-  // A value between two gaps is no line, and would not be seen.
-  const alone = (y) => y.map((value, i) => (known(value) && !known(y[i - 1]) && !known(y[i + 1]) ? 4 : 0));
+  // Few values are marked each. Of many, one between two gaps: it is no line, and would not be seen.
+  const dots = (y) => y.map((value, i) => (y.length <= FEW || (known(value) && !known(y[i - 1]) && !known(y[i + 1])) ? 4 : 0));
 
   // By turns, or two that follow each other would be one.
   function shades() {

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.engines.kind import Kind, Small, refuse, required
@@ -33,7 +33,7 @@ class Command:
         """As it was written down."""
         refuse(name, told, _CANNOT, "a command")
         if not told.args:
-            raise SpecError(f"The stack is wrong: a command is needed - at `$.engines.{name}.args`; give it.")
+            raise wrong(f"engines.{name}.args", "a command is needed; give it")
         required(name, told, "served_as", "nobody knows the model's name in requests")
         port = place.ports[name]
         return Process(

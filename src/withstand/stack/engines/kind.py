@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Literal, Protocol
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process
 
@@ -33,14 +33,14 @@ def refuse(name: str, told: Engine, keys: Iterable[str], kind: str) -> None:
     """Say so where one of these is wanted of a kind that cannot do it."""
     for key in keys:
         if getattr(told, key) is not None:
-            raise SpecError(f"The stack is wrong: {kind} cannot do that - at `$.engines.{name}.{key}`; leave it out.")
+            raise wrong(f"engines.{name}.{key}", f"{kind} cannot do that; leave it out")
 
 
 def required(name: str, told: Engine, key: str, what: str) -> str:
     """A text that this kind cannot do without."""
     value: str | None = getattr(told, key)
     if not value:
-        raise SpecError(f"The stack is wrong: {what} - at `$.engines.{name}.{key}`; give it.")
+        raise wrong(f"engines.{name}.{key}", f"{what}; give it")
     return value
 
 

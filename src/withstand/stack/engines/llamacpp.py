@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.engines.kind import Kind, Small, options, refuse
@@ -26,14 +26,14 @@ class LlamaCpp:
         refuse(name, told, _NEVER, "llamacpp")
         path = told.model or place.small_model
         if path is None:
-            raise SpecError(f"The stack is wrong: a GGUF file is needed - at `$.engines.{name}.model`; name one.")
+            raise wrong(f"engines.{name}.model", "a GGUF file is needed; name one")
         sequences = told.max_sequences or _SEQUENCES
         settings = Settings(
             host=HOST,
             port=place.ports[name],
             parallel=sequences,
             context=(told.context or _CONTEXT) * sequences,
-            threads=told.threads or min(place.threads, _THREADS_MAX),
+            threads=told.threads or len(told.room.cpus) or min(place.threads, _THREADS_MAX),
         )
         argv = _own if told.binary else _carried
         return Process(

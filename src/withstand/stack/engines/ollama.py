@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.engines.kind import Kind, Small, refuse, required
@@ -24,10 +24,8 @@ class Ollama:
         refuse(name, told, _CANNOT, "ollama")
         model = required(name, told, "model", "Ollama wants the name of a model that it has")
         if told.served_as not in {None, model}:
-            raise SpecError(
-                f"The stack is wrong: Ollama serves a model under its own name - at `$.engines.{name}.served_as`; "
-                f"give it that one: ollama cp {model} {told.served_as}."
-            )
+            what = f"Ollama serves a model under its own name; give it that one: ollama cp {model} {told.served_as}"
+            raise wrong(f"engines.{name}.served_as", what)
         settings = {"OLLAMA_NUM_PARALLEL": told.max_sequences, "OLLAMA_CONTEXT_LENGTH": told.context}
         return Process(
             name=name,

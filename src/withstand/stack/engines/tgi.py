@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.engines.kind import Kind, Small, folder_of, model_name, options, refuse
@@ -20,10 +20,7 @@ class Tgi:
         """Its speculation is by n-grams, or by the heads of a Medusa model; prefix caching is a variable."""
         refuse(name, told, _CANNOT, "tgi")
         if told.speculative and told.speculative.draft_model:
-            raise SpecError(
-                "The stack is wrong: tgi has no draft model - "
-                f"at `$.engines.{name}.speculative.draft_model`; leave it out."
-            )
+            raise wrong(f"engines.{name}.speculative.draft_model", "tgi has no draft model; leave it out")
         return Process(
             name=name,
             kind="tgi",

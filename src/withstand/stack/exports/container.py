@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from withstand import __version__
-from withstand.spec.stack import Deploy, Secret, Served, Stack, wrong
+from withstand.spec.mistake import wrong
+from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
 from withstand.stack.model import NAME as SMALL_NAME
@@ -31,6 +32,13 @@ _PYTHONS: Final[Mapping[str, str]] = {OURS: "python"}
 _OWN_ADDRESS = ("VLLM_NIXL_SIDE_CHANNEL_HOST",)
 """What decode is told of where prefill's cache is to be had."""
 _FIRST_PORT, _FIRST_SIDE_PORT = 8000, 9000
+WHEEL: Final = f"withstand-{__version__}-py3-none-any.whl"
+"""What ``pip wheel`` makes of a clone; the image is built with it, for no index has it."""
+_LIBGOMP = "RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*"
+CORES: Final = 4
+"""Of an engine that computes on the CPU, where nobody has said how many threads it has."""
+_IDLE_KINDS = {GATEWAY, AGENT, "command", "sim"}
+"""Those of which we do not know that they compute."""
 _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
 
 
@@ -45,6 +53,8 @@ class Container(Struct, frozen=True, kw_only=True):
     files: dict[str, str]
     volumes: tuple[str, ...]
     deploy: Deploy
+    cores: int
+    """That it is meant to keep busy: an engine's threads."""
     own_address: tuple[str, ...] = ()
     """Variables that hold the address at which the others reach it."""
 
@@ -77,7 +87,7 @@ def containers(stack: Stack) -> tuple[Container, ...]:
         python="python",
         ports=ports,
         side_ports=side_ports,
-        threads=8,
+        threads=CORES,
         small_model=Path(_SMALL),
         small_model_name=SMALL_NAME,
     )
@@ -115,15 +125,31 @@ def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
     """The file of the image of ours, where one of them runs in it; with the small model, where one serves that."""
     ours = [each for each in all_of_them if each.image == OURS]
     small = any(str(_SMALL) in each.argv for each in ours)
+    has_llamacpp = any(each.process.kind == "llamacpp" for each in ours)
     lines = (
-        f"# docker build -t {OURS} .",
+        "# In this folder; CLONE is that of withstand, where its pyproject.toml lies:",
+        f"# {build()}",
         "FROM python:3.12-slim",
-        f"RUN pip install --no-cache-dir 'withstand[agent,engine,gateway]=={__version__}'",
+        *([_LIBGOMP] if has_llamacpp else []),
+        f"COPY {WHEEL} /tmp/",
+        f"RUN pip install --no-cache-dir '/tmp/{WHEEL}[agent,engine,gateway]'",
         *([f"RUN WITHSTAND_CACHE={_CACHE} python -c '{_FETCH}'"] if small else []),
         "RUN useradd --create-home --uid 10001 withstand",
         "USER 10001",
     )
     return {"Dockerfile": "\n".join(lines) + "\n"} if ours else {}
+
+
+def build() -> str:
+    """The commands that make the image of ours, in the folder of its file."""
+    return f"pip wheel --no-deps --wheel-dir . CLONE && docker build -t {OURS} ."
+
+
+def cores_of(told: Served, kind: str) -> int:
+    """As many as are its own, or as it has threads."""
+    threads = getattr(told, "threads", None)
+    computes = kind == "llamacpp" or (kind not in _IDLE_KINDS and not told.deploy.gpus)
+    return len(told.room.cpus) or threads or (CORES if computes else 1)
 
 
 def door(stack: Stack) -> str:
@@ -167,6 +193,7 @@ def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Cont
         files=files,
         volumes=_volumes(getattr(told, "model", None)),
         deploy=told.deploy,
+        cores=cores_of(told, process.kind),
     )
 
 

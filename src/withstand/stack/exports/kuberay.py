@@ -3,7 +3,7 @@
 from typing import Any
 
 from withstand.spec.stack import Secret, Stack
-from withstand.stack.exports.container import key_of
+from withstand.stack.exports.container import CORES, key_of
 from withstand.stack.exports.kubernetes import labels_of, secret_env
 from withstand.stack.exports.ray_serve import on_ray, serve_config
 from withstand.stack.exports.yaml import document, whole
@@ -59,8 +59,10 @@ def _small() -> dict[str, Any]:
 
 def _group(name: str, stack: Stack, env: list[dict[str, Any]]) -> dict[str, Any]:
     engine = stack.engines[name]
-    cpus = str(len(engine.room.cpus) or 4)
-    size = {"cpu": cpus, "memory": str(int((engine.room.memory_gb or 16) * 1e9))}
+    size = {
+        "cpu": str(len(engine.room.cpus) or engine.threads or CORES),
+        "memory": str(int((engine.room.memory_gb or 16) * 1e9)),
+    }
     if engine.deploy.gpus:
         size["nvidia.com/gpu"] = str(engine.deploy.gpus)
     container = _container("ray-worker", _image(stack, name), env, {"requests": size, "limits": size})

@@ -5,11 +5,11 @@ Streams are long, so ends are slow: a pod that is to go gets no new requests, an
 
 from typing import Any
 
-from withstand.errors import SpecError
 from withstand.record import Seen
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
-from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door
+from withstand.stack.exports.container import CONFIG, OURS, Container, build, containers, dockerfile, door
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -35,10 +35,8 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     for each in all_of_them:
         if each.deploy.min_replicas == 0:
             at = each.name if each.is_in_front else f"engines.{each.name}"
-            raise SpecError(
-                "The stack is wrong: an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to "
-                f"kuberay or modal - at `$.{at}.deploy.min_replicas`."
-            )
+            what = "an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to kuberay or modal"
+            raise wrong(f"{at}.deploy.min_replicas", what)
         objects += _objects(each, stack.name)
     pooled = [each for each in all_of_them if inference_gateway and not each.is_in_front]
     if inference_gateway:
@@ -149,7 +147,7 @@ def secret_env(secrets: dict[str, str], stack: str) -> list[dict[str, Any]]:
 def _resources(container: Container) -> dict[str, Any]:
     room = container.process.upkeep.room
     limits: dict[str, str] = {}
-    requests: dict[str, str] = {"cpu": str(len(room.cpus) or 1)}
+    requests: dict[str, str] = {"cpu": str(container.cores)}
     if room.cpus:
         limits["cpu"] = requests["cpu"]
     if room.memory_gb:
@@ -193,10 +191,8 @@ def _busy(container: Container) -> str:
     if kind in _OURS:
         return _OURS[kind]
     if kind not in _ENGINES:
-        raise SpecError(
-            f"The stack is wrong: {kind} tells no autoscaler how many requests it has; leave max_replicas out - at "
-            f"`$.engines.{container.name}.deploy.max_replicas`."
-        )
+        what = f"{kind} tells no autoscaler how many requests it has; leave max_replicas out"
+        raise wrong(f"engines.{container.name}.deploy.max_replicas", what)
     return ENGINES[_ENGINES[kind]][Seen.RUNNING][0][0].name
 
 
@@ -244,7 +240,7 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     """What must be there before, in the order in which it is made."""
     lines = [f"The door is the Service {entry}. Before `kubectl apply -f kubernetes.yaml`:"]
     if any(each.image == OURS for each in all_of_them):
-        lines.append(f"- the image {OURS} where the cluster finds it: docker build -t {OURS} .")
+        lines.append(f"- the image {OURS} where the cluster finds it: {build()} (CLONE is withstand's)")
     keys = sorted({key for each in all_of_them for key in each.secrets.values()})
     if keys:
         lines.append(

@@ -1,6 +1,6 @@
 """A stack's engines as a program for Modal. Pure."""
 
-from withstand.errors import SpecError
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
 from withstand.stack.exports.container import OURS, Container, containers, dockerfile, refuse_own_address
 from withstand.stack.exports.yaml import whole
@@ -25,7 +25,8 @@ _ONE = """
 
 @app.function(
     image={image}.entrypoint([]),
-    {gpu}volumes={volumes},
+    {gpu}cpu={cores},
+    volumes={volumes},
     secrets={secrets},
     min_containers={least},
     max_containers={most},
@@ -48,7 +49,7 @@ def modal(stack: Stack) -> dict[str, str]:
     """
     engines = [each for each in containers(stack) if not each.is_in_front]
     if not engines:
-        raise SpecError("The stack is wrong: Modal has nothing to run; all engines are remote - at `$.engines`.")
+        raise wrong("engines", "Modal has nothing to run; all engines are remote")
     refuse_own_address(engines, "Modal")
     top = _TOP.format(stack=stack.name, file="modal_app.py")
     if any(each.image != OURS for each in engines):
@@ -74,6 +75,7 @@ def _function(engine: Container, stack: str) -> str:
     return _ONE.format(
         image=_image(engine.image),
         gpu=gpu,
+        cores=engine.cores,
         volumes="{" + ", ".join(f'"{folder}": models' for folder in folders) + "}",
         secrets=secret,
         least=deploy.min_replicas,

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from withstand.spec.stack import Engine, Stack, wrong
+from withstand.spec.mistake import wrong
+from withstand.spec.stack import Engine, Stack
 from withstand.stack.engines.vllm import GB, cpu_build
 from withstand.stack.exports.yaml import document
 

@@ -47,7 +47,17 @@ def _as_replicas(gateway: Gateway) -> Gateway:
     return msgspec.structs.replace(gateway, copies=1, deploy=deploy)
 
 
-def left_out(stack: Stack, place: str) -> list[str]:
-    """Parts of the stack that the place does not get: it has others of its own, or runs engines alone."""
+_INSTEAD: Final[Mapping[str, str]] = {
+    "edge": "use the place's own ingress, without buffering and with long timeouts",
+    "monitoring": "have a Prometheus of the place scrape /metrics of the services",
+}
+_BESIDE: Final = "run it where it reaches the engines (withstand {part} FILE), or export it to compose or kubernetes"
+
+
+def left_out(stack: Stack, place: str) -> dict[str, str]:
+    """Parts of the stack that the place does not get → what to do instead."""
     there = {"gateway", "agent"} if place in {"compose", "kubernetes"} else set()
-    return [part for part, _ in stack.besides() if part not in there]
+    left = [part for part, _ in stack.besides() if part not in there]
+    found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
+    remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
+    return found | dict.fromkeys(remote, "ask it at its own address")

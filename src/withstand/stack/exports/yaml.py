@@ -10,15 +10,24 @@ from withstand.errors import UsageError
 
 
 def document(tree: Any) -> str:
-    """One.
+    """One; a text of several lines is a block, which can be read and compared.
 
     Raises:
         UsageError: the library is not there.
     """
     try:
-        return msgspec.yaml.encode(tree).decode()
+        import yaml  # noqa: PLC0415  the extra `yaml`
     except ImportError:
         raise UsageError("An export in YAML needs: pip install 'withstand[yaml]'.") from None
+
+    class Dumper(yaml.SafeDumper):
+        """Knows blocks."""
+
+    def written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+    Dumper.add_representer(str, written)
+    return yaml.dump(msgspec.to_builtins(tree), Dumper=Dumper, sort_keys=False, allow_unicode=True)
 
 
 def documents(trees: Iterable[Any]) -> str:

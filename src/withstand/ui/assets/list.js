@@ -25,7 +25,7 @@
 
   // One line.
 
-  const place = (entry) => (entry.kind === "comparison" ? `/page/${entry.id}` : `/run/${entry.id}`);
+  const place = (entry) => (entry.kind === "comparison" ? `/page/${entry.id}/${entry.page}` : `/run/${entry.id}`);
 
   function title(entry) {
     const link = node("a", { href: place(entry) }, told(entry.name));
@@ -35,6 +35,7 @@
     if (about.length) lines.push(node("small", {}, ...about.flatMap((part, i) => (i ? [" · ", told(part)] : [told(part)]))));
     const also = entry.limit ?? entry.headline ?? entry.why;
     if (also) lines.push(node("small", {}, said(also)));
+    if (entry.board) lines.push(node("small", {}, node("a", { href: `/page/${entry.id}/${entry.board}`, textContent: "monitoring" })));
     return node("th", { scope: "row" }, ...lines);
   }
 

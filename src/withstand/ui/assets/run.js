@@ -25,10 +25,11 @@
     if (entry.state === "damaged") return [];
     const ids = () => [id];
     const report = entry.page
-      ? node("a", { className: "button", href: `/page/${entry.id}`, textContent: "Report" })
+      ? node("a", { className: "button", href: `/page/${entry.id}/${entry.page}`, textContent: "Report" })
       : maker(node("button", { type: "button", textContent: "Make the report" }), "report", ids);
     const files = ["JSON", "CSV"].map((form) => maker(node("button", { type: "button", className: "plain", textContent: form }), form.toLowerCase(), ids));
-    return [report, ...files];
+    const board = entry.board ? [node("a", { className: "button", href: `/page/${entry.id}/${entry.board}`, textContent: "Monitoring" })] : [];
+    return [report, ...board, ...files];
   }
 
   // Stages and doubts.
@@ -170,7 +171,7 @@
       view.detail = detail;
       const running = detail.entry.state === "running";
       masthead(detail.entry);
-      if (!running || view.entry?.page !== detail.entry.page) $("deeds").replaceChildren(...deeds(detail.entry));
+      if (!running || view.entry?.page !== detail.entry.page || view.entry?.board !== detail.entry.board) $("deeds").replaceChildren(...deeds(detail.entry));
       view.entry = detail.entry;
       stages(detail.stages);
       doubts(detail.doubts);
