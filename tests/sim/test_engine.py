@@ -100,6 +100,21 @@ def test_who_leaves_takes_nothing_along(
     assert engine.blocks.used == 0
 
 
+@settings(deadline=None, max_examples=100)
+@given(SMALL, SIZES, st.integers(1, 4))
+def test_users_ask_again_when_they_are_answered(
+    parameters: Parameters, sizes: list[tuple[int, int, int]], users: int
+) -> None:
+    asked = [
+        Asked(at_ns=0, prompt_tokens=job.prompt_tokens, output_tokens=job.output_tokens)
+        for job in jobs(sizes, parameters)
+    ]
+    said = answers(asked, parameters, users)
+    assert [len(answer.at_ns) for answer in said] == [each.output_tokens for each in asked]
+    ends = sorted(answer.at_ns[-1] for answer in said)
+    assert sorted(answer.asked.at_ns for answer in said) == ([0] * users + ends)[: len(said)]
+
+
 def test_a_step_takes_what_its_batch_makes_it() -> None:
     parameters = Parameters(step_ms=10, sequence_ms=1, prefill_token_ms=0.5, max_batched_tokens=100)
     (alone,) = answers([Asked(at_ns=0, prompt_tokens=40, output_tokens=3)], parameters)

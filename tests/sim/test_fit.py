@@ -1,5 +1,6 @@
 """A model is made of what a client has seen: a known one's parameters come back; what cannot tell is refused."""
 
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from withstand.errors import MeasureError
 from withstand.record import Sample, Seen
-from withstand.sim import Asked, Parameters, answers
+from withstand.sim import Answer, Asked, Parameters, answers
 from withstand.sim.fit import fit, predicted
 from withstand.sim.rows import Heard, heard
 from withstand.testing.records import make_failure, make_record
@@ -42,15 +43,19 @@ def stage(rate_rps: float, count: int = 150, *, seed: int = 1, noise: float = 0.
         asked.append(
             Asked(at_ns=round(at_s * 1e9), prompt_tokens=random.randint(20, 900), output_tokens=random.randint(5, 60))
         )
+    return _heard(answers(asked, KNOWN), lambda: round(random.random() * noise * 1e6))
+
+
+def _heard(said: list[Answer], late_ns: Callable[[], int] = lambda: 0) -> list[Heard]:
     return [
         Heard(
             sent_ns=answer.asked.at_ns,
-            token_ns=tuple(sorted(at_ns + round(random.random() * noise * 1e6) for at_ns in answer.at_ns)),
+            token_ns=tuple(sorted(at_ns + late_ns() for at_ns in answer.at_ns)),
             prompt_tokens=answer.asked.prompt_tokens,
             whole_prompt_tokens=answer.asked.prompt_tokens,
             output_tokens=answer.asked.output_tokens,
         )
-        for answer in answers(asked, KNOWN)
+        for answer in said
     ]
 
 
@@ -74,6 +79,15 @@ def test_a_stage_that_it_has_not_seen_is_foretold() -> None:
         assert held.tpot_said_ms == pytest.approx(held.tpot_ms, rel=0.05)
     truth = predicted("fast", stage(8, seed=3), KNOWN)
     assert (truth.ttft_said_ms, truth.tpot_said_ms) == pytest.approx((truth.ttft_ms, truth.tpot_ms))
+
+
+def test_users_are_foretold_as_users() -> None:
+    """At the instants of a faster engine they would queue behind one another, which no user does."""
+    quick = Parameters(**{**msgspec.structs.asdict(KNOWN), "prefill_token_ms": 0.001, "step_ms": 1})
+    found = _heard(answers([Asked(at_ns=0, prompt_tokens=500, output_tokens=20)] * 30, quick, users=1))
+    alone = predicted("one", found[:1], KNOWN)
+    assert predicted("one", found, KNOWN, users=1).ttft_said_ms == pytest.approx(alone.ttft_said_ms)
+    assert predicted("one", found, KNOWN).ttft_said_ms > 1.5 * alone.ttft_said_ms
 
 
 def test_the_servers_metrics_tell_slots_and_capacity() -> None:

@@ -7,6 +7,7 @@ from withstand.errors import MeasureError
 from withstand.runs import RunFolder, RunState
 from withstand.sim.fit import Fit, fit
 from withstand.sim.rows import Heard, heard
+from withstand.spec.arrivals import Inf
 
 
 def fitted_runs(paths: Sequence[Path]) -> Fit:
@@ -22,12 +23,14 @@ def fitted_runs(paths: Sequence[Path]) -> Fit:
         names = ", ".join(sorted(str(model) for model in models))
         raise MeasureError(f"These runs are of different models ({names}); fit those of one engine.")
     stages: dict[str, list[Heard]] = {}
+    users: dict[str, int] = {}
     for path, folder in zip(paths, folders, strict=True):
         base = f"{path.name}/" if len(paths) > 1 else ""
         stages |= {f"{base}{name}": found for name, found in _stages(folder).items()}
+        users |= {f"{base}{name}": count for name, count in _users(folder).items()}
     # The clocks of several runs have nothing in common, so what was seen of the server is of the one run alone.
     samples = folders[0].samples() if len(folders) == 1 else []
-    return fit(_apart(stages), [sample for sample in samples if sample.engine])
+    return fit(_apart(stages), [sample for sample in samples if sample.engine], users=users)
 
 
 def _stages(folder: RunFolder) -> dict[str, list[Heard]]:
@@ -42,6 +45,12 @@ def _stages(folder: RunFolder) -> dict[str, list[Heard]]:
         if answer is not None:
             found[names[record.stage]].append(answer)
     return {name: answers for name, answers in found.items() if answers}
+
+
+def _users(folder: RunFolder) -> dict[str, int]:
+    """Of the stages in which each answer is followed by a request."""
+    stages = [(entry.name, entry.stage) for _, entry in folder.manifest.in_order()]
+    return {n: s.max_concurrency for n, s in stages if s.max_concurrency and isinstance(s.arrivals, Inf)}
 
 
 def _apart(stages: dict[str, list[Heard]]) -> dict[str, list[Heard]]:

@@ -22,7 +22,7 @@ def _lines(fit: Fit) -> Iterator[str]:
     yield f"  {'kv_blocks':<18} {p.kv_blocks:10,}   of {p.block_tokens} tokens: {p.kv_tokens:,}"
     yield f"  off by (median):   TPOT {_share(fit.tpot_off)}, TTFT alone {_share(fit.ttft_off)}"
     if fit.held:
-        yield "Each stage by the model of the others, at its own arrivals (means in ms)"
+        yield "Each stage by the model of the others, with its own arrivals or users (means in ms)"
         for held in fit.held:
             yield f"  {held.stage:<18} {_pair('TTFT', held.ttft_ms, held.ttft_said_ms)}   {_tpot(held)}"
     yield from fit.notices

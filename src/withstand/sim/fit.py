@@ -64,8 +64,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 Stages = Mapping[str, Sequence[Heard]]
 
 
-def fit(stages: Stages, samples: Sequence[Sample] = (), base: Parameters | None = None) -> Fit:
-    """``base`` has what cannot be fitted.
+def fit(
+    stages: Stages,
+    samples: Sequence[Sample] = (),
+    base: Parameters | None = None,
+    users: Mapping[str, int] | None = None,
+) -> Fit:
+    """``base`` has what cannot be fitted; ``users``: of stages in which so many ask again as soon as they are answered.
 
     Raises:
         MeasureError: the runs cannot tell.
@@ -77,7 +82,7 @@ def fit(stages: Stages, samples: Sequence[Sample] = (), base: Parameters | None 
     parameters, notices = _beside(_with(base, coefficients), stages, samples)
     everything = [answer for found in stages.values() for answer in found]
     firsts = [row for row in rows if row.firsts]
-    held = tuple(_held_out(stages, parameters))
+    held = tuple(_held_out(stages, parameters, users or {}))
     return Fit(
         parameters=parameters,
         coefficients=coefficients,
@@ -210,7 +215,7 @@ def _tokens_at(everything: Sequence[Heard], at_ns: int) -> float:
 # Stages that the model has not seen.
 
 
-def _held_out(stages: Stages, whole: Parameters) -> list[Held]:
+def _held_out(stages: Stages, whole: Parameters, users: Mapping[str, int]) -> list[Held]:
     held = []
     for name, found in stages.items():
         others = {other: answers_ for other, answers_ in stages.items() if other != name}
@@ -218,18 +223,18 @@ def _held_out(stages: Stages, whole: Parameters) -> list[Held]:
             coefficients = _coefficients(_rows(others, whole))
         except MeasureError:
             continue  # the others alone cannot tell
-        held.append(predicted(name, found, _with(whole, coefficients)))
+        held.append(predicted(name, found, _with(whole, coefficients), users.get(name)))
     return held
 
 
-def predicted(name: str, found: Sequence[Heard], parameters: Parameters) -> Held:
-    """What the model says of requests that came at these instants, beside what was seen."""
+def predicted(name: str, found: Sequence[Heard], parameters: Parameters, users: int | None = None) -> Held:
+    """What the model says of requests that came at these instants, or of so many users, beside what was seen."""
     parameters = msgspec.structs.replace(parameters, prefix_caching=False)  # what was found there is not counted here
     order = sorted(found, key=lambda answer: answer.sent_ns)
     asked = [
         Asked(at_ns=a.sent_ns, prompt_tokens=a.prompt_tokens, output_tokens=max(1, a.output_tokens)) for a in order
     ]
-    said = answers(asked, parameters)
+    said = answers(asked, parameters, users)
     seen_tpot = [(a.last_ns - a.first_ns) / (a.output_tokens - 1) / 1e6 for a in order if a.output_tokens > 1]
     said_tpot = [a.tpot_ns / 1e6 for a in said if a.tpot_ns is not None]
     return Held(
