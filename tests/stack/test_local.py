@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +15,10 @@ from msgspec.structs import replace
 
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, UsageError
-from withstand.processes.identity import Identity, children_of, identity_of
+from withstand.processes.identity import Identity, children_of, identity_of, in_session
 from withstand.spec.stack import Stack, stack_of
 from withstand.stack.blueprint import Blueprint, Undo
-from withstand.stack.local import Standing, bring_up, planned, standing_of, standings, take_down
+from withstand.stack.local import Standing, _announced, _leftovers, bring_up, planned, standing_of, standings, take_down
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
 
@@ -261,3 +262,46 @@ def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_st
     willing.touch()
     assert take_down(standing) == []
     assert not standing.folder.exists()
+
+
+@LINUX
+def test_a_number_that_is_anothers_by_now_is_left_alone() -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as stranger:
+        now = identity_of(stranger.pid)
+        assert now
+        was = Identity(now.pid, str(int(now.started) - 1))
+        try:
+            assert in_session(now) == [now]
+            assert in_session(was) == []
+            assert was.memory_bytes == 0
+        finally:
+            stranger.kill()
+
+
+@LINUX
+def test_after_the_machines_own_end_nothing_is_left_to_be_ended() -> None:
+    state = up(stack(a=command())).state
+    assert state.boot
+    assert _leftovers(state)
+    assert _leftovers(replace(state, boot="another")) == []
+
+
+def test_what_cannot_be_read_of_an_earlier_stack_is_not_removed(state: Path) -> None:
+    folder = state / "stacks" / "s"
+    folder.mkdir(parents=True)
+    for text in ("[" * 200_000, "{}"):
+        (folder / "state.json").write_text(text)
+        with pytest.raises(EngineError, match="cannot be read"):
+            up(stack())
+    assert (folder / "state.json").exists()
+
+
+@LINUX
+def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
+    with pytest.raises(EngineError, match=r"a cannot be started: .*(null|NUL)"):
+        up(stack(a=command(env={"A": "x\0y"})))
+
+
+def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="does not start"):
+        _announced(tmp_path, tmp_path / "supervisor.log", 0.1)

@@ -53,13 +53,24 @@ def identity_of(pid: int) -> Identity | None:
     return found.identity if found else None
 
 
+def boot() -> str:
+    """Which start of the machine this is: numbers and instants mean nothing after another. Empty = it does not tell."""
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
 def children_of(pid: int) -> list[Identity]:
     """Those that it has started, or that have become its own."""
     return [seen.identity for seen in _all() if seen.parent == pid and seen.state not in "ZX"]
 
 
 def in_session(leader: Identity) -> list[Identity]:
-    """All that live in the session that this process leads or has led."""
+    """All that live in the session that this process leads or has led; none where its number is another's by now."""
+    now = _look(leader.pid)
+    if now is not None and now.identity != leader:
+        return []
     return [
         seen.identity
         for seen in _all()

@@ -15,7 +15,7 @@ from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.processes import shared_memory
-from withstand.processes.identity import Identity, end, in_session, marked
+from withstand.processes.identity import Identity, boot, end, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
@@ -42,6 +42,7 @@ from withstand.stack.state import (
     MARK,
     StackState,
     UnitState,
+    has_state,
     log_of,
     read_blueprint,
     read_state,
@@ -51,6 +52,10 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 
 _LOOK_S = 0.05
+_BORN_S = 60.0
+"""What a supervisor may take to say who it is."""
+_BORN_LATE_S = 3.0
+"""The same, where nobody wants it any more."""
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
 
@@ -188,6 +193,11 @@ def _clear_away(folder: Path, name: str) -> None:
     if standing and (left := take_down(standing)):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
+    if standing is None and has_state(folder):
+        raise EngineError(
+            f"What {folder} tells of an earlier stack {name!r} cannot be read, as where another version of withstand "
+            "wrote it. End its processes, if there are any, and remove the folder; or give this stack another name."
+        )
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -247,6 +257,16 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
 def _supervise(folder: Path) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
     log_file = folder / "logs" / "supervisor.log"
+    try:
+        _launch(folder, log_file)
+        return _announced(folder, log_file)
+    except KeyboardInterrupt:  # it may have been started all the same
+        with suppress(EngineError):
+            end([_announced(folder, log_file, _BORN_LATE_S)], _MORE_S)
+        raise
+
+
+def _launch(folder: Path, log_file: Path) -> None:
     with log_file.open("ab") as log:
         started = subprocess.run(  # noqa: S603  our own module
             [sys.executable, "-P", "-m", "withstand.stack.supervisor", str(folder)],
@@ -256,11 +276,22 @@ def _supervise(folder: Path) -> Identity:
             start_new_session=True,
             check=False,
         )
-    while started.returncode == 0:
+    if started.returncode:
+        raise _unborn(log_file)
+
+
+def _announced(folder: Path, log_file: Path, within_s: float = _BORN_S) -> Identity:
+    """As its first state says who it is."""
+    give_up_ns = clock.now_ns() + int(within_s * 1e9)
+    while clock.now_ns() < give_up_ns:
         if state := read_state(folder):
             return state.supervisor
         clock.sleep_s(_LOOK_S)
-    raise EngineError(f"The stack's supervisor does not start; {log_file} says why.")
+    raise _unborn(log_file)
+
+
+def _unborn(log_file: Path) -> EngineError:
+    return EngineError(f"The stack's supervisor does not start, perhaps for want of room on the disk; see {log_file}.")
 
 
 def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
@@ -294,7 +325,9 @@ def _stop_s(blueprint: Blueprint) -> float:
 
 
 def _leftovers(state: StackState) -> list[Identity]:
-    """All that its services may have left, by what was recorded of them."""
+    """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
+    if state.boot and state.boot != boot():
+        return []
     found = marked(MARK, state.mark)
     for unit in state.units:
         found += [unit.keeper] if unit.keeper else []

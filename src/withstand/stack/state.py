@@ -40,6 +40,8 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     supervisor: Identity
     mark: str
     """Stands in the environment of all that is the stack's, under ``MARK``."""
+    boot: str = ""
+    """Of the machine; empty = not known."""
     began_s: float
     scratch: str | None = None
     """The folder for its services' temporary files, and gone with it. Its path is short: sockets lie there."""
@@ -83,6 +85,11 @@ def read_state(folder: Path) -> StackState | None:
     return _read(folder / _STATE, StackState)
 
 
+def has_state(folder: Path) -> bool:
+    """Whether there is one, readable or not."""
+    return (folder / _STATE).exists()
+
+
 def write_blueprint(folder: Path, blueprint: Blueprint) -> None:
     """For the supervisor, and for those who ask where what is."""
     write_atomically(folder / _BLUEPRINT, msgspec.json.encode(blueprint))
@@ -99,5 +106,5 @@ _T = TypeVar("_T")
 def _read(path: Path, kind: type[_T]) -> _T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return None

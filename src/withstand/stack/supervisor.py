@@ -19,7 +19,7 @@ from secrets import token_hex
 from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
-from withstand.processes.identity import Identity, children_of, end, identity_of, in_session, marked
+from withstand.processes.identity import Identity, boot, children_of, end, identity_of, in_session, marked
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
@@ -70,7 +70,7 @@ class Supervisor:
         self._supervision = Supervision(blueprint.processes)
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
-        self._mark = token_hex(16)
+        self._mark, self._boot = token_hex(16), boot()
         self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
@@ -143,7 +143,7 @@ class Supervisor:
                 self._kept[process.name] = _Kept(process, keeper, path, log.tell())
         except OSError as e:
             self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e.strerror}.")
-        except WithstandError as e:
+        except (ValueError, WithstandError) as e:  # the first: a NUL, or a name that no variable can have
             self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
         else:
             self._supervision.started(process.name, clock.wall_s())
@@ -193,6 +193,7 @@ class Supervisor:
         state = StackState(
             supervisor=me,
             mark=self._mark,
+            boot=self._boot,
             began_s=self._began_s,
             scratch=str(self._scratch),
             shared=tuple(sorted(self._shared)),
@@ -200,7 +201,12 @@ class Supervisor:
             ended=self._ended,
         )
         if state != self._written:
-            write_state(self._folder, state)
+            try:
+                write_state(self._folder, state)
+            except WithstandError:
+                if self._written is None:
+                    raise
+                return  # services do not end for a disk that is full; it is tried again
             self._written = state
 
     def _told(self, unit: Unit) -> UnitState:
