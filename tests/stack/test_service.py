@@ -204,3 +204,11 @@ def test_what_a_killed_one_did_last_is_not_its_reason(code: int | None, said: st
     log = tmp_path / "log"
     log.write_text("what it did last\n")
     assert last_words(log, 0, code, None) == said
+
+
+def test_what_a_log_says_does_not_command_the_terminal(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes("\x1b[31mred \x1b]0;TITLE\x07 \u202eturned \0 end\n".encode())
+    said = last_words(log, 0, 1, None)
+    assert said.isprintable()
+    assert said.endswith("turned end")

@@ -19,6 +19,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import EngineError
 from withstand.processes.words import ending, killer, said_reason, tail
+from withstand.wire.reply import one_line
 
 _LOOK_S = 0.02
 _ANSWER_S = 2.0
@@ -134,7 +135,7 @@ def _words(service: Service, process: subprocess.Popen[bytes], log_start: int) -
 def last_words(log_file: Path, log_start: int, code: int | None, reason: str | None) -> str:
     """How it ended, if it did, and why, in its own words. Who was killed has not said why."""
     how = ending(code)
-    why = said_reason(tail(log_file, log_start), reason)
+    why = one_line(said_reason(tail(log_file, log_start), reason))
     if not why:
         return f"{how} and said nothing."
     return f"{how}. The end of its log: {why}" if killer(code) else f"{how}: {why}"
