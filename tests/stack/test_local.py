@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,17 @@ from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of, in_session
 from withstand.spec.stack import Stack, stack_of
 from withstand.stack.blueprint import Blueprint, Undo
-from withstand.stack.local import Standing, _announced, _leftovers, bring_up, planned, standing_of, standings, take_down
+from withstand.stack.local import (
+    Standing,
+    _announced,
+    _leftovers,
+    bring_up,
+    planned,
+    standing_for,
+    standing_of,
+    standings,
+    take_down,
+)
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
 
@@ -305,3 +317,29 @@ def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
 def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not start"):
         _announced(tmp_path, tmp_path / "supervisor.log", 0.1)
+
+
+def held(told: Stack) -> AbstractContextManager[Standing]:
+    return standing_for(told, lambda *_: None, lambda _: None)
+
+
+def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:
+    with held(stack(a=command())) as standing:
+        with (
+            pytest.raises(UsageError, match=f"up for another run alone .process {os.getpid()}."),
+            held(stack(a=command())),
+        ):
+            pass
+        assert standing.is_up
+    assert standing_of("s") is None
+
+
+def test_a_stack_that_comes_up_is_waited_for_and_stays() -> None:
+    told = stack(a=command("0", "1.5"))
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(up, told)
+        until(lambda: standing_of("s"))
+        with held(told) as standing:
+            assert {unit.phase for unit in standing.state.units} == {Phase.READY}
+        assert coming.result().is_up
+    assert standing_of("s")

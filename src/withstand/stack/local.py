@@ -15,7 +15,7 @@ from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.processes import shared_memory
-from withstand.processes.identity import Identity, boot, end, in_session, marked
+from withstand.processes.identity import Identity, boot, end, identity_of, in_session, marked
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
@@ -45,9 +45,11 @@ from withstand.stack.state import (
     has_state,
     log_of,
     read_blueprint,
+    read_holder,
     read_state,
     stacks_folder,
     write_blueprint,
+    write_holder,
 )
 from withstand.stack.supervision import Phase
 
@@ -96,18 +98,26 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
 
 @contextmanager
 def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Iterator[Standing]:
-    """The stack, up inside the block; taken down after it, unless it was up before.
+    """The stack, up inside the block; taken down after it, unless it was up before. One that comes up is waited for.
 
     Raises:
-        WithstandError: as ``bring_up``; or one of its name is up and another one.
+        WithstandError: as ``bring_up``; or one of its name is up and another one, or somebody else's who takes it down.
     """
     found = standing_of(stack.name)
     if found and found.is_up:
         if found.blueprint.made_of != stack:
             raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
+        found = _wait_until_up(found.folder, found.blueprint, tell)
+        if (holder := read_holder(found.folder)) and holder.is_alive:
+            raise UsageError(
+                f"The stack {stack.name!r} is up for another run alone (process {holder.pid}), which takes it down when "
+                "it ends; wait for that, or bring it up for several by `withstand up`."
+            )
         yield found
         return
     standing = bring_up(stack, progress, tell)
+    if me := identity_of(os.getpid()):
+        write_holder(standing.folder, me)
     try:
         yield standing
     finally:

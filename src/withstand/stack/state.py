@@ -15,7 +15,7 @@ from withstand.stack.supervision import Phase
 
 MARK = "WITHSTAND_STACK"
 _ENV = "WITHSTAND_STATE"
-_STATE, _BLUEPRINT = "state.json", "blueprint.json"
+_STATE, _BLUEPRINT, _HOLDER = "state.json", "blueprint.json", "holder.json"
 
 
 class UnitState(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +88,16 @@ def read_state(folder: Path) -> StackState | None:
 def has_state(folder: Path) -> bool:
     """Whether there is one, readable or not."""
     return (folder / _STATE).exists()
+
+
+def write_holder(folder: Path, holder: Identity) -> None:
+    """Who takes the stack down when he has done with it."""
+    write_atomically(folder / _HOLDER, msgspec.json.encode(holder))
+
+
+def read_holder(folder: Path) -> Identity | None:
+    """None = nobody: it stays up until it is taken down."""
+    return _read(folder / _HOLDER, Identity)
 
 
 def write_blueprint(folder: Path, blueprint: Blueprint) -> None:
