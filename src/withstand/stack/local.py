@@ -110,8 +110,8 @@ def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], 
         found = _wait_until_up(found.folder, found.blueprint, tell)
         if (holder := read_holder(found.folder)) and holder.is_alive:
             raise UsageError(
-                f"The stack {stack.name!r} is up for another run alone (process {holder.pid}), which takes it down when "
-                "it ends; wait for that, or bring it up for several by `withstand up`."
+                f"The stack {stack.name!r} is up for another run alone (process {holder.pid}), which takes it down "
+                "when it ends; wait for that, or bring it up for several by `withstand up`."
             )
         yield found
         return
