@@ -147,3 +147,26 @@ def test_lua_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_file_that_passes_nothing_on_is_not_judged(tmp_path: Path) -> None:
     assert found(tmp_path, "events {}") == {"pass": Verdict.NOT_TRIED}
+
+
+LUA = """content_by_lua_block {
+    -- don't end here }
+    --[[ nor here } ]] local s = "}" .. '}' .. [==[ } ]==]
+    if s then ngx.say({ a = "\\"}" }) end
+}"""
+
+
+def test_braces_and_quotes_in_luas_comments_and_strings_are_none(tmp_path: Path) -> None:
+    assert found(tmp_path, conf(server=f"location /l {{ {LUA} }} location /m {{ {LUA} }}")) == {"pass": Verdict.OK}
+
+
+def test_what_is_not_http_is_not_judged_as_it(tmp_path: Path) -> None:
+    stream = "stream { upstream b { server 127.0.0.1:2; } server { listen 1; proxy_pass b; } }"
+    assert found(tmp_path, conf() + stream) == {"pass": Verdict.OK}
+
+
+def test_blocks_without_end_and_files_without_end_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="blocks in one another"):
+        found(tmp_path, "a {" * 3000 + "}" * 3000)
+    with pytest.raises(UsageError, match="has more than"):
+        lint_nginx(Path("/dev/zero"))

@@ -9,6 +9,7 @@ from withstand.doctor.nginx_syntax import Directive
 
 _ARRAYS = frozenset({"proxy_set_header", "add_header"})
 """Of these a block has all of its own, or all of the one around it."""
+_NO_HTTP = frozenset({"upstream", "stream", "mail"})
 _PASS = "proxy_pass"  # noqa: S105  no password
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "M": 2592000.0, "y": 31536000.0}
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -94,6 +95,6 @@ def _places(
         if each.name == _PASS and each.args:
             target = re.sub(r"^https?://", "", each.args[0]).partition("/")[0]
             yield Place(blocks, " ".join(path) or _PASS, each, upstreams.get(target))
-        elif each.block is not None and each.name != "upstream":
+        elif each.block is not None and each.name not in _NO_HTTP:
             named = (" ".join((each.name, *each.args)),) if each.name == "location" else ()
             yield from _places(each.block, blocks, (*path, *named), upstreams)

@@ -17,7 +17,16 @@ _TOKEN = re.compile(
     |(?P<word>(?:\\.|\$\{[^}]*\}|[^\s{};"'\\])(?:\\.|\$\{[^}]*\}|[^\s{};\\])*)""",
     re.VERBOSE | re.DOTALL,
 )
+_LUA = re.compile(
+    r"""--\[(?P<n>=*)\[.*?\](?P=n)\] | --[^\n]* | \[(?P<m>=*)\[.*?\](?P=m)\]
+    | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | (?P<mark>[{}]) | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_LUA_BLOCK = "_by_lua_block"
 _DEPTH_MAX = 40
+"""Of files in files."""
+_NEST_MAX = 100
+"""Of blocks in blocks."""
 
 
 class Directive(Struct, frozen=True):
@@ -57,32 +66,47 @@ def parsed(file: str, text: str, include: Include, depth: int = 0) -> tuple[Dire
 
 
 def _tokens(file: str, text: str) -> Iterator[_Token]:
-    at, line = 0, 1
+    at, line, word = 0, 1, ""
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
             raise UsageError(f"{file}:{line}: a quote that does not end; is it nginx's configuration?")
         kind = match.lastgroup
+        end = match.end()
         if kind == "mark":
             yield _Token(match["mark"], line, mark=True)
+            if match["mark"] == "{" and word.endswith(_LUA_BLOCK):
+                end = _lua_end(text, end)
+            word = ""
         elif kind != "space":
             yield _Token(match[kind or 0], line)
-        at, line = match.end(), line + match[0].count("\n")
+            word = match[kind or 0]
+        at, line = end, line + text.count("\n", at, end)
 
 
-def _block(file: str, tokens: list[_Token], at: int, include: Include, depth: int) -> tuple[tuple[Directive, ...], int]:
+def _lua_end(text: str, at: int) -> int:
+    """Where the brace stands that ends a block of Lua, whose comments and strings may hold others."""
+    depth = 1
+    for match in _LUA.finditer(text, at):
+        depth += {"{": 1, "}": -1}.get(match["mark"] or "", 0)
+        if not depth:
+            return match.start()
+    return len(text)
+
+
+def _block(
+    file: str, tokens: list[_Token], at: int, include: Include, depth: int, nest: int = 0
+) -> tuple[tuple[Directive, ...], int]:
     """The directives from ``at`` on to the end of their block, and where that is."""
+    if nest > _NEST_MAX:
+        raise UsageError(f"{file}:{tokens[at - 1].line}: more than {_NEST_MAX} blocks in one another; is it nginx's?")
     found: list[Directive] = []
     while at < len(tokens) and tokens[at] != _Token("}", tokens[at].line, mark=True):
         words, at = _words(file, tokens, at)
         name, args, line = words[0].text, tuple(word.text for word in words[1:]), words[0].line
         block: tuple[Directive, ...] | None = None
         if tokens[at].text == "{":
-            at += 1
-            if name.endswith("_by_lua_block"):
-                block, at = (), _behind_foreign(tokens, at)
-            else:
-                block, at = _block(file, tokens, at, include, depth)
+            block, at = _block(file, tokens, at + 1, include, depth, nest + 1)
             if at >= len(tokens):
                 raise UsageError(f"{file}:{line}: the block of {name} does not end.")
         at += 1
@@ -102,14 +126,3 @@ def _words(file: str, tokens: list[_Token], at: int) -> tuple[list[_Token], int]
         line = tokens[min(start, len(tokens) - 1)].line
         raise UsageError(f"{file}:{line}: a directive without its end; is it nginx's configuration?")
     return tokens[start:at], at
-
-
-def _behind_foreign(tokens: list[_Token], at: int) -> int:
-    """Where a block ends that holds another language."""
-    depth = 1
-    while at < len(tokens):
-        depth += {"{": 1, "}": -1}.get(tokens[at].text, 0) if tokens[at].mark else 0
-        if not depth:
-            break
-        at += 1
-    return at

@@ -7,6 +7,8 @@ from withstand.doctor.nginx_lint import linted
 from withstand.doctor.nginx_syntax import parsed
 from withstand.errors import UsageError
 
+_BYTES_MAX = 16 << 20
+
 
 def lint_nginx(path: Path) -> list[Finding]:
     """What the file would do to streams.
@@ -36,7 +38,11 @@ def _included(folder: Path, pattern: str) -> list[tuple[str, str]]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        with path.open("rb") as file:
+            data = file.read(_BYTES_MAX + 1)
+        if len(data) > _BYTES_MAX:
+            raise UsageError(f"nginx's configuration {path} has more than {_BYTES_MAX} bytes; is it one?")
+        return data.decode("utf-8")
     except OSError as e:
         raise UsageError(f"nginx's configuration {path} cannot be read: {e.strerror}.") from None
     except UnicodeDecodeError:
