@@ -213,6 +213,9 @@ def test_streams_pass_tls(engine: Callable[[Behave], Engine], nginx: Callable[..
         assert answer.status == 200
 
 
-def test_what_nginx_cannot_pass_to_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"http://HOST:PORT alone, not to https://x"):
-        nginx_conf(Edge(), Behind(("https://x",)), (1, 2), root=False, cores=1)
+@pytest.mark.parametrize(
+    "url", ["http://h:8x/", "http://[::1", "http://a:1; server evil:80", "http://a b{;}", "https://x"]
+)
+def test_what_nginx_cannot_pass_to_is_refused(url: str) -> None:
+    with pytest.raises(SpecError, match=rf"http://HOST:PORT alone, not to {re.escape(repr(url))} - at"):
+        nginx_conf(Edge(), Behind((url,)), (1, 2), root=False, cores=1)

@@ -31,7 +31,7 @@ class Room(Struct, frozen=True, forbid_unknown_fields=True):
 
     cpus: tuple[Cpu, ...] = ()
     """The cores that it may run on."""
-    memory_gb: Annotated[float, Meta(gt=0)] | None = None
+    memory_gb: Annotated[float, Meta(gt=0, le=1e6)] | None = None
     """Of private memory (RLIMIT_DATA), each of its processes for itself."""
 
 
@@ -151,7 +151,7 @@ class Edge(Served, frozen=True, kw_only=True, forbid_unknown_fields=True):
     balance: Literal["least_conn", "hash", "round_robin"] = "least_conn"
     hash_header: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+$")] = "x-session-id"
     """What ``hash`` goes by; the client's address where a request has none."""
-    max_body_mb: Annotated[float, Meta(gt=0)] = 64.0
+    max_body_mb: Annotated[float, Meta(gt=0, le=1e6)] = 64.0
     read_timeout_s: Seconds = 3600.0
     """How long an answer may be silent."""
     workers: Count | None = None

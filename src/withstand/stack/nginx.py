@@ -6,9 +6,9 @@ connection before the gateway does (``IDLE_S``), so that no request is sent into
 """
 
 import json
+import re
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Edge
@@ -17,6 +17,7 @@ from withstand.stack.ports import HOST
 IDLE_S = 60
 """Below the 75 s of our gateway."""
 _CONNECT_S = 5
+_HOST_PORT = re.compile(r"http://(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\])(:(?P<port>\d{1,5}))?/?", re.ASCII)
 AGENT_PATH = "/agent"
 """Below it the agent answers, where it and a gateway stand behind one edge."""
 _PASSED = ("/v1/", "/tokenize", "/detokenize", "= /health", "= /ready")
@@ -120,10 +121,10 @@ def _variable(told: Edge) -> str:
 
 
 def _host_port(url: str) -> str:
-    at = urlsplit(url)
-    if at.scheme != "http" or not at.hostname:
-        raise wrong("edge.gateways", f"the edge passes to http://HOST:PORT alone, not to {url}")
-    return at.netloc if at.port else f"{at.netloc}:80"
+    at = _HOST_PORT.fullmatch(url)
+    if at is None:
+        raise wrong("edge.gateways", f"the edge passes to http://HOST:PORT alone, not to {url!r}")
+    return f"{at['host']}:{at['port'] or 80}"
 
 
 def _paths() -> list[str]:
