@@ -206,10 +206,11 @@ def test_a_cluster_that_wants_a_token_is_shown_that_of_the_stack(
 
 def test_another_token_than_the_clusters_is_told_of(tmp_path: Path, metrics_port: int, address: str) -> None:
     program = Program(tmp_path, address, metrics_port)
-    assert program.said(WANTED="abc", RAY_AUTH_TOKEN="abd") == (
-        1,
+    code, said = program.said(WANTED="abc", RAY_AUTH_TOKEN="abd")
+    assert code == 1
+    assert said == (
         f"error: The Ray at {address} has another token than the one shown; correct it: "
-        'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].',
+        'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
     )
 
 

@@ -38,7 +38,7 @@ _LOST_S = 60.0
 _KILLED_S = 20.0
 """What Serve may take to see that replicas were killed; less than what this program has to end."""
 _REPLICA = "SERVE_REPLICA::"
-_TOKEN_CURE = 'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray]'
+_CURE = 'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray]'
 _VLLM = "ray_vllm_"
 """What Ray makes of vLLM's own ``vllm:``."""
 
@@ -236,9 +236,9 @@ def _settle_token(address: str) -> None:
     elif _lets_in(address, ""):
         os.environ["RAY_AUTH_MODE"] = "disabled"
     elif not token:
-        sys.exit(f"error: The Ray at {address} wants its token; say where it is: {_TOKEN_CURE}.")
+        sys.exit(f"error: The Ray at {address} wants its token; say where it is: {_CURE}.")
     elif not _lets_in(address, token):
-        sys.exit(f"error: The Ray at {address} has another token than the one shown; correct it: {_TOKEN_CURE}.")
+        sys.exit(f"error: The Ray at {address} has another token than the one shown; correct it: {_CURE}.")
     else:
         os.environ["RAY_AUTH_MODE"] = "token"
 
