@@ -157,7 +157,7 @@ def _seats(
             "bootstrap_port": process and process.bootstrap_port,
         }
         model, health = seats.setdefault(models[name], {"engines": []}), _health(process)
-        given = {field: value for field, value in seat.items() if value is not None}
+        given: dict[str, Any] = {field: value for field, value in seat.items() if value is not None}
         if health and not model["engines"]:
             model["health"] = health
         elif health != model.get("health"):

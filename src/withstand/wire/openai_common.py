@@ -117,8 +117,9 @@ def take_usage(usage: Usage, reply: Reply) -> None:
 def prefill_ns_of(timings: Any) -> int | None:
     """llama.cpp's ``prompt_ms``: from when the engine took the prompt up until it was computed."""
     prompt_ms = timings.get("prompt_ms") if isinstance(timings, dict) else None
-    known = isinstance(prompt_ms, int | float) and 0 <= prompt_ms <= _PROMPT_MS_MAX
-    return round(prompt_ms * 1e6) if known else None
+    if not isinstance(prompt_ms, int | float) or not 0 <= prompt_ms <= _PROMPT_MS_MAX:
+        return None
+    return round(prompt_ms * 1e6)
 
 
 def take_finish(finish_reason: str | None, reply: Reply) -> None:
