@@ -204,9 +204,12 @@ def test_a_cluster_that_wants_a_token_is_shown_that_of_the_stack(
     assert program.said("--undo", WANTED="abc", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} token 3\n")
 
 
-def test_another_token_than_the_clusters_is_told_of(tmp_path: Path, metrics_port: int, address: str) -> None:
+@pytest.mark.parametrize(("wanted", "shown"), [("abc", "abd"), ("a\nb", "a\nb"), ("caf\u00e9", "caf\u00e9")])
+def test_another_token_than_the_clusters_is_told_of_and_not_said(
+    tmp_path: Path, metrics_port: int, address: str, wanted: str, shown: str
+) -> None:
     program = Program(tmp_path, address, metrics_port)
-    code, said = program.said(WANTED="abc", RAY_AUTH_TOKEN="abd")
+    code, said = program.said(WANTED=wanted, RAY_AUTH_TOKEN=shown)
     assert code == 1
     assert said == (
         f"error: The Ray at {address} has another token than the one shown; correct it: "
