@@ -183,6 +183,9 @@ def test_a_clusters_token_is_handed_over_by_reference() -> None:
     assert "RAY_AUTH_TOKEN" not in on_ray(vllm, address="auto").processes[0].env
     with pytest.raises(SpecError, match=r"\$\.ray\.token"):
         on_ray(vllm, token={"from_env": "T"})
+    for address in ("localhost", "http://h:6379", "ray://h:10001", ":6379", ""):
+        with pytest.raises(SpecError, match=r"HOST:PORT of a cluster.*\$\.ray\.address"):
+            on_ray(vllm, address=address)
 
 
 def test_ray_brings_prefill_and_decode_together_by_itself() -> None:

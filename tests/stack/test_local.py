@@ -19,6 +19,7 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of, in_session
 from withstand.spec.stack import Stack, stack_of
+from withstand.stack import local
 from withstand.stack.blueprint import Blueprint, Undo
 from withstand.stack.local import (
     Standing,
@@ -259,7 +260,9 @@ def test_what_services_leave_in_their_temporary_folder_goes_with_the_stack(*, ki
     assert not scratch.exists()
 
 
-def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_stays(tmp_path: Path) -> None:
+def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     standing = up(stack(a=command(env={"WORD": "aloud"})))
     said, willing = tmp_path / "said", tmp_path / "willing"
     code = f"import os, pathlib, sys; pathlib.Path({str(said)!r}).write_text(os.environ['WORD'])\n"
@@ -271,6 +274,13 @@ def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_st
     with pytest.raises(EngineError, match=r"What a has left elsewhere is not taken away.*: error: not yet"):
         take_down(standing)
     assert said.read_text() == "aloud"
+    said.unlink()
+    os.mkfifo(said)  # nobody reads, so who writes waits
+    monkeypatch.setattr(local, "_UNDO_S", 0.5 - process.upkeep.stop_s)
+    with pytest.raises(EngineError, match=r"not taken away within 0\.5 s; try it again"):
+        take_down(standing)
+    monkeypatch.setattr(local, "_UNDO_S", 60.0)
+    said.unlink()
     willing.touch()
     assert take_down(standing) == []
     assert not standing.folder.exists()

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,9 +21,10 @@ import pytest
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity, children_of, end, identity_of, marked
 from withstand.spec.stack import stack_from_file, stack_of
-from withstand.stack.local import Standing, bring_up, take_down
+from withstand.stack.local import Standing, bring_up, standing_of, take_down
 from withstand.stack.ports import free_port, listener_on
 from withstand.stack.state import MARK
+from withstand.stack.supervision import Phase
 
 PYTHON = os.environ.get("WITHSTAND_RAY")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="WITHSTAND_RAY names no environment with ray[serve] and vLLM")
@@ -119,32 +121,63 @@ def called(identities: list[Identity], title: str) -> list[Identity]:
 
 
 class Cluster(NamedTuple):
-    """Somebody's."""
+    """Somebody's: a head that has no cores, and a node that has them."""
 
     address: str
     head: Identity
+    worker: Identity
 
     def called(self, title: str) -> list[Identity]:
-        return called(below(self.head), title)
+        return called([*below(self.head), *below(self.worker)], title)
+
+
+@contextmanager
+def node(token: str, *told: str) -> Iterator[Identity]:
+    """One node, until it is killed."""
+    more = ["--block", "--disable-usage-stats", f"--object-store-memory={200 << 20}"]
+    more += [f"--dashboard-agent-listen-port={free_port()}"]
+    env = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        argv = [str(Path(PYTHON or "").with_name("ray")), "start", *more, *told, f"--temp-dir={folder}"]
+        with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+            started = identity_of(process.pid)
+            assert started
+            try:
+                until(lambda: called(below(started), "raylet"))
+                yield started
+            finally:
+                end([started, *below(started)], 0.0)
 
 
 @contextmanager
 def cluster(token: str) -> Iterator[Cluster]:
     """One that is there already, and lets in nobody without the token."""
-    ports = {name: free_port() for name in ("port", "ray-client-server-port", "dashboard-agent-listen-port")}
-    told = ["--head", "--block", "--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats"]
-    told += ["--num-cpus=64", f"--object-store-memory={200 << 20}", *(f"--{name}={n}" for name, n in ports.items())]
-    env = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        argv = [str(Path(PYTHON or "").with_name("ray")), "start", *told, f"--temp-dir={folder}"]
-        with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, start_new_session=True) as process:
-            head = identity_of(process.pid)
-            assert head
-            try:
-                until(lambda: listener_on(ports["port"]) and called(below(head), "raylet"))
-                yield Cluster(f"127.0.0.1:{ports['port']}", head)
-            finally:
-                end([head, *below(head)], 0.0)
+    ports = {name: free_port() for name in ("port", "ray-client-server-port")}
+    told = [*(f"--{name}={n}" for name, n in ports.items()), "--node-ip-address=127.0.0.1", "--num-cpus=0"]
+    address = f"127.0.0.1:{ports['port']}"
+    with node(token, "--head", "--include-dashboard=false", *told) as head:
+        until(lambda: listener_on(ports["port"]))
+        with node(token, f"--address={address}", "--node-ip-address=127.0.0.2", "--num-cpus=64") as worker:
+            yield Cluster(address, head, worker)
+
+
+def refused(tree: dict[str, Any], words: str) -> None:
+    """It does not come up, soon, by one sentence; and is gone."""
+    began_s = time.monotonic()
+    with pytest.raises(EngineError, match=words) as failed:
+        bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
+    assert "Traceback" not in str(failed.value)
+    assert time.monotonic() - began_s < 120
+    standing = standing_of("heavy")
+    assert standing
+    assert take_down(standing) == []
+
+
+def failed_words(standing: Standing) -> str:
+    now = standing_of(standing.name)
+    assert now
+    [unit] = now.state.units
+    return unit.reason if unit.phase is Phase.FAILED else ""
 
 
 def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
@@ -190,22 +223,32 @@ def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
         assert said["vllm:external_prefix_cache_hits_total"] > 100
 
 
+def test_who_is_no_cluster_is_told_of_by_its_address() -> None:
+    tree = on_ray({"small": vllm()}, ray={"address": f"127.0.0.1:{free_port()}"})
+    refused(tree, r"No Ray answers at 127\.0\.0\.1:\d+ .* correct address in \[ray\]")
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        tree["ray"]["address"] = f"127.0.0.1:{deaf.getsockname()[1]}"
+        refused(tree, r"No Ray answers at 127\.0\.0\.1:\d+ .* correct address in \[ray\]")
+
+
 def test_on_somebodys_cluster_it_rests_wakes_and_goes_and_the_cluster_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     token = secrets.token_hex(32)
     with cluster(token) as there:
         tree = on_ray({"small": vllm(deploy={"min_replicas": 0, "idle_s": 1})}, ray={"address": there.address})
-        with pytest.raises(EngineError, match="wants its token"):
-            bring_up(stack_of(tree, "heavy"), lambda *_: None, lambda _: None)
-        monkeypatch.setenv("THEIR_TOKEN", token)
+        refused(tree, r"wants its token; say where it is: token = .* in \[ray\]")
         tree["ray"]["token"] = {"from_env": "THEIR_TOKEN"}
+        monkeypatch.setenv("THEIR_TOKEN", secrets.token_hex(32))
+        refused(tree, r"has another token than the one shown; correct it: token = .* in \[ray\]")
+        monkeypatch.setenv("THEIR_TOKEN", token)
         with up(tree) as standing:
             assert called(below(standing.state.supervisor), token) == []
             assert there.called("EngineCore") == []
             cold_s, events = streamed(standing.blueprint.door, standing.blueprint.model)
             assert len(events) >= 8
-            assert there.called("EngineCore")
+            assert called(below(there.worker), "EngineCore")
             warm_s, _ = streamed(standing.blueprint.door, standing.blueprint.model)
             assert warm_s < cold_s
+            until(lambda: metrics_of(standing).get("vllm:generation_tokens_total", 0) >= 16)
             until(lambda: not there.called("EngineCore"))
         assert there.called("ServeReplica") == []
         with up(tree) as standing:
@@ -215,4 +258,13 @@ def test_on_somebodys_cluster_it_rests_wakes_and_goes_and_the_cluster_stays(monk
             until(lambda: not ray.is_alive)
         assert there.called("ServeReplica") == []
         assert there.head.is_alive
-        assert there.called("raylet")
+        assert there.worker.is_alive
+        assert len(there.called("raylet")) >= 2
+        with up(tree) as standing:
+            end([there.worker, *below(there.worker)], 0.0)
+            with pytest.raises(OSError, match=r"refused|reset|closed|HTTP Error|Remote end"):
+                streamed(standing.blueprint.door, standing.blueprint.model)
+            until(lambda: failed_words(standing))
+            assert "127.0.0.2 is dead, and no other has room for what it ran" in failed_words(standing)
+        assert there.called("ServeReplica") == []
+        assert there.head.is_alive

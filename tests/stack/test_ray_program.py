@@ -20,12 +20,15 @@ from withstand.stack.ports import free_port
 
 RAY = """
 import os
+from types import SimpleNamespace as Told
+exceptions = Told(RayError=ValueError)
+util = Told(list_named_actors=lambda all_namespaces: [])
 def init(address, **told):
     print("init", address, os.environ.get("RAY_AUTH_MODE"), len(os.environ.get("RAY_AUTH_TOKEN", "")), flush=True)
 def shutdown(): print("gone", flush=True)
 def nodes():
     return [
-        {"Alive": True, "NodeManagerAddress": "127.0.0.1", "MetricsExportPort": port}
+        {"Alive": True, "NodeID": port, "NodeManagerAddress": "127.0.0.1", "MetricsExportPort": port}
         for port in (int(os.environ["METRICS_PORT"]), 1)
     ]
 """
@@ -38,21 +41,23 @@ def status(): return Told(applications={"chat": 1} if there() else {}, proxies={
 def start(http_options): print("port", http_options["port"])
 def run(app, name, route_prefix): open("app", "w").close(); print("runs", name, app, flush=True)
 def shutdown(): print("no more")
-def delete(name): os.unlink("app"); print("deleted", name)
+def delete(name, _blocking): os.unlink("app"); print("deleted", name)
 """
 GRPC = """
 import os
 from types import SimpleNamespace as Told
-StatusCode = Told(UNAUTHENTICATED=16)
+StatusCode = Told(UNAUTHENTICATED=Told(name="UNAUTHENTICATED"), UNAVAILABLE=Told(name="UNAVAILABLE"))
 class RpcError(Exception):
-    def code(self): return StatusCode.UNAUTHENTICATED
+    def code(self): return self.args[0]
 class insecure_channel:
     def __init__(self, address, options): pass
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def unary_unary(self, name): return self.ask
-    def ask(self, body, timeout):
-        if os.environ["WANTED"] == "1": raise RpcError
+    def ask(self, body, timeout, metadata):
+        if "WANTED" not in os.environ: raise RpcError(StatusCode.UNAVAILABLE)
+        wanted = os.environ["WANTED"]
+        if wanted and metadata != [("authorization", "Bearer " + wanted)]: raise RpcError(StatusCode.UNAUTHENTICATED)
 """
 STAND_IN = {
     "ray/__init__.py": RAY,
@@ -90,6 +95,7 @@ class Program:
             "trace": str(self.trace),
             "application": application,
             "models": ["m"],
+            "grace_s": 0.0,
         }
         self._env = {"PYTHONPATH": str(folder), "SERVE_PORT": "1", "METRICS_PORT": str(metrics_port)}
 
@@ -188,26 +194,42 @@ def test_a_cluster_that_wants_a_token_is_shown_that_of_the_stack(
     tmp_path: Path, metrics_port: int, address: str
 ) -> None:
     program = Program(tmp_path, address, metrics_port)
-    code, said = program.said(WANTED="1")
+    code, said = program.said(WANTED="abc")
     assert code == 1
     assert said == (
         f"error: The Ray at {address} wants its token; say where it is: "
         'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
     )
     program.trace.write_text('{"was_serving": true}')
-    assert program.said("--undo", WANTED="1", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} token 3\n")
+    assert program.said("--undo", WANTED="abc", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} token 3\n")
+
+
+@pytest.mark.parametrize(("wanted", "shown"), [("abc", "abd"), ("a\nb", "a\nb"), ("caf\u00e9", "caf\u00e9")])
+def test_another_token_than_the_clusters_is_told_of_and_not_said(
+    tmp_path: Path, metrics_port: int, address: str, wanted: str, shown: str
+) -> None:
+    program = Program(tmp_path, address, metrics_port)
+    code, said = program.said(WANTED=wanted, RAY_AUTH_TOKEN=shown)
+    assert code == 1
+    assert said == (
+        f"error: The Ray at {address} has another token than the one shown; correct it: "
+        'token = { from_file = "PATH" }, or { from_env = "NAME" }, in [ray].'
+    )
 
 
 def test_a_cluster_that_wants_no_token_is_shown_none(tmp_path: Path, metrics_port: int, address: str) -> None:
     program = Program(tmp_path, address, metrics_port)
     program.trace.write_text('{"was_serving": true}')
-    assert program.said("--undo", WANTED="0", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} disabled 3\n")
+    assert program.said("--undo", WANTED="", RAY_AUTH_TOKEN="abc")[1].startswith(f"init {address} disabled 3\n")
 
 
 def test_a_cluster_that_is_not_there_is_told_of(tmp_path: Path, metrics_port: int) -> None:
     address = f"127.0.0.1:{free_port()}"
     code, said = Program(tmp_path, address, metrics_port).said()
-    assert (code, said) == (1, f"error: No Ray listens at {address}; start it, or correct address in [ray].")
+    assert (code, said) == (
+        1,
+        f"error: No Ray answers at {address} (UNAVAILABLE); start it, or correct address in [ray].",
+    )
 
 
 def test_serve_that_listens_elsewhere_is_told_of(tmp_path: Path, metrics_port: int) -> None:

@@ -60,6 +60,8 @@ _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
+_UNDO_S = 60.0
+"""What is left elsewhere is reached within this, besides the service's own time to end."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,19 +152,25 @@ def take_down(standing: Standing) -> list[Identity]:
 def _undo(process: Process, folder: Path) -> None:
     if process.undo is None or not (folder / process.undo.trace).exists():
         return
-    log_file = log_of(folder, process.name)
+    log_file, within_s = log_of(folder, process.name), process.upkeep.stop_s + _UNDO_S
     with log_file.open("ab") as log:
         start = log.tell()
-        done = subprocess.run(  # noqa: S603  argv is built by us, without a shell
-            process.undo.argv,
-            env=os.environ | environment(process.env),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if done.returncode:
-        words = last_words(log_file, start, done.returncode, process.reason)
+        try:
+            code = subprocess.run(  # noqa: S603  argv is built by us, without a shell
+                process.undo.argv,
+                env=os.environ | environment(process.env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=within_s,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise EngineError(
+                f"What {process.name} has left elsewhere is not taken away within {within_s:g} s; try it again."
+            ) from None
+    if code:
+        words = last_words(log_file, start, code, process.reason)
         raise EngineError(f"What {process.name} has left elsewhere is not taken away{words}")
 
 

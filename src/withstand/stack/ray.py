@@ -1,6 +1,7 @@
 """All engines of a stack as one process that runs them on Ray Serve, and ends with them. Pure."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ _TRACE = "on-ray"
 _ENV = {"RAY_USAGE_STATS_ENABLED": "0", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 _OFTEN = {"RAY_metrics_report_interval_ms": "1000"}
 """Replicas tell their figures each second; by itself every ten."""
+_ADDRESS: Final = re.compile(r"local|auto|[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 _SHUTDOWN_S = 30.0
 """What Ray itself takes to end."""
 
@@ -39,6 +41,8 @@ def ray_process(stack: Stack, place: Place) -> Process:
     own = stack.ray.address == "local"
     if own and stack.ray.token:
         raise wrong("ray.token", "a Ray of the stack's own makes its token itself; leave it out")
+    if not _ADDRESS.fullmatch(stack.ray.address):
+        raise wrong("ray.address", f"{stack.ray.address!r} is none; give HOST:PORT of a cluster, auto, or local")
     stack = _with_small_model(stack, place)
     engines = [stack.engines[name] for name in on_ray(stack)]
     port, told = place.ports[RAY], application(stack, place.side_ports if own else {})
@@ -50,6 +54,7 @@ def ray_process(stack: Stack, place: Place) -> Process:
         "ready_port": place.ports[RAY_READY],
         "folder": folder,
         "trace": str(place.folder / _TRACE),
+        "grace_s": max(engine.stop_s for engine in engines),
         "application": told,
         "models": list(dict.fromkeys(model_id(engine) for engine in engines)),
     }
