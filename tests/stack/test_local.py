@@ -159,6 +159,16 @@ def test_what_a_service_makes_elsewhere_goes_also_where_the_stack_does_not_come_
     assert not elsewhere.exists()
 
 
+def test_a_supervisor_that_fails_by_itself_is_not_called_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned_with_a_bad_pattern(*told: Any) -> Blueprint:
+        blueprint = planned(*told)
+        return replace(blueprint, processes=tuple(replace(p, reason="(") for p in blueprint.processes))
+
+    monkeypatch.setattr("withstand.stack.local.planned", planned_with_a_bad_pattern)
+    with pytest.raises(EngineError, match=r"its supervisor has failed: .*unterminated subpattern"):
+        up(stack(a={"kind": "command", "args": ["sh", "-c", "exit 7"], "served_as": "m"}))
+
+
 def test_one_that_is_not_ready_in_time_is_named() -> None:
     with pytest.raises(EngineError, match=r"a was not ready within 0\.3 s"):
         up(stack(a=command("0", "600", ready_s=0.3)))

@@ -16,6 +16,7 @@ from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, end, in_session, marked
+from withstand.processes.words import said_reason, tail
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
@@ -51,6 +52,7 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 
 _LOOK_S = 0.05
+_SUPERVISOR = "supervisor"
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
 
@@ -246,7 +248,7 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
 
 def _supervise(folder: Path) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
-    log_file = folder / "logs" / "supervisor.log"
+    log_file = log_of(folder, _SUPERVISOR)
     with log_file.open("ab") as log:
         started = subprocess.run(  # noqa: S603  our own module
             [sys.executable, "-P", "-m", "withstand.stack.supervisor", str(folder)],
@@ -276,10 +278,16 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
             said = f"{failed.name} {failed.reason or ''}".strip().rstrip(".") + "." if failed else ""
-            why = state.ended or said or "its supervisor was killed."
+            why = state.ended or said or _supervisors_end(folder)
             what = f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
+
+
+def _supervisors_end(folder: Path) -> str:
+    """It writes nothing but a fault of its own; who was killed has written nothing."""
+    said = said_reason(tail(log_of(folder, _SUPERVISOR)), None)
+    return f"its supervisor has failed: {said.rstrip('.')}." if said else "its supervisor was killed."
 
 
 def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:
