@@ -246,7 +246,26 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     for where, secret in _secrets(stack):
         if (secret.from_env is None) == (secret.from_file is None):
             raise wrong(where, "give either from_env or from_file")
+    _check_ports(stack)
     return stack
+
+
+def _check_ports(stack: Stack) -> None:
+    """Two that listen on one may both seem to be well, since either answers for the other."""
+    wanted = [(f"{where}.port", each.port) for where, each in _listening(stack) if each.port]
+    owners = dict[int, str]()
+    for where, port in wanted:
+        if port in owners:
+            raise wrong(where, f"{owners[port]} has {port} already; give it another one, or none to get a free one")
+        owners[port] = where
+
+
+def _listening(stack: Stack) -> list[tuple[str, Served | Ray]]:
+    """Of the engines those that are started here; Ray's are behind its own port."""
+    if stack.runner == "ray":
+        return [("ray", stack.ray), *stack.besides()]
+    engines = [(f"engines.{name}", each) for name, each in stack.engines.items() if each.kind != "remote"]
+    return [*engines, *stack.besides()]
 
 
 def _name_of(stem: str) -> str:
