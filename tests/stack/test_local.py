@@ -124,7 +124,14 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
 
 def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
-    with pytest.raises(UsageError, match=r"gateway ended \(exit code 2\).*pollicy"):
+    with pytest.raises(UsageError, match=r"^gateway: The configuration is wrong: .*pollicy"):
+        up(stack_of(told, "s"))
+    assert standings() == []
+
+
+def test_a_mistake_in_the_agents_configuration_is_the_users() -> None:
+    told = {"engines": {"a": command()}, "agent": {"config": {"limmits": {}}}}
+    with pytest.raises(UsageError, match=r"agent ended \(exit code 2\).*limmits"):
         up(stack_of(told, "s"))
 
 

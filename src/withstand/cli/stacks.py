@@ -8,6 +8,7 @@ from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
 from withstand.stack.aims import with_aims
+from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import Standing, standings
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
@@ -39,7 +40,7 @@ def _there_are(found: Sequence[Standing]) -> str:
     return f"there {'is' if len(found) == 1 else 'are'} {', '.join(s.name for s in found)}" if found else "none is up"
 
 
-def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) -> dict[str, Any]:
+def aimed(options: Mapping[str, Any], plan: dict[str, Any], blueprint: Blueprint) -> dict[str, Any]:
     """The plan with every target's address in the stack.
 
     Raises:
@@ -47,7 +48,7 @@ def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) 
     """
     if options.get("base_url") is not None:
         raise UsageError("--base-url: a stack's file says itself where to ask; leave one of the two out.")
-    tree = with_aims(plan, standing.blueprint, options.get("model"))
+    tree = with_aims(plan, blueprint, options.get("model"))
     if options.get("metrics_url"):
         for target in (tree["target"], *tree.get("targets", {}).values()):
             target.pop("metrics_urls", None)

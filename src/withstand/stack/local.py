@@ -18,6 +18,7 @@ from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, end, in_session, marked
 from withstand.processes.words import said_reason, tail
 from withstand.spec.stack import Stack
+from withstand.stack.beforehand import check_gateway, check_machine
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
     AGENT,
@@ -71,8 +72,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return self.state.ended is None and self.state.supervisor.is_alive
 
 
-def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Standing:
+def bring_up(
+    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object] = bool
+) -> Standing:
     """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
+
+    ``look`` sees what is to be started, and may raise.
 
     Raises:
         UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
@@ -82,6 +87,7 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
     with _alone():
         _clear_away(folder, stack.name)
         blueprint = planned(stack, progress)
+        look(blueprint)
         _write(folder, blueprint)
         supervisor = _supervise(folder)
     try:
@@ -92,7 +98,9 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
 
 
 @contextmanager
-def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Iterator[Standing]:
+def standing_for(
+    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
+) -> Iterator[Standing]:
     """The stack, up inside the block; taken down after it, unless it was up before.
 
     Raises:
@@ -104,7 +112,7 @@ def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], 
             raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
         yield found
         return
-    standing = bring_up(stack, progress, tell)
+    standing = bring_up(stack, progress, tell, look)
     try:
         yield standing
     finally:
@@ -199,6 +207,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     Raises:
         WithstandError: something in it cannot be.
     """
+    check_machine(stack)
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports = {name: _port(stack, name) for name in service_names(stack)}
     side_ports = {name: free_port() for name, told in stack.engines.items() if told.role}
@@ -220,6 +229,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
+    check_gateway(blueprint.processes)
     return blueprint
 
 
