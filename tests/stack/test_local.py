@@ -187,7 +187,9 @@ def test_one_that_takes_a_second_to_answer_comes_up() -> None:
 
 def test_a_command_that_is_not_there_is_named() -> None:
     nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
-    with pytest.raises(EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file"):
+    with pytest.raises(
+        EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file or directory\. Its logs: "
+    ):
         up(stack(a=nowhere))
 
 
@@ -200,6 +202,17 @@ def test_two_stacks_stand_side_by_side_and_one_name_only_once() -> None:
         up(stack("one"))
     take_down(one)
     assert [each.name for each in standings() if each.is_up] == ["other"]
+
+
+def test_who_may_name_no_stack_may_take_all(capsys: pytest.CaptureFixture[str]) -> None:
+    up(stack("one"))
+    up(stack("other"))
+    assert exit_code_of(["logs"]) == exit_code_of(["down"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "withstand: Name a stack: there are one, other.",
+        "withstand: Name a stack, or take --all: there are one, other.",
+    ]
 
 
 @LINUX

@@ -191,6 +191,19 @@ def test_the_last_line_is_the_last_that_says_something(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, " (exit code 0), as one that was told to end, and said nothing."),
+        (3, " (exit code 3) and said nothing."),
+        (None, " and said nothing."),
+    ],
+)
+def test_one_that_says_nothing_is_told_by_its_end(code: int | None, said: str, tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    assert last_words(tmp_path / "log", 0, code, None) == said
+
+
+@pytest.mark.parametrize(
     ("log", "said"),
     [
         ('nginx: [emerg] cannot load certificate "nope.pem"\n', 'cannot load certificate "nope.pem"'),

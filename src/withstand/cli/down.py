@@ -19,7 +19,7 @@ def verb(name: str | None, *, everything: bool) -> None:
     """
     if everything and name is not None:
         raise UsageError("--all takes all stacks down; leave the name out, or --all.")
-    for standing in standings() if everything else [meant(name)]:
+    for standing in standings() if everything else [meant(name, or_all=True)]:
         if left := take_down(standing):
             numbers = ", ".join(str(one.pid) for one in left)
             raise EngineError(f"Processes of {standing.name!r} could not be ended: {numbers}; are they another user's?")

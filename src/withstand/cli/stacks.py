@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _MB = 1e6
 
 
-def meant(name: str | None) -> Standing:
+def meant(name: str | None, *, or_all: bool = False) -> Standing:
     """The one of that name, or the only one.
 
     Raises:
-        UsageError: there is none, or which one is not said.
+        UsageError: there is none, or which one is not said, for which there may be ``--all``.
     """
     found = standings()
     if name is not None:
@@ -32,7 +32,11 @@ def meant(name: str | None) -> Standing:
                 return standing
         raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
     if len(found) != 1:
-        raise UsageError(f"Name a stack: {_there_are(found)}." if found else "No stack is up; withstand up STACK.toml.")
+        raise UsageError(
+            f"Name a stack{', or take --all' * or_all}: {_there_are(found)}."
+            if found
+            else "No stack is up; withstand up STACK.toml."
+        )
     return found[0]
 
 

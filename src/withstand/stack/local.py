@@ -287,9 +287,9 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
-            said = f"{failed.name} {failed.reason or ''}".strip().rstrip(".") + "." if failed else ""
-            why = state.ended or said or _supervisors_end(folder)
-            what = f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}"
+            said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
+            why = (state.ended or said or _supervisors_end(folder)).rstrip(".")
+            what = f"The stack {blueprint.name!r} does not come up: {why}. Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
 
@@ -297,7 +297,7 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
 def _supervisors_end(folder: Path) -> str:
     """It writes nothing but a fault of its own; who was killed has written nothing."""
     said = said_reason(tail(log_of(folder, _SUPERVISOR)), None)
-    return f"its supervisor has failed: {said.rstrip('.')}." if said else "its supervisor was killed."
+    return f"its supervisor has failed: {said}" if said else "its supervisor was killed"
 
 
 def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:
