@@ -204,6 +204,21 @@ def test_two_stacks_stand_side_by_side_and_one_name_only_once() -> None:
     assert [each.name for each in standings() if each.is_up] == ["other"]
 
 
+def test_a_stacks_file_stands_for_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    up(stack("my-own"))
+    up(stack("other"))
+    named, unnamed = tmp_path / "any.toml", tmp_path / "Other.toml"
+    named.write_text('name = "my-own"\n[of-no-use-by-now]\n')
+    unnamed.write_text("")
+    assert exit_code_of(["ps", str(named)]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if "/v1 · " in line] == ["my-own"]
+    assert exit_code_of(["logs", str(named), "a"]) == 0
+    assert exit_code_of(["down", str(tmp_path / "no.toml")]) == 2
+    assert "no.toml cannot be read" in capsys.readouterr().err
+    assert exit_code_of(["down", str(unnamed)]) == 0
+    assert [each.name for each in standings()] == ["my-own"]
+
+
 def test_who_may_name_no_stack_may_take_all(capsys: pytest.CaptureFixture[str]) -> None:
     up(stack("one"))
     up(stack("other"))

@@ -10,7 +10,7 @@ from withstand.stack.local import standings, take_down
 
 
 @click.command("down", cls=Verb)
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--all", "everything", is_flag=True, help="All stacks of this user.")
 def verb(name: str | None, *, everything: bool) -> None:
     """Take a stack down, and leave nothing behind.

@@ -17,7 +17,7 @@ _LOOK_S = 0.25
 
 
 @click.command("logs", cls=Verb)
-@click.argument("name", metavar="[NAME", required=False)
+@click.argument("name", metavar="[NAME|STACK.toml", required=False)
 @click.argument("service", metavar="[SERVICE]]", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on until Ctrl-C.")
 @click.option("--lines", "-n", type=click.IntRange(min=0), default=50, show_default=True, help="Of each, the last N.")

@@ -1,12 +1,14 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from withstand import clock
 from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import Standing, standings
@@ -19,14 +21,24 @@ if TYPE_CHECKING:
 _MB = 1e6
 
 
+def name_of(typed: str) -> str:
+    """A stack's name, or that of the stack in a file; no name has a dot in it.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    return name_in_file(Path(typed)) if Path(typed).suffix else typed
+
+
 def meant(name: str | None, *, or_all: bool = False) -> Standing:
-    """The one of that name, or the only one.
+    """The one of that name or file, or the only one.
 
     Raises:
         UsageError: there is none, or which one is not said, for which there may be ``--all``.
     """
     found = standings()
     if name is not None:
+        name = name_of(name)
         for standing in found:
             if standing.name == name:
                 return standing

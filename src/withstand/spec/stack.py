@@ -229,6 +229,15 @@ def stack_from_file(path: Path) -> Stack:
         return stack_of(tree_from_file(path, "stack"), path.stem)
 
 
+def name_in_file(path: Path) -> str:
+    """The name of the stack in a file, whatever else is wrong with it by now.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    return str(tree_from_file(path, "stack").get("name") or _name_of(path.stem))
+
+
 def stack_of(tree: dict[str, Any], name: str) -> Stack:
     """A raw tree, typed and checked; ``name`` is for one that has none."""
     try:
