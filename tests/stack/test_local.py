@@ -1,5 +1,6 @@
 """Stacks of real processes: up, down, and what is left when any part is killed."""
 
+import importlib.util
 import os
 import signal
 import socket
@@ -217,6 +218,19 @@ def test_a_stacks_file_stands_for_its_name(tmp_path: Path, capsys: pytest.Captur
     assert "no.toml cannot be read" in capsys.readouterr().err
     assert exit_code_of(["down", str(unnamed)]) == 0
     assert [each.name for each in standings()] == ["my-own"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fastapi") is None, reason="the gateway's extra is not installed")
+def test_an_engine_that_the_gateway_starts_has_a_log_too(capsys: pytest.CaptureFixture[str]) -> None:
+    rests = command(deploy={"min_replicas": 0})
+    standing = up(stack_of({"engines": {"a": rests}, "gateway": {}}, "s"))
+    assert exit_code_of(["logs", "s", "a"]) == 2
+    assert "a says nothing yet: the gateway starts it when somebody asks for it." in capsys.readouterr().err
+    (standing.folder / "logs" / "a.log").write_text("I load\n")
+    assert exit_code_of(["logs", "s", "a"]) == 0
+    assert capsys.readouterr().out == "I load\n"
+    assert exit_code_of(["logs", "s"]) == 0
+    assert "a       | I load\n" in capsys.readouterr().out
 
 
 def test_who_may_name_no_stack_may_take_all(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,11 @@ def with_resting(blueprint: Blueprint, place: Place) -> Blueprint:
     return msgspec.structs.replace(blueprint, processes=processes)
 
 
+def left_to_gateway(blueprint: Blueprint) -> list[str]:
+    """Engines that it starts; what they say is where a service's log would be."""
+    return [name for name, told in _resting(blueprint.made_of).items() if told.kind != "remote"]
+
+
 def _resting(stack: Stack) -> dict[str, Engine]:
     if stack.runner != "local":
         return {}
