@@ -22,15 +22,18 @@ STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        ({"engines": {"a": {"kind": "vllm", "model": "/no/m"}}}, "there is no /no/m - at `$.engines.a.model`"),
+        (
+            {"engines": {"a": {"kind": "vllm", "model": "/no/m"}}},
+            "there is no /no/m; correct it - at `$.engines.a.model`",
+        ),
         (
             {"engines": {"a": {"kind": "vllm", "speculative": {"draft_model": "/no/d"}}}},
-            "there is no /no/d - at `$.engines.a.speculative.draft_model`",
+            "there is no /no/d; correct it - at `$.engines.a.speculative.draft_model`",
         ),
         ({"engines": {"a": SIM | {"model": "no.toml"}}}, "there is no file no.toml; withstand fit writes one"),
         (
             {"engines": {"a": SIM}, "edge": {"tls": CERTS}},
-            "there is no file /no/such.pem - at `$.edge.tls.certificate`",
+            "there is no file /no/such.pem; correct it - at `$.edge.tls.certificate`",
         ),
         ({"engines": {"a": SIM}, "edge": {"tls": CERTS | {"certificate": "c.pem"}}}, "give its whole path"),
     ],
@@ -52,7 +55,9 @@ def test_names_that_others_understand_are_left_to_them() -> None:
 def test_a_core_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 4})
     check_machine(stack_of({"engines": {"a": SIM | {"room": {"cpus": [0, 4]}}}}, "s"))
-    with pytest.raises(SpecError, match=r"there is no core 3 here, but 0 to 1, 4 - at `\$\.gateway\.room\.cpus`"):
+    with pytest.raises(
+        SpecError, match=r"there is no core 3 here, but 0 to 1, 4; take some of those - at `\$\.gateway\.room\.cpus`"
+    ):
         check_machine(stack_of({"engines": {"a": SIM}, "gateway": {"room": {"cpus": [1, 3, 7]}}}, "s"))
 
 

@@ -29,7 +29,9 @@ def check_machine(stack: Stack) -> None:
     served: list[tuple[str, Served]] = [(f"engines.{name}", engine) for name, engine in stack.engines.items()]
     for where, each in (*served, *stack.besides()):
         if cores and (missing := sorted(set(each.room.cpus) - cores)):
-            raise wrong(f"{where}.room.cpus", f"there is no core {missing[0]} here, but {_ranges(cores)}")
+            raise wrong(
+                f"{where}.room.cpus", f"there is no core {missing[0]} here, but {_ranges(cores)}; take some of those"
+            )
     if stack.runner == "local" or stack.ray.address == "local":  # a cluster may have files that are not here
         _check_models(stack.engines)
     if stack.edge and stack.edge.tls:
@@ -75,7 +77,7 @@ def _check_models(engines: dict[str, Engine]) -> None:
         paths = [("model", engine.model), ("speculative.draft_model", draft)]
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
             if path and path.startswith("/") and not Path(path).exists():
-                raise wrong(f"engines.{name}.{key}", f"there is no {path}")
+                raise wrong(f"engines.{name}.{key}", f"there is no {path}; correct it")
         if engine.kind == "sim" and engine.model and not Path(engine.model).is_file():
             raise wrong(f"engines.{name}.model", f"there is no file {engine.model}; withstand fit writes one")
 
@@ -85,7 +87,7 @@ def _check_certificate(key: str, path: str) -> None:
     if not Path(path).is_absolute():
         raise wrong(where, f"nginx looks for {path} in the stack's own folder; give its whole path")
     if not Path(path).is_file():
-        raise wrong(where, f"there is no file {path}")
+        raise wrong(where, f"there is no file {path}; correct it")
 
 
 def _cores() -> set[int]:
