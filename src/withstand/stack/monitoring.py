@@ -76,9 +76,9 @@ def _bench(place: Place) -> Process:
 def _machine(place: Place) -> Process:
     port = place.ports[MACHINE]
     program = place.programs[MACHINE]
+    quiet = ("--log.level=error", *(("--no-collector.systemd",) if program.endswith(_DEBIANS) else ()))
     argv = (program, f"--web.listen-address={HOST}:{port}", "--web.disable-exporter-metrics")
-    argv += ("--no-collector.systemd",) if program.endswith(_DEBIANS) else ()
-    return Process(name=MACHINE, kind="exporter", argv=(*argv, "--log.level=error"), port=port, health="/")
+    return Process(name=MACHINE, kind="exporter", argv=(*argv, *quiet), port=port, health="/")
 
 
 def _edge_counts(place: Place) -> Process:
