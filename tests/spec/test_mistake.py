@@ -1,5 +1,6 @@
 """What is wrong in a stack is said in one form: what, at which key, in which file."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,24 @@ def test_the_key_is_named_though_it_stands_in_a_table_of_names(tree: dict[str, A
         stack_of(tree, "s")
     assert str(raised.value).startswith("The stack is wrong: ")
     assert said in str(raised.value)
+
+
+TAKEN = "engines.a.port has 9001 already; give it another one, or none to get a free one"
+
+
+def test_two_services_on_one_port_are_refused() -> None:
+    a, remote = A | {"port": 9001}, {"kind": "remote", "port": 9001}
+    for more, at in (
+        ({"gateway": {"port": 9001}}, "gateway.port"),
+        ({"edge": {"port": 9001}}, "edge.port"),
+        ({"engines": {"a": a, "b": a}}, "engines.b.port"),
+    ):
+        with pytest.raises(SpecError, match=re.escape(f"{TAKEN} - at `$.{at}`")):
+            stack_of({"engines": {"a": a}} | more, "s")
+    stack_of({"engines": {"a": a, "b": remote}, "gateway": {"port": 9002}}, "s")
+    stack_of({"engines": {"a": a}, "runner": "ray", "gateway": {"port": 9001}}, "s")
+    with pytest.raises(SpecError, match=r"ray\.port has 9001 already"):
+        stack_of({"engines": {"a": A}, "runner": "ray", "ray": {"port": 9001}, "gateway": {"port": 9001}}, "s")
 
 
 LLAMA = '[engines.a]\nkind = "llamacpp"\n'

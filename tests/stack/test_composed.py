@@ -270,6 +270,25 @@ def test_an_agent_stands_in_front_of_the_gateway() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("config", "gateway", "way"),
+    [
+        ({}, {"gateway": {}}, "schema"),
+        ({"model": {"name": "smol"}}, {"gateway": {}}, "schema"),
+        ({"model": {"name": "llama"}}, {"gateway": {}}, None),
+        ({"model": {"name": "llama", "way": "schema"}}, {"gateway": {}}, "schema"),
+        ({"model": {"name": "llama"}}, {}, "schema"),
+    ],
+)
+def test_an_agent_calls_tools_as_the_model_that_it_names_can(
+    config: dict[str, Any], gateway: dict[str, Any], way: str | None
+) -> None:
+    vllm = {"kind": "vllm", "python": "p", "model": "/models/llama"}
+    engines = {"small": {"kind": "llamacpp"}, "big": vllm}
+    agent = of({"engines": engines, "agent": {"config": config}} | gateway).processes[-1]
+    assert msgspec.json.decode(agent.files["agent.json"])["model"].get("way") == way
+
+
 def test_an_agent_of_a_remote_engine_has_its_key() -> None:
     remote = {"kind": "remote", "url": "https://there/v1", "served_as": "big", "api_key": {"from_env": "K"}}
     blueprint = of({"engines": {"any": remote}, "agent": {"config": {"name": "helper"}}})

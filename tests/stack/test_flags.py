@@ -85,7 +85,7 @@ def test_up_check_of_an_engine_that_is_not_there_is_no_success(tmp_path: Path) -
 
 def test_up_check_names_the_options_and_starts_nothing(tmp_path: Path) -> None:
     engine = program(tmp_path, f"{HELP} [--host H] [--served-model-name N]")
-    told = f"[engines.a]\nkind = 'vllm'\npython = '{engine}'\nmodel = '/m'\n"
+    told = f"[engines.a]\nkind = 'vllm'\npython = '{engine}'\nmodel = 'm'\n"
     (tmp_path / "s.toml").write_text(told + "max_sequences = 4\n")
     done = CliRunner().invoke(verb, [str(tmp_path / "s.toml"), "--check"])
     assert done.exception is None, done.output

@@ -1,5 +1,6 @@
 """Stacks of real processes: up, down, and what is left when any part is killed."""
 
+import importlib.util
 import os
 import signal
 import socket
@@ -138,7 +139,14 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
 
 def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
-    with pytest.raises(UsageError, match=r"gateway ended \(exit code 2\).*pollicy"):
+    with pytest.raises(UsageError, match=r"^gateway: The configuration is wrong: .*pollicy"):
+        up(stack_of(told, "s"))
+    assert standings() == []
+
+
+def test_a_mistake_in_the_agents_configuration_is_the_users() -> None:
+    told = {"engines": {"a": command()}, "agent": {"config": {"limmits": {}}}}
+    with pytest.raises(UsageError, match=r"agent ended \(exit code 2\).*limmits"):
         up(stack_of(told, "s"))
 
 
@@ -173,6 +181,16 @@ def test_what_a_service_makes_elsewhere_goes_also_where_the_stack_does_not_come_
     assert not elsewhere.exists()
 
 
+def test_a_supervisor_that_fails_by_itself_is_not_called_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned_with_a_bad_pattern(*told: Any) -> Blueprint:
+        blueprint = planned(*told)
+        return replace(blueprint, processes=tuple(replace(p, reason="(") for p in blueprint.processes))
+
+    monkeypatch.setattr("withstand.stack.local.planned", planned_with_a_bad_pattern)
+    with pytest.raises(EngineError, match=r"its supervisor has failed: .*unterminated subpattern"):
+        up(stack(a={"kind": "command", "args": ["sh", "-c", "exit 7"], "served_as": "m"}))
+
+
 def test_one_that_is_not_ready_in_time_is_named() -> None:
     with pytest.raises(EngineError, match=r"a was not ready within 0\.3 s"):
         up(stack(a=command("0", "600", ready_s=0.3)))
@@ -184,7 +202,9 @@ def test_one_that_takes_a_second_to_answer_comes_up() -> None:
 
 def test_a_command_that_is_not_there_is_named() -> None:
     nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
-    with pytest.raises(EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file"):
+    with pytest.raises(
+        EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file or directory\. Its logs: "
+    ):
         up(stack(a=nowhere))
 
 
@@ -197,6 +217,45 @@ def test_two_stacks_stand_side_by_side_and_one_name_only_once() -> None:
         up(stack("one"))
     take_down(one)
     assert [each.name for each in standings() if each.is_up] == ["other"]
+
+
+def test_a_stacks_file_stands_for_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    up(stack("my-own"))
+    up(stack("other"))
+    named, unnamed = tmp_path / "any.toml", tmp_path / "Other.toml"
+    named.write_text('name = "my-own"\n[of-no-use-by-now]\n')
+    unnamed.write_text("")
+    assert exit_code_of(["ps", str(named)]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if "/v1 · " in line] == ["my-own"]
+    assert exit_code_of(["logs", str(named), "a"]) == 0
+    assert exit_code_of(["down", str(tmp_path / "no.toml")]) == 2
+    assert "no.toml cannot be read" in capsys.readouterr().err
+    assert exit_code_of(["down", str(unnamed)]) == 0
+    assert [each.name for each in standings()] == ["my-own"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fastapi") is None, reason="the gateway's extra is not installed")
+def test_an_engine_that_the_gateway_starts_has_a_log_too(capsys: pytest.CaptureFixture[str]) -> None:
+    rests = command(deploy={"min_replicas": 0})
+    standing = up(stack_of({"engines": {"a": rests}, "gateway": {}}, "s"))
+    assert exit_code_of(["logs", "s", "a"]) == 2
+    assert "a says nothing yet: the gateway starts it when somebody asks for it." in capsys.readouterr().err
+    (standing.folder / "logs" / "a.log").write_text("I load\n")
+    assert exit_code_of(["logs", "s", "a"]) == 0
+    assert capsys.readouterr().out == "I load\n"
+    assert exit_code_of(["logs", "s"]) == 0
+    assert "a       | I load\n" in capsys.readouterr().out
+
+
+def test_who_may_name_no_stack_may_take_all(capsys: pytest.CaptureFixture[str]) -> None:
+    up(stack("one"))
+    up(stack("other"))
+    assert exit_code_of(["logs"]) == exit_code_of(["down"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "withstand: Name a stack: there are one, other.",
+        "withstand: Name a stack, or take --all: there are one, other.",
+    ]
 
 
 @LINUX
@@ -330,7 +389,7 @@ def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -
 
 
 def held(told: Stack) -> AbstractContextManager[Standing]:
-    return standing_for(told, lambda *_: None, lambda _: None)
+    return standing_for(told, lambda *_: None, lambda _: None, lambda _: None)
 
 
 def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:

@@ -67,6 +67,19 @@ def test_the_configuration_and_the_rules_are_taken(tmp_path: Path) -> None:
     assert scraped == ["a", "gateway", "bench", "host"]
 
 
+@pytest.mark.parametrize(
+    ("program", "asks"), [("/usr/bin/prometheus-node-exporter", False), ("/opt/node_exporter", True)]
+)
+def test_debians_exporter_is_told_to_leave_systemd_alone(program: str, *, asks: bool) -> None:
+    """Others do by themselves, and may not know the option."""
+    stack = stack_of(TREE, "s")
+    ports = {name: 9000 + i for i, name in enumerate(service_names(stack))}
+    programs = dict.fromkeys(NEEDED, "x") | {"host": program}
+    blueprint = composed(stack, Place(folder=Path("/s"), python="p", ports=ports, threads=1, programs=programs))
+    (host,) = (process for process in blueprint.processes if process.name == "host")
+    assert ("--no-collector.systemd" not in host.argv) is asks
+
+
 def series(name: str, values: str) -> dict[str, str]:
     return {"series": name, "values": values}
 

@@ -52,10 +52,14 @@ def test_the_gateway_has_the_command_and_the_stack_one_service_less() -> None:
     assert config["host"] == {"state": "/stacks/s/hosted"}
 
 
-def test_without_a_gateway_or_with_a_replica_at_least_nothing_changes() -> None:
-    for engines, more in (({"small": SMALL | RESTS}, {}), ({"small": SMALL}, {"gateway": {}})):
-        plain = composed(stack_of({"engines": engines, **more}, "s"), PLACE)
-        assert with_resting(plain, PLACE) == plain
+def test_with_a_replica_at_least_nothing_changes() -> None:
+    plain = composed(stack_of({"engines": {"small": SMALL}, "gateway": {}}, "s"), PLACE)
+    assert with_resting(plain, PLACE) == plain
+
+
+def test_without_a_gateway_nobody_would_start_it() -> None:
+    with pytest.raises(SpecError, match=r"add \[gateway\] - at `\$\.engines\.small\.deploy\.min_replicas`"):
+        of({"small": SMALL | RESTS})
 
 
 @pytest.mark.parametrize(

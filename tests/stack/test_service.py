@@ -11,6 +11,7 @@ import pytest
 
 from withstand.errors import EngineError
 from withstand.processes.words import said_reason, tail
+from withstand.stack.edge import REASON
 from withstand.stack.service import Service, is_healthy, last_words, running
 
 ANOTHER_PROCESS = """
@@ -187,6 +188,31 @@ def test_the_last_line_is_the_last_that_says_something(tmp_path: Path) -> None:
     assert said_reason(tail(log), None) == said_reason(tail(log), "no match") == "the reason \N{REPLACEMENT CHARACTER}"
     log.write_bytes(b"")
     assert said_reason(tail(log), None) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, " (exit code 0), as one that was told to end, and said nothing."),
+        (3, " (exit code 3) and said nothing."),
+        (None, " and said nothing."),
+    ],
+)
+def test_one_that_says_nothing_is_told_by_its_end(code: int | None, said: str, tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
+    assert last_words(tmp_path / "log", 0, code, None) == said
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ('nginx: [emerg] cannot load certificate "nope.pem"\n', 'cannot load certificate "nope.pem"'),
+        ("2026/01/01 00:00:00 [emerg] 7#7: *3 bind() failed\nbye\n", "bind() failed"),
+        ("nothing of it\n", "nothing of it"),
+    ],
+)
+def test_of_a_pattern_with_several_groups_the_one_that_fits_is_quoted(log: str, said: str) -> None:
+    assert said_reason(log, REASON) == said
 
 
 @pytest.mark.parametrize(

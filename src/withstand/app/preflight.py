@@ -29,7 +29,7 @@ def check_warmup(records: Sequence[Record], *, model: str | None, models: Sequen
 
 
 def _sentence(first: Record, model: str | None, models: Sequence[str]) -> str:
-    told = first.error or first.status.value
+    told = (first.error or first.status.value).rstrip(".")
     served = f"It serves: {one_line(', '.join(models[:8]))}." if models else "It lists no models."
     by_http_status = {
         400: f"The endpoint refuses the request: {told}. If it names a field that it does not know, leave it out, "

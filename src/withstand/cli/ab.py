@@ -1,6 +1,7 @@
 """``withstand ab``: two sides measured in turn."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ from withstand.spec import plan_from_file
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack, is_stack, stack_of
 from withstand.spec.targets import laid_over_tree
-from withstand.stack.local import Standing, standing_for
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.local import standing_for
 
 _BLOCKS = 8
 
@@ -81,8 +83,9 @@ def verb(
         else:
             if stack:
                 with of_file(Path(sides[0])):
-                    standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
-                    asked = _asked_of(stack, standing, options)
+                    told, look = StackTold(quiet=quiet).hear, partial(_asked_of, stack, options)
+                    standing = up.enter_context(standing_for(stack, screen.step, told, look))
+                    asked = _asked_of(stack, options, standing.blueprint)
                 drawn = announced(screen, standing)
             assert asked is not None
             argv = without_secrets(context.obj)
@@ -105,9 +108,9 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
     return stack
 
 
-def _asked_of(stack: Stack, standing: Standing, options: dict[str, Any]) -> Sides:
+def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Sides:
     """Its plan's targets."""
-    tree = aimed(options, stack.plan, standing)
+    tree = aimed(options, stack.plan, blueprint)
     base, targets = tree["target"], tree.pop("targets")
     own = options | {"output_dir": None}
     a, b = (

@@ -10,7 +10,7 @@ from withstand.stack.local import standings, take_down
 
 
 @click.command("down", cls=Verb)
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--all", "everything", is_flag=True, help="All stacks of this user.")
 def verb(name: str | None, *, everything: bool) -> None:
     """Take a stack down, and leave nothing behind.
@@ -19,7 +19,7 @@ def verb(name: str | None, *, everything: bool) -> None:
     """
     if everything and name is not None:
         raise UsageError("--all takes all stacks down; leave the name out, or --all.")
-    for standing in standings() if everything else [meant(name)]:
+    for standing in standings() if everything else [meant(name, or_all=True)]:
         if left := take_down(standing):
             numbers = ", ".join(str(one.pid) for one in left)
             raise EngineError(f"Processes of {standing.name!r} could not be ended: {numbers}; are they another user's?")

@@ -10,6 +10,7 @@ from withstand.cli.options import Verb
 from withstand.cli.output import write_result
 from withstand.cli.stacks import meant
 from withstand.errors import UsageError
+from withstand.stack.resting import left_to_gateway
 from withstand.stack.state import log_of
 
 _TAIL_BYTES = 64 << 10
@@ -17,7 +18,7 @@ _LOOK_S = 0.25
 
 
 @click.command("logs", cls=Verb)
-@click.argument("name", metavar="[NAME", required=False)
+@click.argument("name", metavar="[NAME|STACK.toml", required=False)
 @click.argument("service", metavar="[SERVICE]]", required=False)
 @click.option("--follow", "-f", is_flag=True, help="Go on until Ctrl-C.")
 @click.option("--lines", "-n", type=click.IntRange(min=0), default=50, show_default=True, help="Of each, the last N.")
@@ -27,9 +28,11 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     Without NAME of the only stack that is up, without SERVICE of all its services.
     """
     standing = meant(name)
-    services = [process.name for process in standing.blueprint.processes]
+    services = [process.name for process in standing.blueprint.processes] + left_to_gateway(standing.blueprint)
     if service is not None and service not in services:
         raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(services)}.")
+    if service in left_to_gateway(standing.blueprint) and not log_of(standing.folder, service).exists():
+        raise UsageError(f"{service} says nothing yet: the gateway starts it when somebody asks for it.")
     logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
     widest = 0 if service else max(map(len, logs))
     ends = {each: _show_tail(path, lines, each, widest) for each, path in logs.items()}

@@ -5,15 +5,16 @@ import msgspec
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing
+from withstand.cli.stacks import draw_standing, name_of
 from withstand.stack.local import Standing, standings
 
 
 @click.command("ps", cls=Verb)
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def verb(name: str | None, *, as_json: bool) -> None:
     """Show the stacks that are up, and how their services stand."""
+    name = name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())

@@ -1,6 +1,7 @@
 """``withstand run``: options and a plan file → a measurement."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import is_stack, stack_of
+from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
 
 if TYPE_CHECKING:
@@ -83,8 +85,11 @@ def verb(
             named = options["named"]
             with of_file(plan):
                 stack = stack_of(written, plan.stem)
-                standing = up.enter_context(standing_for(stack, screen.step, StackTold(quiet=quiet).hear))
-                written = aimed(options, ready_made(named) if named else stack.plan, standing)
+                tree = ready_made(named) if named else stack.plan
+                told = StackTold(quiet=quiet).hear
+                look = partial(_look, options, tree)
+                standing = up.enter_context(standing_for(stack, screen.step, told, look))
+                written = aimed(options, tree, standing.blueprint)
             drawn = announced(screen, standing)
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
@@ -97,6 +102,11 @@ def verb(
     if several:
         return show_targets(several, as_json=as_json)
     return show_outcome(outcome, as_json=as_json)
+
+
+def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint) -> None:
+    """What is wrong with the plan is said before a stack is brought up for it."""
+    build_plan(options, aimed(options, tree, blueprint))
 
 
 def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) -> "TargetsOutcome":

@@ -1,13 +1,16 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from withstand import clock
 from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
+from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import Standing, standings
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
@@ -18,20 +21,34 @@ if TYPE_CHECKING:
 _MB = 1e6
 
 
-def meant(name: str | None) -> Standing:
-    """The one of that name, or the only one.
+def name_of(typed: str) -> str:
+    """A stack's name, or that of the stack in a file; no name has a dot in it.
 
     Raises:
-        UsageError: there is none, or which one is not said.
+        UsageError: the file cannot be read.
+    """
+    return name_in_file(Path(typed)) if Path(typed).suffix else typed
+
+
+def meant(name: str | None, *, or_all: bool = False) -> Standing:
+    """The one of that name or file, or the only one.
+
+    Raises:
+        UsageError: there is none, or which one is not said, for which there may be ``--all``.
     """
     found = standings()
     if name is not None:
+        name = name_of(name)
         for standing in found:
             if standing.name == name:
                 return standing
         raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
     if len(found) != 1:
-        raise UsageError(f"Name a stack: {_there_are(found)}." if found else "No stack is up; withstand up STACK.toml.")
+        raise UsageError(
+            f"Name a stack{', or take --all' * or_all}: {_there_are(found)}."
+            if found
+            else "No stack is up; withstand up STACK.toml."
+        )
     return found[0]
 
 
@@ -39,7 +56,7 @@ def _there_are(found: Sequence[Standing]) -> str:
     return f"there {'is' if len(found) == 1 else 'are'} {', '.join(s.name for s in found)}" if found else "none is up"
 
 
-def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) -> dict[str, Any]:
+def aimed(options: Mapping[str, Any], plan: dict[str, Any], blueprint: Blueprint) -> dict[str, Any]:
     """The plan with every target's address in the stack.
 
     Raises:
@@ -47,7 +64,7 @@ def aimed(options: Mapping[str, Any], plan: dict[str, Any], standing: Standing) 
     """
     if options.get("base_url") is not None:
         raise UsageError("--base-url: a stack's file says itself where to ask; leave one of the two out.")
-    tree = with_aims(plan, standing.blueprint, options.get("model"))
+    tree = with_aims(plan, blueprint, options.get("model"))
     if options.get("metrics_url"):
         for target in (tree["target"], *tree.get("targets", {}).values()):
             target.pop("metrics_urls", None)

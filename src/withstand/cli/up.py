@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from withstand.cli.build import build_plan
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
-from withstand.cli.stacks import StackTold, draw_standing
+from withstand.cli.stacks import StackTold, aimed, draw_standing
 from withstand.errors import EngineError, UsageError
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import stack_from_file
@@ -20,7 +21,11 @@ from withstand.stack.secrets import environment
 @click.command("up", cls=Verb)
 @click.argument("path", metavar="STACK.toml", type=TYPED_PATH)
 @click.option("--quiet", is_flag=True, help="Say nothing on the way.")
-@click.option("--check", is_flag=True, help="Only ask the engines that are installed whether they know their options.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Start nothing: only say what is wrong with it, and ask installed engines for their options.",
+)
 def verb(path: Path, *, quiet: bool, check: bool) -> None:
     """Bring up a stack: engines, gateway, and what else its file names.
 
@@ -31,7 +36,10 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
     with of_file(path), terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
         stack = stack_from_file(path)
         if check:
-            _check(planned(stack, screen.step))
+            blueprint = planned(stack, screen.step)
+            if stack.plan:
+                build_plan({}, aimed({}, stack.plan, blueprint))
+            _check(blueprint)
             return
         standing = bring_up(stack, screen.step, told.hear)
     write_result(rendered(lambda console: draw_standing(standing, console)))

@@ -38,7 +38,7 @@ def tail(log_file: Path, start: int = 0) -> str:
 
 
 def said_reason(log: str, pattern: str | None) -> str:
-    """The last that fits the pattern, else the last line that is not empty."""
-    said = re.findall(pattern, log) if pattern else []
-    said = said or [line for line in log.split("\n") if line.strip()]
+    """The last that fits the pattern, else the last line that is not empty. Of a pattern's groups the one that fits."""
+    found = re.finditer(pattern, log) if pattern else ()
+    said = [match[match.lastindex or 0] for match in found] or [line for line in log.split("\n") if line.strip()]
     return said[-1].strip()[:_LOG_LINE_CHARS] if said else ""

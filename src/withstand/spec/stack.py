@@ -229,6 +229,15 @@ def stack_from_file(path: Path) -> Stack:
         return stack_of(tree_from_file(path, "stack"), path.stem)
 
 
+def name_in_file(path: Path) -> str:
+    """The name of the stack in a file, whatever else is wrong with it by now.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    return str(tree_from_file(path, "stack").get("name") or _name_of(path.stem))
+
+
 def stack_of(tree: dict[str, Any], name: str) -> Stack:
     """A raw tree, typed and checked; ``name`` is for one that has none."""
     try:
@@ -246,7 +255,26 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     for where, secret in _secrets(stack):
         if (secret.from_env is None) == (secret.from_file is None):
             raise wrong(where, "give either from_env or from_file")
+    _check_ports(stack)
     return stack
+
+
+def _check_ports(stack: Stack) -> None:
+    """Two that listen on one may both seem to be well, since either answers for the other."""
+    wanted = [(f"{where}.port", each.port) for where, each in _listening(stack) if each.port]
+    owners = dict[int, str]()
+    for where, port in wanted:
+        if port in owners:
+            raise wrong(where, f"{owners[port]} has {port} already; give it another one, or none to get a free one")
+        owners[port] = where
+
+
+def _listening(stack: Stack) -> list[tuple[str, Served | Ray]]:
+    """Of the engines those that are started here; Ray's are behind its own port."""
+    if stack.runner == "ray":
+        return [("ray", stack.ray), *stack.besides()]
+    engines = [(f"engines.{name}", each) for name, each in stack.engines.items() if each.kind != "remote"]
+    return [*engines, *stack.besides()]
 
 
 def _name_of(stem: str) -> str:

@@ -43,7 +43,7 @@ def composed(stack: Stack, place: Place) -> Blueprint:
         doors, needs = [p.base_url for p in gateways], [p.name for p in gateways]
     model = models[first]
     if stack.agent:
-        agent = _agent(stack, place, needs, doors[0], model)
+        agent = _agent(stack, place, needs, doors[0], models)
         processes.append(agent)
         model = str(stack.agent.config.get("name", AGENT))
         if not (stack.edge and stack.gateway):
@@ -187,17 +187,29 @@ def _gateways(told: Gateway, place: Place, needs: list[str], seats: dict[str, An
     return [_ours(name, GATEWAY, told, place, needs, {"models": seats}) for name in _gateway_names(told.copies)]
 
 
-def _agent(stack: Stack, place: Place, needs: list[str], door: str, model: str) -> Process:
+def _agent(stack: Stack, place: Place, needs: list[str], door: str, models: Mapping[str, str]) -> Process:
     """It asks the gateway, or else the first engine. The small model's template knows no tools: a schema helps."""
     assert stack.agent
-    first = next(iter(stack.engines.values()))
+    first, model = next(iter(stack.engines.values())), next(iter(models.values()))
     asked: dict[str, Any] = {"base_url": door, "name": model}
-    if first.kind == "llamacpp" and first.model is None:
+    if _is_small(_thinks(stack, models)):
         asked["way"] = "schema"
     if first.api_key and not stack.gateway:
         keys = {"api_key_env": first.api_key.from_env, "api_key_file": first.api_key.from_file}
         asked |= {field: value for field, value in keys.items() if value is not None}
     return _ours(AGENT, AGENT, stack.agent, place, needs, {"model": asked})
+
+
+def _thinks(stack: Stack, models: Mapping[str, str]) -> Engine | None:
+    """The engine of the model that the agent's configuration names; None = none of the stack's has it."""
+    told = stack.agent.config.get("model") if stack.agent else None
+    if not isinstance(told, dict) or "name" not in told or not stack.gateway:  # without one, all go to the first
+        return next(iter(stack.engines.values()))
+    return next((stack.engines[engine] for engine, model in models.items() if model == told["name"]), None)
+
+
+def _is_small(engine: Engine | None) -> bool:
+    return engine is not None and engine.kind == "llamacpp" and engine.model is None
 
 
 def _ours(

@@ -8,7 +8,8 @@ from withstand.stack.ports import HOST
 EDGE, EDGE_STATUS = "edge", "edge-status"
 NGINX = "nginx"
 _CONF = "edge.conf"
-_REASON = r"nginx: \[emerg\] (.+)|\[emerg\] \d+#\d+: (?:\*\d+ )?(.+)"
+REASON = r"nginx: \[emerg\] (.+)|\[emerg\] \d+#\d+: (?:\*\d+ )?(.+)"
+"""How it says why it does not start: on its terminal, or in its log."""
 
 
 def edge(
@@ -33,5 +34,5 @@ def edge(
         needs=needs,
         files={_CONF: conf},
         upkeep=upkeep_of(told),
-        reason=_REASON,
+        reason=REASON,
     )

@@ -16,7 +16,9 @@ from withstand.errors import EngineError, UsageError
 from withstand.files import storage_error
 from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, boot, end, identity_of, in_session, marked
+from withstand.processes.words import said_reason, tail
 from withstand.spec.stack import Stack
+from withstand.stack.beforehand import check_gateway, check_machine
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
     AGENT,
@@ -58,6 +60,7 @@ _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
+_SUPERVISOR = "supervisor"
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
 _UNDO_S = 60.0
@@ -78,8 +81,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return self.state.ended is None and self.state.supervisor.is_alive
 
 
-def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Standing:
+def bring_up(
+    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object] = bool
+) -> Standing:
     """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
+
+    ``look`` sees what is to be started, and may raise.
 
     Raises:
         UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
@@ -89,6 +96,7 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
     with _alone():
         _clear_away(folder, stack.name)
         blueprint = planned(stack, progress)
+        look(blueprint)
         _write(folder, blueprint)
         supervisor = _supervise(folder)
     try:
@@ -99,7 +107,9 @@ def bring_up(stack: Stack, progress: Progress, tell: Callable[[StackState], None
 
 
 @contextmanager
-def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], None]) -> Iterator[Standing]:
+def standing_for(
+    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
+) -> Iterator[Standing]:
     """The stack, up inside the block; taken down after it, unless it was up before. One that comes up is waited for.
 
     Raises:
@@ -117,7 +127,7 @@ def standing_for(stack: Stack, progress: Progress, tell: Callable[[StackState], 
             )
         yield found
         return
-    standing = bring_up(stack, progress, tell)
+    standing = bring_up(stack, progress, tell, look)
     if me := identity_of(os.getpid()):
         write_holder(standing.folder, me)
     try:
@@ -225,6 +235,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     Raises:
         WithstandError: something in it cannot be.
     """
+    check_machine(stack)
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports = {name: _port(stack, name) for name in service_names(stack)}
     side_ports = {name: free_port() for name, told in stack.engines.items() if told.role}
@@ -246,6 +257,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
+    check_gateway(blueprint.processes)
     return blueprint
 
 
@@ -274,7 +286,7 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
 
 def _supervise(folder: Path) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
-    log_file = folder / "logs" / "supervisor.log"
+    log_file = log_of(folder, _SUPERVISOR)
     try:
         _launch(folder, log_file)
         return _announced(folder, log_file)
@@ -316,7 +328,8 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
     told: StackState | None = None
     while True:
         state = read_state(folder)
-        assert state
+        if state is None:
+            raise EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
         if state != told:
             tell(state)
             told = state
@@ -324,11 +337,17 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
-            said = f"{failed.name} {failed.reason or ''}".strip().rstrip(".") + "." if failed else ""
-            why = state.ended or said or "its supervisor was killed."
-            what = f"The stack {blueprint.name!r} does not come up: {why} Its logs: {folder / 'logs'}"
+            said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
+            why = (state.ended or said or _supervisors_end(folder)).rstrip(".")
+            what = f"The stack {blueprint.name!r} does not come up: {why}. Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
+
+
+def _supervisors_end(folder: Path) -> str:
+    """It writes nothing but a fault of its own; who was killed has written nothing."""
+    said = said_reason(tail(log_of(folder, _SUPERVISOR)), None)
+    return f"its supervisor has failed: {said}" if said else "its supervisor was killed"
 
 
 def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:

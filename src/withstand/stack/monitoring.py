@@ -16,8 +16,10 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
+_DEBIANS = "prometheus-node-exporter"
+"""On Linux only, and unlike others it asks systemd unless told not to: an error at each scrape where none runs."""
 EXPORTERS: Mapping[str, tuple[str, ...]] = {
-    MACHINE: ("prometheus-node-exporter", "node_exporter"),
+    MACHINE: (_DEBIANS, "node_exporter"),
     EDGE_COUNTS: ("prometheus-nginx-exporter", "nginx-prometheus-exporter"),
 }
 """Taken where they are installed."""
@@ -73,8 +75,10 @@ def _bench(place: Place) -> Process:
 
 def _machine(place: Place) -> Process:
     port = place.ports[MACHINE]
-    argv = (place.programs[MACHINE], f"--web.listen-address={HOST}:{port}", "--web.disable-exporter-metrics")
-    return Process(name=MACHINE, kind="exporter", argv=(*argv, "--log.level=error"), port=port, health="/")
+    program = place.programs[MACHINE]
+    quiet = ("--log.level=error", *(("--no-collector.systemd",) if program.endswith(_DEBIANS) else ()))
+    argv = (program, f"--web.listen-address={HOST}:{port}", "--web.disable-exporter-metrics")
+    return Process(name=MACHINE, kind="exporter", argv=(*argv, *quiet), port=port, health="/")
 
 
 def _edge_counts(place: Place) -> Process:

@@ -27,6 +27,9 @@ def with_resting(blueprint: Blueprint, place: Place) -> Blueprint:
     if not there:
         return blueprint
     for name in there:
+        if blueprint.made_of.gateway is None:
+            what = "nobody would start it: without a gateway nobody hears that it is asked for; add [gateway]"
+            raise wrong(f"engines.{name}.deploy.min_replicas", what)
         _check(name, blueprint.made_of)
     hosted = {process.base_url: _command(process, resting[name], place) for name, process in there.items()}
     left = [_needing_less(process, set(there)) for process in blueprint.processes if process.name not in there]
@@ -34,8 +37,13 @@ def with_resting(blueprint: Blueprint, place: Place) -> Blueprint:
     return msgspec.structs.replace(blueprint, processes=processes)
 
 
+def left_to_gateway(blueprint: Blueprint) -> list[str]:
+    """Engines that it starts; what they say is where a service's log would be."""
+    return [name for name, told in _resting(blueprint.made_of).items() if told.kind != "remote"]
+
+
 def _resting(stack: Stack) -> dict[str, Engine]:
-    if stack.gateway is None or stack.runner != "local":
+    if stack.runner != "local":
         return {}
     return {name: told for name, told in stack.engines.items() if told.deploy.min_replicas == 0}
 

@@ -137,5 +137,6 @@ def last_words(log_file: Path, log_start: int, code: int | None, reason: str | N
     how = ending(code)
     why = one_line(said_reason(tail(log_file, log_start), reason))
     if not why:
-        return f"{how} and said nothing."
+        told = ", as one that was told to end," if code == 0 else ""
+        return f"{how}{told} and said nothing."
     return f"{how}. The end of its log: {why}" if killer(code) else f"{how}: {why}"

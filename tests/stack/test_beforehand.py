@@ -1,0 +1,98 @@
+"""What is wrong with a stack here is said before anything of it is started."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from withstand.cli.entry import exit_code_of
+from withstand.errors import SpecError, UsageError
+from withstand.spec.stack import stack_of
+from withstand.stack.beforehand import check_machine
+from withstand.stack.local import standings
+
+SIM = {"kind": "sim"}
+CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}
+STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        (
+            {"engines": {"a": {"kind": "vllm", "model": "/no/m"}}},
+            "there is no /no/m; correct it - at `$.engines.a.model`",
+        ),
+        (
+            {"engines": {"a": {"kind": "vllm", "speculative": {"draft_model": "/no/d"}}}},
+            "there is no /no/d; correct it - at `$.engines.a.speculative.draft_model`",
+        ),
+        ({"engines": {"a": SIM | {"model": "no.toml"}}}, "there is no file no.toml; withstand fit writes one"),
+        (
+            {"engines": {"a": SIM}, "edge": {"tls": CERTS}},
+            "there is no file /no/such.pem; correct it - at `$.edge.tls.certificate`",
+        ),
+        ({"engines": {"a": SIM}, "edge": {"tls": CERTS | {"certificate": "c.pem"}}}, "give its whole path"),
+    ],
+)
+def test_a_file_that_is_not_here_is_named(tree: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(said)):
+        check_machine(stack_of(tree, "s"))
+
+
+def test_names_that_others_understand_are_left_to_them() -> None:
+    told = {"model": "/models/m", "served_as": "m"}
+    engines = {"a": told | {"kind": "remote", "url": "http://there"}, "b": told | {"kind": "command", "args": ["x"]}}
+    check_machine(stack_of({"engines": engines}, "s"))
+    there = {"engines": {"a": {"kind": "vllm", "model": "/models/m"}}, "runner": "ray", "ray": {"address": "auto"}}
+    check_machine(stack_of(there, "s"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which cores there are")
+def test_a_core_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 4})
+    check_machine(stack_of({"engines": {"a": SIM | {"room": {"cpus": [0, 4]}}}}, "s"))
+    with pytest.raises(
+        SpecError, match=r"there is no core 3 here, but 0 to 1, 4; take some of those - at `\$\.gateway\.room\.cpus`"
+    ):
+        check_machine(stack_of({"engines": {"a": SIM}, "gateway": {"room": {"cpus": [1, 3, 7]}}}, "s"))
+
+
+def test_an_engines_key_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_KEY", raising=False)
+    remote = {"kind": "remote", "url": "http://there", "served_as": "m", "api_key": {"from_env": "NO_KEY"}}
+    with pytest.raises(UsageError, match="variable NO_KEY"):
+        check_machine(stack_of({"engines": {"a": remote}, "gateway": {}}, "s"))
+
+
+@pytest.mark.parametrize("verb", [["up", "--check"], ["run"]])
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "[gateway.config]\npollicy = 1\n",
+            "gateway: The configuration is wrong: Object contains unknown field `pollicy`",
+        ),
+        ("[plan]\nstagess = 1\n", "The plan is wrong: Object contains unknown field `stagess`"),
+        ('[plan.target]\nservice = "edge"\n', "it has no service 'edge', but a, gateway - at `$.plan.target.service`"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_started(
+    verb: list[str],
+    more: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    file = tmp_path / "s.toml"
+    file.write_text(STACK + more)
+    assert exit_code_of([*verb, str(file)]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "starting" not in told
+    assert standings() == []
