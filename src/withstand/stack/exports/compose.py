@@ -4,6 +4,7 @@ from typing import Any
 
 from withstand.spec.stack import Stack
 from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door, refuse_own_address
+from withstand.stack.exports.secrets import variable_of
 from withstand.stack.exports.yaml import document, whole
 
 
@@ -31,7 +32,7 @@ def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
         "entrypoint": [part.replace("$", "$$") for part in container.argv],
         "environment": {
             **{key: value.replace("$", "$$") for key, value in container.env.items()},
-            **{variable: f"${{{_variable(key)}:?}}" for variable, key in container.secrets.items()},
+            **{variable: f"${{{variable_of(key)}:?}}" for variable, key in container.secrets.items()},
         },
         "healthcheck": _health(container),
         "stop_grace_period": f"{whole(container.end_s)}s",
@@ -49,11 +50,6 @@ def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
     if container.deploy.min_replicas > 1 and not is_door:  # which has a port of this machine
         service["scale"] = container.deploy.min_replicas
     return service | _room(container)
-
-
-def _variable(key: str) -> str:
-    """A file's name is no variable's."""
-    return "".join(c if c.isalnum() else "_" for c in key)
 
 
 def _health(container: Container) -> dict[str, Any]:

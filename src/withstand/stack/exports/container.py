@@ -17,6 +17,7 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
+from withstand.stack.exports.secrets import key_of
 from withstand.stack.model import NAME as SMALL_NAME
 from withstand.stack.model import SMALL_FILE
 from withstand.stack.ports import HOST
@@ -227,11 +228,6 @@ def _keys_by_variable(config: Any) -> dict[str, str]:
         elif variable := asked.get("api_key_env"):
             found[variable] = variable
     return found
-
-
-def key_of(secret: Secret) -> str:
-    """Under which a place keeps it: the variable's name, or the file's."""
-    return secret.from_env or PurePosixPath(secret.from_file or "").name
 
 
 def _volumes(model: str | None) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from withstand.spec.stack import Secret, Stack
-from withstand.stack.exports.container import CORES, key_of
+from withstand.stack.exports.container import CORES
 from withstand.stack.exports.kubernetes import labels_of, secret_env
 from withstand.stack.exports.ray_serve import on_ray, serve_config
+from withstand.stack.exports.secrets import key_of
 from withstand.stack.exports.yaml import document, whole
 
 _IMAGE, _VERSION = "rayproject/ray-llm:2.60.0-py311-cu128", "2.60.0"

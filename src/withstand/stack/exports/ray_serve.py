@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Stack
+from withstand.spec.stack import Engine, Secret, Stack
 from withstand.stack.engines.vllm import GB, cpu_build
+from withstand.stack.exports.secrets import key_of, variable_of
 from withstand.stack.exports.yaml import document
 
 _BUILDER, _PD_BUILDER = "build_openai_app", "build_pd_openai_app"
@@ -31,7 +34,31 @@ def ray_serve(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
-    return {"serve.yaml": document(serve_config(stack))}
+    return {"serve.yaml": document(serve_config(_with_references(stack)))}
+
+
+def wanted_of_nodes(stack: Stack) -> dict[str, str]:
+    """What the file cannot bring: what it is → where each node of the cluster has to have it."""
+    engines = [stack.engines[name] for name in on_ray(stack)]
+    keys = {key_of(value): None for engine in engines for value in engine.env.values() if isinstance(value, Secret)}
+    paths = {engine.model: None for engine in engines if engine.model and engine.model.startswith("/")}
+    return {
+        **{f"the value of {key}": f"set {variable_of(key)} on each node, before its `ray start`" for key in keys},
+        **{f"the model {path}": "have it at this path on each node" for path in paths},
+    }
+
+
+def _with_references(stack: Stack) -> Stack:
+    """Secrets as ``${NAME}``, for which Ray puts the node's own variable; it knows no other reference."""
+    engines = {
+        name: msgspec.structs.replace(engine, env={key: _reference(value) for key, value in engine.env.items()})
+        for name, engine in stack.engines.items()
+    }
+    return msgspec.structs.replace(stack, engines=engines)
+
+
+def _reference(value: str | Secret) -> str:
+    return f"${{{variable_of(key_of(value))}}}" if isinstance(value, Secret) else value
 
 
 def serve_config(stack: Stack) -> dict[str, Any]:
@@ -118,7 +145,7 @@ def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
 
 
 def _plain(engine: Engine) -> dict[str, str]:
-    """Secrets are the cluster's own: they must be in the environment of its nodes."""
+    """Secrets come otherwise: by the nodes' environment."""
     return {name: value for name, value in engine.env.items() if isinstance(value, str)}
 
 

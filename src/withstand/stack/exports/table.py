@@ -11,7 +11,7 @@ from withstand.stack.exports.compose import compose
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
-from withstand.stack.exports.ray_serve import ray_serve
+from withstand.stack.exports.ray_serve import ray_serve, wanted_of_nodes
 
 PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "compose": compose,
@@ -60,4 +60,5 @@ def left_out(stack: Stack, place: str) -> dict[str, str]:
     left = [part for part, _ in stack.besides() if part not in there]
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
-    return found | dict.fromkeys(remote, "ask it at its own address")
+    found |= dict.fromkeys(remote, "ask it at its own address")
+    return found | (wanted_of_nodes(stack) if place == "ray" else {})

@@ -1,0 +1,44 @@
+"""What an export cannot bring to a place is said, and what it brings is what the place takes."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from click.testing import CliRunner, Result
+
+from withstand.cli.export import verb
+
+VLLM = {
+    "kind": "vllm",
+    "python": "/p",
+    "model": "/models/large",
+    "env": {"HF_TOKEN": {"from_env": "OUR_TOKEN"}, "KEY": {"from_file": "/keys/a-key"}},
+    "deploy": {"gpus": 1, "gpu": "H100", "max_replicas": 3},
+}
+SMALL = {"kind": "llamacpp", "model": "/models/s.gguf"}
+CHAT = {"engines": {"large": VLLM}, "gateway": {}, "agent": {}}
+
+
+def export(tree: dict[str, Any], place: str, folder: Path) -> Result:
+    told = folder / "exp.json"
+    told.write_bytes(msgspec.json.encode(tree))
+    return CliRunner().invoke(verb, [str(told), "--to", place, "--output", str(folder / place)])
+
+
+def written(tree: dict[str, Any], place: str, folder: Path) -> dict[str, str]:
+    done = export(tree, place, folder)
+    assert done.exit_code == 0, done.output
+    return {file.name: file.read_text("utf-8") for file in (folder / place).iterdir() if file.is_file()}
+
+
+def test_ray_takes_secrets_from_its_nodes(tmp_path: Path) -> None:
+    files = written(CHAT, "ray", tmp_path)
+    [model] = yaml.safe_load(files["serve.yaml"])["applications"][0]["args"]["llm_configs"]
+    env = model["runtime_env"]["env_vars"]
+    assert (env["HF_TOKEN"], env["KEY"]) == ("${OUR_TOKEN}", "${a_key}")
+    said = export(CHAT, "ray", tmp_path).stderr
+    assert "Not exported to ray: the value of OUR_TOKEN; set OUR_TOKEN on each node, before its `ray start`.\n" in said
+    assert "Not exported to ray: the value of a-key; set a_key on each node" in said
+    assert "Not exported to ray: the model /models/large; have it at this path on each node.\n" in said
+    assert "the value of" not in export(CHAT, "kuberay", tmp_path).stderr
