@@ -102,7 +102,7 @@ def test_gateway_and_agent_take_what_is_written_for_them() -> None:
 def test_a_whole_stack_leaves_its_edge_and_monitoring_here_and_says_so(tmp_path: Path) -> None:
     services = loaded(WHOLE, "compose")[0]["services"]
     assert list(services) == ["large", "gateway", "agent"]
-    assert [name for name, each in services.items() if "ports" in each] == ["agent"]
+    assert [name for name, each in services.items() if "ports" in each] == ["gateway", "agent"]
     told = tmp_path / "whole.json"
     told.write_bytes(msgspec.json.encode(WHOLE))
     for place in PLACES:
@@ -284,7 +284,7 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
     assert printed.exit_code == 0
     written = CliRunner().invoke(verb, [str(told), "--to", "compose", "--output", str(tmp_path / "out")])
     assert written.exit_code == 0
-    assert (tmp_path / "out/compose.yaml").read_text() == printed.output
+    assert (tmp_path / "out/compose.yaml").read_text() == printed.stdout
     assert (tmp_path / "out/gateway/gateway.json").exists()
 
 
@@ -298,7 +298,8 @@ def test_copies_of_the_gateway_are_replicas_but_of_what_has_the_port() -> None:
     assert "prometheus-operator" in of(tree, "kubernetes")["README.txt"]
     door = yaml.safe_load(of(tree, "compose")["compose.yaml"])["services"]["gateway"]
     assert "scale" not in door
-    behind = yaml.safe_load(of({**tree, "agent": {}}, "compose")["compose.yaml"])["services"]["gateway"]
+    engine = {"kind": "llamacpp", "model": "/m.gguf", "deploy": {"min_replicas": 2}}
+    behind = yaml.safe_load(of({"engines": {"l": engine}, "gateway": {}}, "compose")["compose.yaml"])["services"]["l"]
     assert behind["scale"] == 2
 
 

@@ -42,3 +42,21 @@ def test_ray_takes_secrets_from_its_nodes(tmp_path: Path) -> None:
     assert "Not exported to ray: the value of a-key; set a_key on each node" in said
     assert "Not exported to ray: the model /models/large; have it at this path on each node.\n" in said
     assert "the value of" not in export(CHAT, "kuberay", tmp_path).stderr
+
+
+def test_compose_opens_the_gateway_behind_an_agent_and_names_what_it_cannot_say(tmp_path: Path) -> None:
+    tree = {
+        **CHAT,
+        "engines": {"large": {**VLLM, "deploy": {"gpu": "H100", "max_replicas": 3}}},
+        "gateway": {"copies": 2},
+    }
+    services = yaml.safe_load(written(tree, "compose", tmp_path)["compose.yaml"])["services"]
+    ports = {name: each.get("ports") for name, each in services.items()}
+    assert ports == {"large": None, "gateway": ["127.0.0.1:8001:8001"], "agent": ["127.0.0.1:8002:8002"]}
+    [device] = services["large"]["deploy"]["resources"]["reservations"]["devices"]
+    assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
+    assert "scale" not in services["gateway"]
+    said = export(tree, "compose", tmp_path).stderr
+    assert "the type of large's GPUs (H100); compose takes any that the machine has.\n" in said
+    assert "max_replicas of large; compose has no autoscaling; 1 run, more with `docker compose up --scale" in said
+    assert "replicas of gateway; one runs, for the port is one's.\n" in said

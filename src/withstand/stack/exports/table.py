@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 
 from withstand.errors import UsageError
-from withstand.spec.stack import Gateway, Stack
-from withstand.stack.exports.compose import compose
+from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
@@ -29,14 +29,26 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
-    # What starts it here is of no matter there, and the edge is the place's own.
-    gateway = stack.gateway and _as_replicas(stack.gateway)
-    stack = msgspec.structs.replace(stack, runner="local", gateway=gateway, edge=None, monitoring=None)
+    stack = _elsewhere(stack)
     if inference_gateway is None:
         return PLACES[place](stack)
     if place != "kubernetes":
         raise UsageError("--inference-gateway is a Gateway of Kubernetes; leave it out, or take --to kubernetes.")
     return kubernetes(stack, inference_gateway)
+
+
+def _elsewhere(stack: Stack) -> Stack:
+    """What starts it here is of no matter there, and the edge is the place's own."""
+    gateway = stack.gateway and _as_replicas(stack.gateway)
+    engines = {name: _with_its_gpu(told) for name, told in stack.engines.items()}
+    return msgspec.structs.replace(stack, runner="local", gateway=gateway, engines=engines, edge=None, monitoring=None)
+
+
+def _with_its_gpu(engine: Engine) -> Engine:
+    """Who names a type of GPU wants one."""
+    if not engine.deploy.gpu or engine.deploy.gpus:
+        return engine
+    return msgspec.structs.replace(engine, deploy=msgspec.structs.replace(engine.deploy, gpus=1))
 
 
 def _as_replicas(gateway: Gateway) -> Gateway:
@@ -61,4 +73,5 @@ def left_out(stack: Stack, place: str) -> dict[str, str]:
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
     found |= dict.fromkeys(remote, "ask it at its own address")
-    return found | (wanted_of_nodes(stack) if place == "ray" else {})
+    unlike_here = {"ray": wanted_of_nodes, "compose": unlike}.get(place)
+    return found | (unlike_here(_elsewhere(stack)) if unlike_here else {})
