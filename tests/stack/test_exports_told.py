@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 import yaml
 from click.testing import CliRunner, Result
 
@@ -60,3 +61,21 @@ def test_compose_opens_the_gateway_behind_an_agent_and_names_what_it_cannot_say(
     assert "the type of large's GPUs (H100); compose takes any that the machine has.\n" in said
     assert "max_replicas of large; compose has no autoscaling; 1 run, more with `docker compose up --scale" in said
     assert "replicas of gateway; one runs, for the port is one's.\n" in said
+
+
+@pytest.mark.parametrize(
+    ("gpu", "labels"),
+    [
+        ("H100", ["NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-PCIe", "NVIDIA-H100-NVL"]),
+        ("l4", ["NVIDIA-L4"]),
+        ("NVIDIA-GH200-480GB", ["NVIDIA-GH200-480GB"]),
+    ],
+)
+def test_kubernetes_finds_nodes_by_the_labels_that_they_have(gpu: str, labels: list[str], tmp_path: Path) -> None:
+    files = written({"engines": {"large": {**VLLM, "deploy": {"gpu": gpu}}}}, "kubernetes", tmp_path)
+    objects = yaml.safe_load_all(files["kubernetes.yaml"])
+    [pod] = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"]
+    wanted = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert wanted == [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": labels}]}]
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert f"nvidia.com/gpu.product={' or '.join(labels)} (" in files["README.txt"]

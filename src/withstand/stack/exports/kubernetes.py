@@ -10,6 +10,7 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
 from withstand.stack.exports.container import CONFIG, OURS, Container, build, containers, dockerfile, door
+from withstand.stack.exports.gpus import LABEL, affinity, products
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -90,7 +91,7 @@ def _deployment(container: Container, stack: str) -> dict[str, Any]:
         "volumes": volumes,
     }
     if container.deploy.gpu:
-        pod["nodeSelector"] = {"nvidia.com/gpu.product": container.deploy.gpu}
+        pod["affinity"] = affinity(container.deploy.gpu)
     spec = {
         "selector": {"matchLabels": labels},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
@@ -250,6 +251,11 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     if models:
         names = ", ".join(path.rpartition("/")[2] for path in models)
         lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
+    for gpu in sorted({each.deploy.gpu for each in all_of_them if each.deploy.gpu}):
+        labels = " or ".join(products(gpu))
+        lines.append(
+            f"- nodes labelled {LABEL}={labels} (`kubectl get nodes -L {LABEL}` shows yours; {gpu} was asked for)"
+        )
     if any(each.process.metrics for each in all_of_them):
         lines.append("- the CRDs of prometheus-operator, for the PodMonitors; without it, leave those out")
     if scaled := sorted({_busy(each) for each in all_of_them if _scales(each)}):
