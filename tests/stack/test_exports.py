@@ -159,7 +159,7 @@ def test_a_pod_outlives_its_longest_stream() -> None:
     told = msgspec.json.decode(config)
     assert told["drain_s"] == 600
     assert pods["gateway"]["terminationGracePeriodSeconds"] >= told["drain_s"]
-    assert told["models"]["Llama-8B"]["engines"] == [{"url": "http://large:8000"}]
+    assert told["models"]["Llama-8B"]["engines"] == [{"url": "http://chat-large:8000"}]
     assert told["models"]["other"]["engines"] == [{"url": "https://there", "api_key_env": "KEY_THERE"}]
 
 
@@ -217,8 +217,8 @@ def test_prefill_and_decode_apart_on_kubernetes() -> None:
 def test_sglang_s_prefill_is_found_by_decode() -> None:
     tree = apart(kind="sglang", args=[], deploy={"image": "i"})
     services = {each["metadata"]["name"]: each for each in loaded(tree, "kubernetes") if each["kind"] == "Service"}
-    assert [port["port"] for port in services["p"]["spec"]["ports"]] == [8000, 9000]
-    assert [port["port"] for port in services["d"]["spec"]["ports"]] == [8001]
+    assert [port["port"] for port in services["chat-p"]["spec"]["ports"]] == [8000, 9000]
+    assert [port["port"] for port in services["chat-d"]["spec"]["ports"]] == [8001]
     gateway = msgspec.json.decode(of(tree, "compose")["gateway/gateway.json"])
     assert gateway["models"]["L"]["engines"][0] == {"url": "http://p:8000", "role": "prefill", "bootstrap_port": 9000}
     with pytest.raises(SpecError, match=r"found by its name, so there is one - at `\$\.engines\.p\.deploy"):

@@ -79,3 +79,33 @@ def test_kubernetes_finds_nodes_by_the_labels_that_they_have(gpu: str, labels: l
     assert wanted == [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": labels}]}]
     assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert f"nvidia.com/gpu.product={' or '.join(labels)} (" in files["README.txt"]
+
+
+@pytest.mark.parametrize(("name", "first"), [("one", "one"), ("2nd", "s-2nd")])
+def test_two_stacks_have_room_in_one_namespace(name: str, first: str, tmp_path: Path) -> None:
+    tree = {"name": name, **CHAT, "engines": {"large": VLLM, "small": SMALL}}
+    files = written(tree, "kubernetes", tmp_path)
+    objects = list(yaml.safe_load_all(files["kubernetes.yaml"]))
+    services = [each["metadata"]["name"] for each in objects if each["kind"] == "Service"]
+    assert services == [f"{first}-{each}" for each in ("large", "small", "gateway", "agent")]
+    asked = [text for each in objects if each["kind"] == "ConfigMap" for text in each["data"].values()]
+    for address in (f"{first}-large:8000", f"{first}-small:8001", f"{first}-gateway:8002"):
+        assert any(f'http://{address}"' in text for text in asked)
+    assert f"The door is the Service {first}-agent." in files["README.txt"]
+
+
+def test_a_rollout_needs_no_spare_gpu_and_memory_is_asked_for(tmp_path: Path) -> None:
+    files = written({**CHAT, "engines": {"large": VLLM, "small": SMALL}}, "kubernetes", tmp_path)
+    deployments = [each for each in yaml.safe_load_all(files["kubernetes.yaml"]) if each["kind"] == "Deployment"]
+    told = {
+        each["metadata"]["labels"]["app.kubernetes.io/name"]: (
+            each["spec"]["strategy"]["rollingUpdate"],
+            each["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"],
+        )
+        for each in deployments
+    }
+    with_gpu, without = {"maxUnavailable": 1, "maxSurge": 0}, {"maxUnavailable": 0, "maxSurge": 1}
+    assert told["large"] == (with_gpu, "16000000000")
+    assert told["small"] == (without, "4000000000")
+    assert told["gateway"] == told["agent"] == (without, "500000000")
+    assert "so large with one replica is away meanwhile" in files["README.txt"]
