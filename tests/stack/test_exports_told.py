@@ -109,3 +109,27 @@ def test_a_rollout_needs_no_spare_gpu_and_memory_is_asked_for(tmp_path: Path) ->
     assert told["small"] == (without, "4000000000")
     assert told["gateway"] == told["agent"] == (without, "500000000")
     assert "so large with one replica is away meanwhile" in files["README.txt"]
+
+
+def test_kuberay_tells_what_must_be_there(tmp_path: Path) -> None:
+    named = {**VLLM, "deploy": {**VLLM["deploy"], "image": "ours/vllm:1"}}
+    files = written({"engines": {"large": named}}, "kuberay", tmp_path)
+    version = yaml.safe_load(files["rayservice.yaml"])["spec"]["rayClusterConfig"]["rayVersion"]
+    told = files["README.txt"]
+    assert "kubectl create secret generic exp-secrets --from-literal=OUR_TOKEN=… --from-literal=a-key=…\n" in told
+    assert "a PersistentVolumeClaim exp-models" in told
+    assert "kubectl cp large POD:/upload/large\n" in told
+    assert f"RUN pip install 'ray[serve,llm]=={version}'\n" in told
+    assert "ours/vllm:1" in told
+
+
+def test_modal_tells_what_must_be_there(tmp_path: Path) -> None:
+    told = written({"engines": {"large": VLLM, "small": SMALL}}, "modal", tmp_path)["README.txt"]
+    assert "modal secret create exp-secrets HF_TOKEN=… KEY=…\n" in told
+    assert "modal volume create exp-models\n" in told
+    assert "modal volume put exp-models large /large\n" in told
+    assert "modal volume put exp-models s.gguf /s.gguf\n" in told
+    assert "pip wheel --no-deps" in told
+    small = written({"engines": {"small": {"kind": "llamacpp"}}}, "modal", tmp_path)["README.txt"]
+    assert "secret" not in small
+    assert "volume" not in small

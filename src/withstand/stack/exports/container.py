@@ -147,7 +147,12 @@ def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
 
 def build() -> str:
     """The commands that make the image of ours, in the folder of its file."""
-    return f"pip wheel --no-deps --wheel-dir . CLONE && docker build -t {OURS} ."
+    return f"{wheel()} && docker build -t {OURS} ."
+
+
+def wheel() -> str:
+    """The command that makes what the image is made of."""
+    return "pip wheel --no-deps --wheel-dir . CLONE"
 
 
 def cores_of(told: Served, kind: str) -> int:

@@ -11,6 +11,7 @@ from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
 from withstand.stack.exports.container import CONFIG, OURS, Container, build, containers, dockerfile, door
 from withstand.stack.exports.gpus import LABEL, affinity, products
+from withstand.stack.exports.told import kept, readme
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -43,9 +44,7 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     if inference_gateway:
         objects += _inference(stack.name, inference_gateway, pooled)
     files = {"kubernetes.yaml": documents(objects), **dockerfile(all_of_them)}
-    return files | {
-        "README.txt": _told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled])
-    }
+    return files | readme(_told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled]))
 
 
 def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
@@ -246,20 +245,13 @@ def _inference(stack: str, gateway: str, engines: list[Container]) -> list[dict[
     return found
 
 
-def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: list[str]) -> str:
+def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: list[str]) -> list[str]:
     """What must be there before, in the order in which it is made."""
     lines = [f"The door is the Service {_address(entry, stack)}. Before `kubectl apply -f kubernetes.yaml`:"]
     if any(each.image == OURS for each in all_of_them):
         lines.append(f"- the image {OURS} where the cluster finds it: {build()} (CLONE is withstand's)")
-    keys = sorted({key for each in all_of_them for key in each.secrets.values()})
-    if keys:
-        lines.append(
-            f"- kubectl create secret generic {stack}-secrets " + " ".join(f"--from-literal={k}=…" for k in keys)
-        )
-    models = sorted({path for each in all_of_them for path in each.volumes})
-    if models:
-        names = ", ".join(path.rpartition("/")[2] for path in models)
-        lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
+    keys = [key for each in all_of_them for key in each.secrets.values()]
+    lines += kept(stack, keys, [path for each in all_of_them for path in each.volumes])
     for gpu in sorted({each.deploy.gpu for each in all_of_them if each.deploy.gpu}):
         labels = " or ".join(products(gpu))
         lines.append(
@@ -280,4 +272,4 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     lines.append(
         "An engine's pod that is to end waits for its longest answer (deploy.longest_stream_s), also where it has none."
     )
-    return "\n".join(lines) + "\n"
+    return lines
