@@ -264,7 +264,7 @@ def test_modals_own_library_takes_it(tmp_path: Path) -> None:
         ("compose", {"kind": "command", "args": ["x"], "served_as": "m"}, "$.engines.a.deploy.image"),
         ("compose", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
         ("modal", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
-        ("ray", {"kind": "llamacpp", "model": "/m.gguf"}, "$.engines.a.kind"),
+        ("ray", {"kind": "llamacpp", "model": "/m.gguf"}, "$.engines"),
         ("ray", vllm(role="decode"), "$.engines"),
         ("ray", vllm(args=["x"]), "$.engines.a.args"),
         ("kuberay", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),

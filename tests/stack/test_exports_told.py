@@ -9,6 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from withstand.cli.export import verb
+from withstand.errors import SpecError
 
 VLLM = {
     "kind": "vllm",
@@ -133,3 +134,36 @@ def test_modal_tells_what_must_be_there(tmp_path: Path) -> None:
     small = written({"engines": {"small": {"kind": "llamacpp"}}}, "modal", tmp_path)["README.txt"]
     assert "secret" not in small
     assert "volume" not in small
+
+
+@pytest.mark.parametrize(("place", "file"), [("ray", "serve.yaml"), ("kuberay", "rayservice.yaml")])
+def test_ray_takes_its_engines_and_leaves_the_others(place: str, file: str, tmp_path: Path) -> None:
+    tree = {"engines": {"small": SMALL, "large": VLLM}, "gateway": {}}
+    text = written(tree, place, tmp_path)[file]
+    assert "model_source: /models/large" in text
+    assert "s.gguf" not in text
+    said = (
+        f"Not exported to {place}: small; Ray Serve LLM runs vllm, not llamacpp: export it to compose or kubernetes.\n"
+    )
+    assert said in export(tree, place, tmp_path).stderr
+
+
+APART = {f"{role}-er": {**VLLM, "env": {}, "role": role, "served_as": "m"} for role in ("prefill", "decode")}
+
+
+@pytest.mark.parametrize(
+    ("place", "tree", "said"),
+    [
+        ("ray", {"engines": {"small": SMALL}}, "Ray Serve LLM runs vllm, and there is none among these (llamacpp)"),
+        ("kuberay", {"engines": {"small": SMALL}}, "Ray Serve LLM runs vllm, and there is none"),
+        ("compose", {"engines": APART, "gateway": {}}, "compose tells no container its own address"),
+        ("kubernetes", {"engines": {"l": {**VLLM, "deploy": {"min_replicas": 0}}}}, "an autoscaler of Kubernetes does"),
+    ],
+)
+def test_a_stack_that_is_right_is_not_called_wrong(place: str, tree: dict[str, Any], said: str, tmp_path: Path) -> None:
+    done = export(tree, place, tmp_path)
+    assert done.exit_code != 0
+    assert isinstance(done.exception, SpecError)
+    told = str(done.exception)
+    assert told.startswith(f"The stack {tmp_path / 'exp.json'} cannot be exported to {place}: {said}")
+    assert "wrong" not in told

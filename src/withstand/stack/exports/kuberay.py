@@ -6,7 +6,7 @@ from typing import Any
 from withstand.spec.stack import Engine, Secret, Stack
 from withstand.stack.exports.container import CORES
 from withstand.stack.exports.kubernetes import labels_of, secret_env
-from withstand.stack.exports.ray_serve import on_ray, serve_config
+from withstand.stack.exports.ray_serve import on_ray, serve_config, that_fits
 from withstand.stack.exports.secrets import key_of
 from withstand.stack.exports.told import kept, last, readme
 from withstand.stack.exports.yaml import document, whole
@@ -21,6 +21,7 @@ def kuberay(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
+    stack = that_fits(stack)
     env = secret_env(_secrets(stack), stack.name)
     groups = [_group(name, stack, env) for name in on_ray(stack)]
     longest_s = max(stack.engines[name].deploy.longest_stream_s for name in on_ray(stack))

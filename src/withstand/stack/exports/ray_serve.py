@@ -34,11 +34,35 @@ def ray_serve(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
-    return {"serve.yaml": document(serve_config(_with_references(stack)))}
+    return {"serve.yaml": document(serve_config(_with_references(that_fits(stack))))}
+
+
+def that_fits(stack: Stack) -> Stack:
+    """The stack without the engines that Ray Serve LLM does not run.
+
+    Raises:
+        SpecError: nothing is left.
+    """
+    unfit = unfit_for_ray(stack)
+    if not any(engine.kind == "vllm" for engine in stack.engines.values()):
+        kinds = ", ".join(dict.fromkeys(engine.kind for engine in stack.engines.values()))
+        raise wrong("engines", f"Ray Serve LLM runs vllm, and there is none among these ({kinds})")
+    kept = {name: engine for name, engine in stack.engines.items() if name not in unfit}
+    return msgspec.structs.replace(stack, engines=kept)
+
+
+def unfit_for_ray(stack: Stack) -> dict[str, str]:
+    """Engine → what to do instead."""
+    return {
+        name: f"Ray Serve LLM runs vllm, not {engine.kind}: export it to compose or kubernetes"
+        for name, engine in stack.engines.items()
+        if engine.kind not in {"vllm", "remote"}
+    }
 
 
 def wanted_of_nodes(stack: Stack) -> dict[str, str]:
     """What the file cannot bring: what it is → where each node of the cluster has to have it."""
+    stack = that_fits(stack)
     engines = [stack.engines[name] for name in on_ray(stack)]
     keys = {key_of(value): None for engine in engines for value in engine.env.values() if isinstance(value, Secret)}
     paths = {engine.model: None for engine in engines if engine.model and engine.model.startswith("/")}

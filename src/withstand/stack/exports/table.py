@@ -11,7 +11,7 @@ from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
-from withstand.stack.exports.ray_serve import ray_serve, wanted_of_nodes
+from withstand.stack.exports.ray_serve import ray_serve, unfit_for_ray, wanted_of_nodes
 
 PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "compose": compose,
@@ -73,5 +73,6 @@ def left_out(stack: Stack, place: str) -> dict[str, str]:
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
     found |= dict.fromkeys(remote, "ask it at its own address")
+    found |= unfit_for_ray(stack) if place in {"ray", "kuberay"} else {}
     unlike_here = {"ray": wanted_of_nodes, "compose": unlike}.get(place)
     return found | (unlike_here(_elsewhere(stack)) if unlike_here else {})
