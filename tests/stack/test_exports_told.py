@@ -167,3 +167,17 @@ def test_a_stack_that_is_right_is_not_called_wrong(place: str, tree: dict[str, A
     told = str(done.exception)
     assert told.startswith(f"The stack {tmp_path / 'exp.json'} cannot be exported to {place}: {said}")
     assert "wrong" not in told
+
+
+@pytest.mark.parametrize(("sequences", "target"), [(None, 16), (4, 4), (64, 16)])
+def test_no_replica_is_meant_for_more_requests_than_it_works_on(
+    sequences: int | None, target: int, tmp_path: Path
+) -> None:
+    tree = {"engines": {"large": {**VLLM, "max_sequences": sequences}}}
+    app = written(tree, "modal", tmp_path)["modal_app.py"]
+    assert f"@modal.concurrent(max_inputs={2 * target}, target_inputs={target})" in app
+    [model] = yaml.safe_load(written(tree, "ray", tmp_path)["serve.yaml"])["applications"][0]["args"]["llm_configs"]
+    assert model["deployment_config"]["autoscaling_config"]["target_ongoing_requests"] == target
+    objects = yaml.safe_load_all(written(tree, "kubernetes", tmp_path)["kubernetes.yaml"])
+    [scaler] = [each["spec"]["metrics"][0] for each in objects if each["kind"] == "HorizontalPodAutoscaler"]
+    assert scaler["pods"]["target"]["averageValue"] == str(target)

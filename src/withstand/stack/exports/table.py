@@ -40,15 +40,16 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
 def _elsewhere(stack: Stack) -> Stack:
     """What starts it here is of no matter there, and the edge is the place's own."""
     gateway = stack.gateway and _as_replicas(stack.gateway)
-    engines = {name: _with_its_gpu(told) for name, told in stack.engines.items()}
+    engines = {name: _as_it_deploys(told) for name, told in stack.engines.items()}
     return msgspec.structs.replace(stack, runner="local", gateway=gateway, engines=engines, edge=None, monitoring=None)
 
 
-def _with_its_gpu(engine: Engine) -> Engine:
-    """Who names a type of GPU wants one."""
-    if not engine.deploy.gpu or engine.deploy.gpus:
-        return engine
-    return msgspec.structs.replace(engine, deploy=msgspec.structs.replace(engine.deploy, gpus=1))
+def _as_it_deploys(engine: Engine) -> Engine:
+    """Who names a type of GPU wants one; and no replica is meant for more requests than it works on at once."""
+    deploy = engine.deploy
+    gpus = deploy.gpus or int(deploy.gpu is not None)
+    target = min(deploy.target_requests, engine.max_sequences or deploy.target_requests)
+    return msgspec.structs.replace(engine, deploy=msgspec.structs.replace(deploy, gpus=gpus, target_requests=target))
 
 
 def _as_replicas(gateway: Gateway) -> Gateway:
