@@ -181,3 +181,7 @@ def test_no_replica_is_meant_for_more_requests_than_it_works_on(
     objects = yaml.safe_load_all(written(tree, "kubernetes", tmp_path)["kubernetes.yaml"])
     [scaler] = [each["spec"]["metrics"][0] for each in objects if each["kind"] == "HorizontalPodAutoscaler"]
     assert scaler["pods"]["target"]["averageValue"] == str(target)
+
+
+def test_llamacpp_has_as_many_at_once_as_it_takes_by_itself(tmp_path: Path) -> None:
+    assert "target_inputs=8)" in written({"engines": {"small": SMALL}}, "modal", tmp_path)["modal_app.py"]

@@ -7,6 +7,7 @@ import msgspec
 
 from withstand.errors import UsageError
 from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.stack.engines.llamacpp import SEQUENCES
 from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
@@ -48,7 +49,8 @@ def _as_it_deploys(engine: Engine) -> Engine:
     """Who names a type of GPU wants one; and no replica is meant for more requests than it works on at once."""
     deploy = engine.deploy
     gpus = deploy.gpus or int(deploy.gpu is not None)
-    target = min(deploy.target_requests, engine.max_sequences or deploy.target_requests)
+    most = engine.max_sequences or (SEQUENCES if engine.kind == "llamacpp" else deploy.target_requests)
+    target = min(deploy.target_requests, most)
     return msgspec.structs.replace(engine, deploy=msgspec.structs.replace(deploy, gpus=gpus, target_requests=target))
 
 
