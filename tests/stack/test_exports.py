@@ -102,7 +102,7 @@ def test_gateway_and_agent_take_what_is_written_for_them() -> None:
 def test_a_whole_stack_leaves_its_edge_and_monitoring_here_and_says_so(tmp_path: Path) -> None:
     services = loaded(WHOLE, "compose")[0]["services"]
     assert list(services) == ["large", "gateway", "agent"]
-    assert [name for name, each in services.items() if "ports" in each] == ["agent"]
+    assert [name for name, each in services.items() if "ports" in each] == ["gateway", "agent"]
     told = tmp_path / "whole.json"
     told.write_bytes(msgspec.json.encode(WHOLE))
     for place in PLACES:
@@ -159,7 +159,7 @@ def test_a_pod_outlives_its_longest_stream() -> None:
     told = msgspec.json.decode(config)
     assert told["drain_s"] == 600
     assert pods["gateway"]["terminationGracePeriodSeconds"] >= told["drain_s"]
-    assert told["models"]["Llama-8B"]["engines"] == [{"url": "http://large:8000"}]
+    assert told["models"]["Llama-8B"]["engines"] == [{"url": "http://chat-large:8000"}]
     assert told["models"]["other"]["engines"] == [{"url": "https://there", "api_key_env": "KEY_THERE"}]
 
 
@@ -217,8 +217,8 @@ def test_prefill_and_decode_apart_on_kubernetes() -> None:
 def test_sglang_s_prefill_is_found_by_decode() -> None:
     tree = apart(kind="sglang", args=[], deploy={"image": "i"})
     services = {each["metadata"]["name"]: each for each in loaded(tree, "kubernetes") if each["kind"] == "Service"}
-    assert [port["port"] for port in services["p"]["spec"]["ports"]] == [8000, 9000]
-    assert [port["port"] for port in services["d"]["spec"]["ports"]] == [8001]
+    assert [port["port"] for port in services["chat-p"]["spec"]["ports"]] == [8000, 9000]
+    assert [port["port"] for port in services["chat-d"]["spec"]["ports"]] == [8001]
     gateway = msgspec.json.decode(of(tree, "compose")["gateway/gateway.json"])
     assert gateway["models"]["L"]["engines"][0] == {"url": "http://p:8000", "role": "prefill", "bootstrap_port": 9000}
     with pytest.raises(SpecError, match=r"found by its name, so there is one - at `\$\.engines\.p\.deploy"):
@@ -264,7 +264,7 @@ def test_modals_own_library_takes_it(tmp_path: Path) -> None:
         ("compose", {"kind": "command", "args": ["x"], "served_as": "m"}, "$.engines.a.deploy.image"),
         ("compose", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
         ("modal", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
-        ("ray", {"kind": "llamacpp", "model": "/m.gguf"}, "$.engines.a.kind"),
+        ("ray", {"kind": "llamacpp", "model": "/m.gguf"}, "$.engines"),
         ("ray", vllm(role="decode"), "$.engines"),
         ("ray", vllm(args=["x"]), "$.engines.a.args"),
         ("kuberay", {"kind": "remote", "url": "http://x", "served_as": "m"}, "$.engines"),
@@ -284,7 +284,7 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
     assert printed.exit_code == 0
     written = CliRunner().invoke(verb, [str(told), "--to", "compose", "--output", str(tmp_path / "out")])
     assert written.exit_code == 0
-    assert (tmp_path / "out/compose.yaml").read_text() == printed.output
+    assert (tmp_path / "out/compose.yaml").read_text() == printed.stdout
     assert (tmp_path / "out/gateway/gateway.json").exists()
 
 
@@ -298,7 +298,8 @@ def test_copies_of_the_gateway_are_replicas_but_of_what_has_the_port() -> None:
     assert "prometheus-operator" in of(tree, "kubernetes")["README.txt"]
     door = yaml.safe_load(of(tree, "compose")["compose.yaml"])["services"]["gateway"]
     assert "scale" not in door
-    behind = yaml.safe_load(of({**tree, "agent": {}}, "compose")["compose.yaml"])["services"]["gateway"]
+    engine = {"kind": "llamacpp", "model": "/m.gguf", "deploy": {"min_replicas": 2}}
+    behind = yaml.safe_load(of({"engines": {"l": engine}, "gateway": {}}, "compose")["compose.yaml"])["services"]["l"]
     assert behind["scale"] == 2
 
 

@@ -24,7 +24,7 @@ def verb(path: Path, place: str, output: Path | None, inference_gateway: str | N
     Each service's `deploy` says with which image, on how many GPUs, and how many replicas. Nothing is asked or started.
     """
     stack = stack_from_file(path)
-    with of_file(path):
+    with of_file(path, f"cannot be exported to {place}"):
         files = exported(stack, place, inference_gateway)
     if missing := left_out(stack, place):
         say("\n".join(f"Not exported to {place}: {part}; {instead}." for part, instead in missing.items()))

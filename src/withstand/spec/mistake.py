@@ -30,8 +30,8 @@ def unfit(told: str) -> SpecError:
 
 
 @contextmanager
-def of_file(path: Path) -> Iterator[None]:
-    """What is found wrong in a stack meanwhile is so in this file.
+def of_file(path: Path, verdict: str = "is wrong") -> Iterator[None]:
+    """What is found wrong in a stack meanwhile is so in this file; ``verdict`` says what that makes of it.
 
     Raises:
         SpecError: the same, with the file's name.
@@ -41,7 +41,7 @@ def of_file(path: Path) -> Iterator[None]:
     except SpecError as e:
         if not str(e).startswith(_HEAD):
             raise
-        raise SpecError(f"The stack {path} is wrong: {str(e).removeprefix(_HEAD)}") from None
+        raise SpecError(f"The stack {path} {verdict}: {str(e).removeprefix(_HEAD)}") from None
 
 
 def with_keys(told: str, tree: Any, convert: Callable[[Any], object]) -> str:

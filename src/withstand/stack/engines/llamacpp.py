@@ -13,7 +13,7 @@ _NEVER = (
     *("quantization", "dtype", "chunked_prefill", "kv_cache_gb", "kv_offload_gb", "lmcache", "dummy_weights", "role"),
 )
 _ONLY_BINARY = ("tensor_parallel", "speculative")
-_CONTEXT, _SEQUENCES, _THREADS_MAX = 2048, 8, 8
+_CONTEXT, SEQUENCES, _THREADS_MAX = 2048, 8, 8
 
 
 class LlamaCpp:
@@ -27,7 +27,7 @@ class LlamaCpp:
         path = told.model or place.small_model
         if path is None:
             raise wrong(f"engines.{name}.model", "a GGUF file is needed; name one")
-        sequences = told.max_sequences or _SEQUENCES
+        sequences = told.max_sequences or SEQUENCES
         settings = Settings(
             host=HOST,
             port=place.ports[name],

@@ -3,7 +3,9 @@
 from typing import Any
 
 from withstand.spec.stack import Stack
+from withstand.stack.composed import GATEWAY
 from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door, refuse_own_address
+from withstand.stack.exports.secrets import variable_of
 from withstand.stack.exports.yaml import document, whole
 
 
@@ -15,13 +17,33 @@ def compose(stack: Stack) -> dict[str, str]:
     """
     entry, all_of_them = door(stack), containers(stack)
     refuse_own_address(all_of_them, "compose")
-    services = {each.name: _service(each, is_door=each.name == entry) for each in all_of_them}
+    services = {each.name: _service(each, is_open=is_open(each.name, entry)) for each in all_of_them}
     files = {f"{each.name}/{path}": text for each in all_of_them for path, text in each.files.items()}
     written = {"compose.yaml": document({"name": stack.name, "services": services})}
     return written | files | dockerfile(all_of_them)
 
 
-def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
+def is_open(name: str, entry: str) -> bool:
+    """Whether it has a port of the machine: the door, and behind it the gateway, whose models are asked too."""
+    return name in {entry, GATEWAY}
+
+
+def unlike(stack: Stack) -> dict[str, str]:
+    """What Compose has no word for → what there is instead."""
+    found, entry = dict[str, str](), door(stack)
+    for each in containers(stack):
+        deploy, least = each.deploy, max(1, each.deploy.min_replicas)
+        if deploy.gpu:
+            found[f"the type of {each.name}'s GPUs ({deploy.gpu})"] = "compose takes any that the machine has"
+        if is_open(each.name, entry) and deploy.most_replicas > 1:
+            found[f"replicas of {each.name}"] = "one runs, for the port is one's"
+        elif deploy.most_replicas > least:
+            how = f"docker compose up --scale {each.name}=N"
+            found[f"max_replicas of {each.name}"] = f"compose has no autoscaling; {least} run, more with `{how}`"
+    return found
+
+
+def _service(container: Container, *, is_open: bool) -> dict[str, Any]:
     process, upkeep = container.process, container.process.upkeep
     service: dict[str, Any] = {"image": container.image}
     if container.image == OURS:
@@ -31,7 +53,7 @@ def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
         "entrypoint": [part.replace("$", "$$") for part in container.argv],
         "environment": {
             **{key: value.replace("$", "$$") for key, value in container.env.items()},
-            **{variable: f"${{{_variable(key)}:?}}" for variable, key in container.secrets.items()},
+            **{variable: f"${{{variable_of(key)}:?}}" for variable, key in container.secrets.items()},
         },
         "healthcheck": _health(container),
         "stop_grace_period": f"{whole(container.end_s)}s",
@@ -40,20 +62,15 @@ def _service(container: Container, *, is_door: bool) -> dict[str, Any]:
     }
     if process.needs:
         service["depends_on"] = {name: {"condition": "service_healthy"} for name in process.needs}
-    if is_door:
+    if is_open:
         service["ports"] = [f"127.0.0.1:{process.port}:{process.port}"]
     volumes = [f"{folder}:{folder}:ro" for folder in container.volumes]
     volumes += [f"./{container.name}/{path}:{CONFIG / path}:ro" for path in container.files]
     if volumes:
         service["volumes"] = volumes
-    if container.deploy.min_replicas > 1 and not is_door:  # which has a port of this machine
+    if container.deploy.min_replicas > 1 and not is_open:  # a port of this machine is one's
         service["scale"] = container.deploy.min_replicas
     return service | _room(container)
-
-
-def _variable(key: str) -> str:
-    """A file's name is no variable's."""
-    return "".join(c if c.isalnum() else "_" for c in key)
 
 
 def _health(container: Container) -> dict[str, Any]:

@@ -5,7 +5,7 @@ variable (or of a file) becomes the key under which the place keeps it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
+from withstand.stack.exports.secrets import key_of
 from withstand.stack.model import NAME as SMALL_NAME
 from withstand.stack.model import SMALL_FILE
 from withstand.stack.ports import HOST
@@ -39,6 +40,7 @@ CORES: Final = 4
 """Of an engine that computes on the CPU, where nobody has said how many threads it has."""
 _IDLE_KINDS = {GATEWAY, AGENT, "command", "sim"}
 """Those of which we do not know that they compute."""
+_IDLE_GB, _CPU_GB, _GPU_GB = 0.5, 4, 16
 _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it shows
 
 
@@ -55,6 +57,8 @@ class Container(Struct, frozen=True, kw_only=True):
     deploy: Deploy
     cores: int
     """That it is meant to keep busy: an engine's threads."""
+    memory_gb: float
+    """That it may count on."""
     own_address: tuple[str, ...] = ()
     """Variables that hold the address at which the others reach it."""
 
@@ -74,8 +78,8 @@ class Container(Struct, frozen=True, kw_only=True):
         return self.deploy.longest_stream_s + self.process.upkeep.stop_s
 
 
-def containers(stack: Stack) -> tuple[Container, ...]:
-    """All services that are started, in an order in which they can be.
+def containers(stack: Stack, host: Callable[[str], str] = str) -> tuple[Container, ...]:
+    """All services that are started, in an order in which they can be. ``host``: name → that by which others ask it.
 
     Raises:
         SpecError: one cannot run elsewhere as it is described.
@@ -92,7 +96,8 @@ def containers(stack: Stack) -> tuple[Container, ...]:
         small_model_name=SMALL_NAME,
     )
     blueprint = composed(stack, place)
-    return tuple(_container(process, _served(stack, process), ports) for process in blueprint.processes)
+    addresses = {f"http://{HOST}:{port}": f"http://{host(name)}:{port}" for name, port in ports.items()}
+    return tuple(_container(process, _served(stack, process), addresses) for process in blueprint.processes)
 
 
 def _with_a_role(stack: Stack) -> list[str]:
@@ -142,7 +147,12 @@ def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
 
 def build() -> str:
     """The commands that make the image of ours, in the folder of its file."""
-    return f"pip wheel --no-deps --wheel-dir . CLONE && docker build -t {OURS} ."
+    return f"{wheel()} && docker build -t {OURS} ."
+
+
+def wheel() -> str:
+    """The command that makes what the image is made of."""
+    return "pip wheel --no-deps --wheel-dir . CLONE"
 
 
 def cores_of(told: Served, kind: str) -> int:
@@ -150,6 +160,13 @@ def cores_of(told: Served, kind: str) -> int:
     threads = getattr(told, "threads", None)
     computes = kind == "llamacpp" or (kind not in _IDLE_KINDS and not told.deploy.gpus)
     return len(told.room.cpus) or threads or (CORES if computes else 1)
+
+
+def _memory_gb(told: Served, kind: str) -> float:
+    """Its own room, or a guess: weights go through it on their way to a GPU."""
+    if told.room.memory_gb:
+        return told.room.memory_gb
+    return _GPU_GB if told.deploy.gpus else _IDLE_GB if kind in _IDLE_KINDS else _CPU_GB
 
 
 def door(stack: Stack) -> str:
@@ -170,14 +187,14 @@ def _served(stack: Stack, process: Process) -> Served:
     return told
 
 
-def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Container:
+def _container(process: Process, told: Served, addresses: Mapping[str, str]) -> Container:
     image = told.deploy.image or _IMAGES.get(process.kind)
     if image is None:
         raise wrong(f"engines.{process.name}.deploy.image", f"{process.kind!r} has no image of its own; name one")
     secrets = {key: key_of(value) for key, value in process.env.items() if isinstance(value, Secret)}
     files = {}
     for path, text in process.files.items():
-        config = _inside(msgspec.json.decode(text), {f"http://{HOST}:{p}": f"http://{n}:{p}" for n, p in ports.items()})
+        config = _inside(msgspec.json.decode(text), addresses)
         secrets |= _keys_by_variable(config)
         config.setdefault("drain_s", told.deploy.longest_stream_s)
         if not config.keys() & {"keys", "keys_file"}:
@@ -194,6 +211,7 @@ def _container(process: Process, told: Served, ports: Mapping[str, int]) -> Cont
         volumes=_volumes(getattr(told, "model", None)),
         deploy=told.deploy,
         cores=cores_of(told, process.kind),
+        memory_gb=_memory_gb(told, process.kind),
     )
 
 
@@ -227,11 +245,6 @@ def _keys_by_variable(config: Any) -> dict[str, str]:
         elif variable := asked.get("api_key_env"):
             found[variable] = variable
     return found
-
-
-def key_of(secret: Secret) -> str:
-    """Under which a place keeps it: the variable's name, or the file's."""
-    return secret.from_env or PurePosixPath(secret.from_file or "").name
 
 
 def _volumes(model: str | None) -> tuple[str, ...]:

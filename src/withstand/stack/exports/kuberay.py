@@ -1,11 +1,14 @@
 """A stack's vLLM engines as a RayService of KubeRay. Pure."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from withstand.spec.stack import Secret, Stack
-from withstand.stack.exports.container import CORES, key_of
+from withstand.spec.stack import Engine, Secret, Stack
+from withstand.stack.exports.container import CORES
 from withstand.stack.exports.kubernetes import labels_of, secret_env
-from withstand.stack.exports.ray_serve import on_ray, serve_config
+from withstand.stack.exports.ray_serve import on_ray, serve_config, that_fits
+from withstand.stack.exports.secrets import key_of
+from withstand.stack.exports.told import kept, last, readme
 from withstand.stack.exports.yaml import document, whole
 
 _IMAGE, _VERSION = "rayproject/ray-llm:2.60.0-py311-cu128", "2.60.0"
@@ -13,11 +16,12 @@ _PORTS = {"serve": 8000, "metrics": 8080, "gcs": 6379, "dashboard": 8265, "clien
 
 
 def kuberay(stack: Stack) -> dict[str, str]:
-    """``rayservice.yaml``: one group of workers for each engine.
+    """``rayservice.yaml``, and what it wants: one group of workers for each engine.
 
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
+    stack = that_fits(stack)
     env = secret_env(_secrets(stack), stack.name)
     groups = [_group(name, stack, env) for name in on_ray(stack)]
     longest_s = max(stack.engines[name].deploy.longest_stream_s for name in on_ray(stack))
@@ -36,9 +40,28 @@ def kuberay(stack: Stack) -> dict[str, str]:
         },
     }
     head = {"name": stack.name, "labels": labels_of("ray", stack.name)}
-    return {
-        "rayservice.yaml": document({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": head, "spec": spec})
-    }
+    service = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": head, "spec": spec}
+    return {"rayservice.yaml": document(service), **readme(_told(stack))}
+
+
+def _told(stack: Stack) -> Iterator[str]:
+    """What must be there before."""
+    engines = [stack.engines[name] for name in on_ray(stack)]
+    yield f"The door is the Service {stack.name}-serve-svc, port {_PORTS['serve']}; it comes when the models are there."
+    yield "Before `kubectl apply -f rayservice.yaml`:"
+    yield "- KubeRay's operator"
+    yield from kept(stack.name, _secrets(stack).values(), [path for engine in engines if (path := _path(engine))])
+    needed = f"ray[serve,llm]=={_VERSION}"
+    yield f"- in each image {needed} (the rayVersion) and vLLM, for workers as for the head. {_IMAGE} has both;"
+    yield "  vllm/vllm-openai has no Ray Serve, so an image (deploy.image) made of it wants:"
+    yield f"  RUN pip install '{needed}'"
+    images = dict.fromkeys(image for engine in engines if (image := engine.deploy.image))
+    yield from (f"  Have a look at {image}, which this stack names." for image in images)
+
+
+def _path(engine: Engine) -> str | None:
+    """Where its model lies, unless it fetches that by its name."""
+    return engine.model.rstrip("/") if engine.model and engine.model.startswith("/") else None
 
 
 def _secrets(stack: Stack) -> dict[str, str]:
@@ -70,13 +93,10 @@ def _group(name: str, stack: Stack, env: list[dict[str, Any]]) -> dict[str, Any]
         "containers": [container],
         "terminationGracePeriodSeconds": whole(engine.deploy.longest_stream_s + engine.stop_s),
     }
-    if engine.model and engine.model.startswith("/"):
-        path = engine.model.rstrip("/")
+    if path := _path(engine):
         claim = {"claimName": f"{stack.name}-models", "readOnly": True}
         pod["volumes"] = [{"name": "models", "persistentVolumeClaim": claim}]
-        container["volumeMounts"] = [
-            {"name": "models", "mountPath": path, "subPath": path.rpartition("/")[2], "readOnly": True}
-        ]
+        container["volumeMounts"] = [{"name": "models", "mountPath": path, "subPath": last(path), "readOnly": True}]
     return {
         "groupName": name,
         "replicas": engine.deploy.min_replicas,

@@ -10,6 +10,8 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
 from withstand.stack.exports.container import CONFIG, OURS, Container, build, containers, dockerfile, door
+from withstand.stack.exports.gpus import LABEL, affinity, products
+from withstand.stack.exports.told import kept, readme
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -30,7 +32,7 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     Raises:
         SpecError: a service cannot run there as it is described.
     """
-    entry, all_of_them = door(stack), containers(stack)
+    entry, all_of_them = door(stack), containers(stack, lambda name: _address(name, stack.name))
     objects: list[dict[str, Any]] = []
     for each in all_of_them:
         if each.deploy.min_replicas == 0:
@@ -42,9 +44,7 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     if inference_gateway:
         objects += _inference(stack.name, inference_gateway, pooled)
     files = {"kubernetes.yaml": documents(objects), **dockerfile(all_of_them)}
-    return files | {
-        "README.txt": _told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled])
-    }
+    return files | readme(_told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled]))
 
 
 def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
@@ -70,13 +70,20 @@ def labels_of(service: str, stack: str) -> dict[str, str]:
     return {"app.kubernetes.io/name": service, "app.kubernetes.io/part-of": stack}
 
 
+def _address(service: str, stack: str) -> str:
+    """The name of its Service; such a name begins with a letter, as a stack's need not."""
+    return f"{stack}-{service}" if stack[0].isalpha() else f"s-{stack}-{service}"
+
+
 def _service(container: Container, stack: str) -> dict[str, Any]:
-    """Named as in the blueprint: the gateway's configuration asks for it so."""
     labels = labels_of(container.name, stack)
     ports: list[dict[str, Any]] = [{"name": "http", "port": container.process.port, "targetPort": "http"}]
     if bootstrap := container.process.bootstrap_port:
         ports.append({"name": "bootstrap", "port": bootstrap})
-    return {**_head("v1", "Service", container.name, labels), "spec": {"selector": labels, "ports": ports}}
+    return {
+        **_head("v1", "Service", _address(container.name, stack), labels),
+        "spec": {"selector": labels, "ports": ports},
+    }
 
 
 def _deployment(container: Container, stack: str) -> dict[str, Any]:
@@ -90,10 +97,12 @@ def _deployment(container: Container, stack: str) -> dict[str, Any]:
         "volumes": volumes,
     }
     if container.deploy.gpu:
-        pod["nodeSelector"] = {"nvidia.com/gpu.product": container.deploy.gpu}
+        pod["affinity"] = affinity(container.deploy.gpu)
+    # A pod more than there are wants GPUs more than there are.
+    surge = 0 if container.deploy.gpus else 1
     spec = {
         "selector": {"matchLabels": labels},
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1 - surge, "maxSurge": surge}},
         # A model that loads for half an hour is slow, not stuck.
         "progressDeadlineSeconds": whole(container.process.upkeep.ready_s) + 600,
         "template": {"metadata": {"labels": labels}, "spec": pod},
@@ -147,11 +156,11 @@ def secret_env(secrets: dict[str, str], stack: str) -> list[dict[str, Any]]:
 def _resources(container: Container) -> dict[str, Any]:
     room = container.process.upkeep.room
     limits: dict[str, str] = {}
-    requests: dict[str, str] = {"cpu": str(container.cores)}
+    requests: dict[str, str] = {"cpu": str(container.cores), "memory": str(int(container.memory_gb * 1e9))}
     if room.cpus:
         limits["cpu"] = requests["cpu"]
     if room.memory_gb:
-        limits["memory"] = requests["memory"] = str(int(room.memory_gb * 1e9))
+        limits["memory"] = requests["memory"]
     if container.deploy.gpus:
         limits["nvidia.com/gpu"] = str(container.deploy.gpus)
     return {"requests": requests, **({"limits": limits} if limits else {})}
@@ -236,20 +245,18 @@ def _inference(stack: str, gateway: str, engines: list[Container]) -> list[dict[
     return found
 
 
-def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: list[str]) -> str:
+def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: list[str]) -> list[str]:
     """What must be there before, in the order in which it is made."""
-    lines = [f"The door is the Service {entry}. Before `kubectl apply -f kubernetes.yaml`:"]
+    lines = [f"The door is the Service {_address(entry, stack)}. Before `kubectl apply -f kubernetes.yaml`:"]
     if any(each.image == OURS for each in all_of_them):
         lines.append(f"- the image {OURS} where the cluster finds it: {build()} (CLONE is withstand's)")
-    keys = sorted({key for each in all_of_them for key in each.secrets.values()})
-    if keys:
+    keys = [key for each in all_of_them for key in each.secrets.values()]
+    lines += kept(stack, keys, [path for each in all_of_them for path in each.volumes])
+    for gpu in sorted({each.deploy.gpu for each in all_of_them if each.deploy.gpu}):
+        labels = " or ".join(products(gpu))
         lines.append(
-            f"- kubectl create secret generic {stack}-secrets " + " ".join(f"--from-literal={k}=…" for k in keys)
+            f"- nodes labelled {LABEL}={labels} (`kubectl get nodes -L {LABEL}` shows yours; {gpu} was asked for)"
         )
-    models = sorted({path for each in all_of_them for path in each.volumes})
-    if models:
-        names = ", ".join(path.rpartition("/")[2] for path in models)
-        lines.append(f"- a PersistentVolumeClaim {stack}-models that holds {names}")
     if any(each.process.metrics for each in all_of_them):
         lines.append("- the CRDs of prometheus-operator, for the PodMonitors; without it, leave those out")
     if scaled := sorted({_busy(each) for each in all_of_them if _scales(each)}):
@@ -257,7 +264,12 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     if pools:
         names = ", ".join(f"{pool}-epp" for pool in pools)
         lines.append(f"- the CRDs of Gateway API and its inference extension, and an endpoint picker a pool: {names}")
+    if alone := [each.name for each in all_of_them if each.deploy.gpus and each.deploy.min_replicas == 1]:
+        lines.append(
+            f"A rollout needs no spare GPU: a replica ends before its follower starts, so {', '.join(alone)} with one"
+            " replica is away meanwhile. Where GPUs are free, take maxSurge 1 and maxUnavailable 0."
+        )
     lines.append(
         "An engine's pod that is to end waits for its longest answer (deploy.longest_stream_s), also where it has none."
     )
-    return "\n".join(lines) + "\n"
+    return lines

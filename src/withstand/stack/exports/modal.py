@@ -1,8 +1,11 @@
 """A stack's engines as a program for Modal. Pure."""
 
+from collections.abc import Iterator
+
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
-from withstand.stack.exports.container import OURS, Container, containers, dockerfile, refuse_own_address
+from withstand.stack.exports.container import OURS, Container, containers, dockerfile, refuse_own_address, wheel
+from withstand.stack.exports.told import last, readme
 from withstand.stack.exports.yaml import whole
 
 _TOP = '''\
@@ -56,7 +59,22 @@ def modal(stack: Stack) -> dict[str, str]:
         top += _PYTHON
     if any(each.volumes for each in engines):
         top += _VOLUME.format(volume=f"{stack.name}-models")
-    return {"modal_app.py": top + "".join(_function(each, stack.name) for each in engines), **dockerfile(engines)}
+    app = top + "".join(_function(each, stack.name) for each in engines)
+    return {"modal_app.py": app, **dockerfile(engines), **readme(_told(stack.name, engines))}
+
+
+def _told(stack: str, engines: list[Container]) -> Iterator[str]:
+    """What must be there before."""
+    yield "Before `modal deploy modal_app.py`, in this folder:"
+    if any(each.image == OURS for each in engines):
+        yield f"- the wheel that Dockerfile takes: {wheel()} (CLONE is withstand's); Modal builds the image"
+    if variables := sorted({variable for each in engines for variable in each.secrets}):
+        yield f"- modal secret create {stack}-secrets " + " ".join(f"{variable}=…" for variable in variables)
+    if names := sorted({last(path) for each in engines for path in each.volumes}):
+        yield f"- the models at the top of the volume {stack}-models, each under its own name:"
+        yield f"  modal volume create {stack}-models"
+        yield from (f"  modal volume put {stack}-models {name} /{name}" for name in names)
+    yield "Each engine has an address of its own, which the command prints."
 
 
 def _image(name: str) -> str:

@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Stack
+from withstand.spec.stack import Engine, Secret, Stack
 from withstand.stack.engines.vllm import GB, cpu_build
+from withstand.stack.exports.secrets import key_of, variable_of
 from withstand.stack.exports.yaml import document
 
 _BUILDER, _PD_BUILDER = "build_openai_app", "build_pd_openai_app"
@@ -31,7 +34,55 @@ def ray_serve(stack: Stack) -> dict[str, str]:
     Raises:
         SpecError: an engine cannot run on Ray as it is described.
     """
-    return {"serve.yaml": document(serve_config(stack))}
+    return {"serve.yaml": document(serve_config(_with_references(that_fits(stack))))}
+
+
+def that_fits(stack: Stack) -> Stack:
+    """The stack without the engines that Ray Serve LLM does not run.
+
+    Raises:
+        SpecError: nothing is left.
+    """
+    unfit = unfit_for_ray(stack)
+    if not any(engine.kind == "vllm" for engine in stack.engines.values()):
+        kinds = ", ".join(dict.fromkeys(engine.kind for engine in stack.engines.values()))
+        raise wrong("engines", f"Ray Serve LLM runs vllm, and there is none among these ({kinds})")
+    kept = {name: engine for name, engine in stack.engines.items() if name not in unfit}
+    return msgspec.structs.replace(stack, engines=kept)
+
+
+def unfit_for_ray(stack: Stack) -> dict[str, str]:
+    """Engine → what to do instead."""
+    return {
+        name: f"Ray Serve LLM runs vllm, not {engine.kind}: export it to compose or kubernetes"
+        for name, engine in stack.engines.items()
+        if engine.kind not in {"vllm", "remote"}
+    }
+
+
+def wanted_of_nodes(stack: Stack) -> dict[str, str]:
+    """What the file cannot bring: what it is → where each node of the cluster has to have it."""
+    stack = that_fits(stack)
+    engines = [stack.engines[name] for name in on_ray(stack)]
+    keys = {key_of(value): None for engine in engines for value in engine.env.values() if isinstance(value, Secret)}
+    paths = {engine.model: None for engine in engines if engine.model and engine.model.startswith("/")}
+    return {
+        **{f"the value of {key}": f"set {variable_of(key)} on each node, before its `ray start`" for key in keys},
+        **{f"the model {path}": "have it at this path on each node" for path in paths},
+    }
+
+
+def _with_references(stack: Stack) -> Stack:
+    """Secrets as ``${NAME}``, for which Ray puts the node's own variable; it knows no other reference."""
+    engines = {
+        name: msgspec.structs.replace(engine, env={key: _reference(value) for key, value in engine.env.items()})
+        for name, engine in stack.engines.items()
+    }
+    return msgspec.structs.replace(stack, engines=engines)
+
+
+def _reference(value: str | Secret) -> str:
+    return f"${{{variable_of(key_of(value))}}}" if isinstance(value, Secret) else value
 
 
 def serve_config(stack: Stack) -> dict[str, Any]:
@@ -118,7 +169,7 @@ def llm_config(name: str, engine: Engine, stack: Stack) -> dict[str, Any]:
 
 
 def _plain(engine: Engine) -> dict[str, str]:
-    """Secrets are the cluster's own: they must be in the environment of its nodes."""
+    """Secrets come otherwise: by the nodes' environment."""
     return {name: value for name, value in engine.env.items() if isinstance(value, str)}
 
 

@@ -6,12 +6,13 @@ from typing import Final
 import msgspec
 
 from withstand.errors import UsageError
-from withstand.spec.stack import Gateway, Stack
-from withstand.stack.exports.compose import compose
+from withstand.spec.stack import Engine, Gateway, Stack
+from withstand.stack.engines.llamacpp import SEQUENCES
+from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
-from withstand.stack.exports.ray_serve import ray_serve
+from withstand.stack.exports.ray_serve import ray_serve, unfit_for_ray, wanted_of_nodes
 
 PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "compose": compose,
@@ -29,14 +30,28 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
-    # What starts it here is of no matter there, and the edge is the place's own.
-    gateway = stack.gateway and _as_replicas(stack.gateway)
-    stack = msgspec.structs.replace(stack, runner="local", gateway=gateway, edge=None, monitoring=None)
+    stack = _elsewhere(stack)
     if inference_gateway is None:
         return PLACES[place](stack)
     if place != "kubernetes":
         raise UsageError("--inference-gateway is a Gateway of Kubernetes; leave it out, or take --to kubernetes.")
     return kubernetes(stack, inference_gateway)
+
+
+def _elsewhere(stack: Stack) -> Stack:
+    """What starts it here is of no matter there, and the edge is the place's own."""
+    gateway = stack.gateway and _as_replicas(stack.gateway)
+    engines = {name: _as_it_deploys(told) for name, told in stack.engines.items()}
+    return msgspec.structs.replace(stack, runner="local", gateway=gateway, engines=engines, edge=None, monitoring=None)
+
+
+def _as_it_deploys(engine: Engine) -> Engine:
+    """Who names a type of GPU wants one; and no replica is meant for more requests than it works on at once."""
+    deploy = engine.deploy
+    gpus = deploy.gpus or int(deploy.gpu is not None)
+    most = engine.max_sequences or (SEQUENCES if engine.kind == "llamacpp" else deploy.target_requests)
+    target = min(deploy.target_requests, most)
+    return msgspec.structs.replace(engine, deploy=msgspec.structs.replace(deploy, gpus=gpus, target_requests=target))
 
 
 def _as_replicas(gateway: Gateway) -> Gateway:
@@ -60,4 +75,7 @@ def left_out(stack: Stack, place: str) -> dict[str, str]:
     left = [part for part, _ in stack.besides() if part not in there]
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
-    return found | dict.fromkeys(remote, "ask it at its own address")
+    found |= dict.fromkeys(remote, "ask it at its own address")
+    found |= unfit_for_ray(stack) if place in {"ray", "kuberay"} else {}
+    unlike_here = {"ray": wanted_of_nodes, "compose": unlike}.get(place)
+    return found | (unlike_here(_elsewhere(stack)) if unlike_here else {})

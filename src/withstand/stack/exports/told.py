@@ -1,0 +1,30 @@
+"""What must be there before an export can be applied, as lines of its README. Pure."""
+
+from collections.abc import Iterable
+
+README = "README.txt"
+
+
+def readme(lines: Iterable[str]) -> dict[str, str]:
+    """The file of that name."""
+    return {README: "\n".join(lines) + "\n"}
+
+
+def kept(stack: str, keys: Iterable[str], models: Iterable[str]) -> list[str]:
+    """The Secret and the claim of a cluster of Kubernetes. ``models``: paths, of which the claim has the last names."""
+    lines = []
+    if keys := sorted(set(keys)):
+        lines.append(
+            f"- kubectl create secret generic {stack}-secrets " + " ".join(f"--from-literal={key}=…" for key in keys)
+        )
+    if names := sorted({last(path) for path in models}):
+        lines += [
+            f"- a PersistentVolumeClaim {stack}-models that many pods may read, and that holds {', '.join(names)};",
+            *(f"  from a pod that has it at /upload: kubectl cp {name} POD:/upload/{name}" for name in names),
+        ]
+    return lines
+
+
+def last(path: str) -> str:
+    """A model's own name, under which a volume has it."""
+    return path.rstrip("/").rpartition("/")[2]
