@@ -15,8 +15,12 @@ from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
 from withstand.agent.ways.way import Message, Say, Way
 from withstand.wire.openai_common import error_text, prefill_ns_of
+from withstand.wire.sse import EventTooLargeError, SseParser
 
 _ERROR_BYTES = 2000
+_ANSWER_BYTES = 1 << 20
+_TOKEN_BYTES = 1 << 10
+"""Of an answer's stream: the first, and the second for each token that it may have. An event takes about 250."""
 _CHARS_PER_TOKEN = 4
 _TIMING_CHARS = 300
 PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
@@ -87,9 +91,10 @@ class Model:
             ModelError: it came to nothing.
         """
         reading = self._way.reading(say, tools)
+        most = min(most, self._config.max_tokens)
         body = self._body(messages, tools, most)
         heard, ttft_ns, began_ns = _Heard(), None, clock.now_ns()
-        async with aclosing(self._deltas(body, headers, heard)) as deltas:
+        async with aclosing(self._deltas(body, headers, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
             async for delta in deltas:
                 reading.feed(delta)
                 if reading.started and ttft_ns is None:
@@ -114,7 +119,7 @@ class Model:
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": self._config.temperature,
-            "max_tokens": min(most, self._config.max_tokens),
+            "max_tokens": most,
         }
         return msgspec.json.encode(fields | self._way.body(messages, tools))
 
@@ -127,7 +132,7 @@ class Model:
         return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
     async def _deltas(
-        self, body: bytes, headers: Mapping[str, str], heard: _Heard
+        self, body: bytes, headers: Mapping[str, str], heard: _Heard, bytes_max: int
     ) -> AsyncGenerator[Mapping[str, Any]]:
         try:
             asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
@@ -135,8 +140,8 @@ class Model:
                 if answer.status_code != 200:
                     raise await _refusal(answer)
                 heard.server_timing = answer.headers.get("server-timing", "")[:_TIMING_CHARS] or None
-                async for line in answer.aiter_lines():
-                    if line.startswith("data:") and (delta := _read(line[5:].strip(), heard)) is not None:
+                async for data in _events(answer, bytes_max):
+                    if (delta := _read(data, heard)) is not None:
                         yield delta
         except httpx.TimeoutException:
             raise ModelError(504, "The model's server did not answer in time.") from None
@@ -146,15 +151,35 @@ class Model:
             raise ModelError(502, "The model's answer broke off.")
 
 
-def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
+async def _events(answer: httpx.Response, bytes_max: int) -> AsyncGenerator[bytes]:
+    """The data of each event; whoever sends without an end is cut, so that he does not fill the memory."""
+    parser, count = SseParser(), 0
+    try:
+        async for piece in answer.aiter_bytes():
+            count += len(piece)
+            if count > bytes_max:
+                raise _endless(count)
+            for _, data in parser.feed(piece):
+                yield data.strip()
+    except EventTooLargeError:
+        raise _endless(count) from None
+    for _, data in parser.close():
+        yield data.strip()
+
+
+def _endless(count: int) -> ModelError:
+    return ModelError(502, f"The model's answer does not end: it has more than {count >> 10} KiB.")
+
+
+def _read(data: bytes, heard: _Heard) -> Mapping[str, Any] | None:
     """An event's delta, if it has one."""
-    if data == "[DONE]":
+    if data == b"[DONE]":
         heard.done = True
         return None
     try:
         event = msgspec.json.decode(data)
         if event.get("error"):
-            raise ModelError(502, f"The model's server says: {error_text(data.encode())[:300]}")
+            raise ModelError(502, f"The model's server says: {error_text(data)[:300]}")
         heard.usage = event.get("usage") or heard.usage
         heard.prefill_ns = prefill_ns_of(event.get("timings")) or heard.prefill_ns
         choice = next(iter(event.get("choices") or ()), None)
@@ -163,8 +188,9 @@ def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
         heard.finish = choice.get("finish_reason") or heard.finish
         delta = choice.get("delta")
         heard.deltas += bool(delta)
-    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
-        raise ModelError(502, f"The model's server does not speak OpenAI's API: {data[:100]!r}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError, RecursionError):
+        start = data[:100].decode("utf-8", "replace")
+        raise ModelError(502, f"The model's server does not speak OpenAI's API: {start!r}") from None
     return delta if isinstance(delta, dict) else None
 
 
