@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from withstand import clock
 from withstand.agent.config import ModelConfig
 from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
-from withstand.agent.ways.way import Message, Say, Way
+from withstand.agent.ways.way import Delta, Message, Say, Way
 from withstand.wire.openai_common import error_text, prefill_ns_of
 from withstand.wire.sse import EventTooLargeError, SseParser
 
@@ -50,16 +50,54 @@ class Said(Struct, frozen=True, kw_only=True):
     """What the server told of its own time: its header, and at the end of the answer its prefill, as llama.cpp does."""
 
 
+Count = Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)]
+
+
+class _Usage(Struct):
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+
+
+class _Choice(Struct):
+    delta: Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Event(Struct):
+    """Of a stream, as far as it is read."""
+
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+    timings: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
 class _Heard:
     """What a stream says besides its text."""
 
     def __init__(self) -> None:
         self.finish: str | None = None
-        self.usage: Mapping[str, Any] = {}
+        self.usage = _Usage()
         self.done = False
         self.deltas = 0
         self.server_timing: str | None = None
         self.prefill_ns: int | None = None
+
+    def take(self, event: _Event) -> None:
+        """The latest counts stand for those before.
+
+        Raises:
+            ModelError: one is there without the other.
+        """
+        usage = event.usage
+        if usage is not None and usage.completion_tokens:
+            if usage.prompt_tokens is None:
+                raise ModelError(502, "The model's server does not speak OpenAI's API: `usage` has no `prompt_tokens`.")
+            self.usage = usage
+        self.prefill_ns = prefill_ns_of(event.timings) or self.prefill_ns
 
     def timing(self) -> str | None:
         """As a header would have it."""
@@ -100,13 +138,13 @@ class Model:
                 if reading.started and ttft_ns is None:
                     ttft_ns = clock.now_ns() - began_ns
         message = reading.message()
-        usage = heard.usage
-        told = bool(usage.get("completion_tokens"))
+        prompt_tokens, output_tokens = heard.usage.prompt_tokens, heard.usage.completion_tokens
+        told = bool(output_tokens)
         return Said(
             message=message,
             finish=heard.finish,
-            prompt_tokens=usage["prompt_tokens"] if told else len(body) // _CHARS_PER_TOKEN,
-            output_tokens=usage["completion_tokens"] if told else heard.deltas,
+            prompt_tokens=prompt_tokens if told and prompt_tokens is not None else len(body) // _CHARS_PER_TOKEN,
+            output_tokens=output_tokens or heard.deltas,
             told=told,
             ttft_ns=ttft_ns,
             took_ns=clock.now_ns() - began_ns,
@@ -133,7 +171,7 @@ class Model:
 
     async def _deltas(
         self, body: bytes, headers: Mapping[str, str], heard: _Heard, bytes_max: int
-    ) -> AsyncGenerator[Mapping[str, Any]]:
+    ) -> AsyncGenerator[Delta]:
         try:
             asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
             async with asked as answer:
@@ -171,27 +209,25 @@ def _endless(count: int) -> ModelError:
     return ModelError(502, f"The model's answer does not end: it has more than {count >> 10} KiB.")
 
 
-def _read(data: bytes, heard: _Heard) -> Mapping[str, Any] | None:
+def _read(data: bytes, heard: _Heard) -> Delta | None:
     """An event's delta, if it has one."""
     if data == b"[DONE]":
         heard.done = True
         return None
     try:
-        event = msgspec.json.decode(data)
-        if event.get("error"):
-            raise ModelError(502, f"The model's server says: {error_text(data)[:300]}")
-        heard.usage = event.get("usage") or heard.usage
-        heard.prefill_ns = prefill_ns_of(event.get("timings")) or heard.prefill_ns
-        choice = next(iter(event.get("choices") or ()), None)
-        if choice is None:
-            return None
-        heard.finish = choice.get("finish_reason") or heard.finish
-        delta = choice.get("delta")
-        heard.deltas += bool(delta)
-    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, TypeError, RecursionError):
+        event = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
         start = data[:100].decode("utf-8", "replace")
-        raise ModelError(502, f"The model's server does not speak OpenAI's API: {start!r}") from None
-    return delta if isinstance(delta, dict) else None
+        raise ModelError(502, f"The model's server does not speak OpenAI's API: {e}; {start!r}") from None
+    if event.error:
+        raise ModelError(502, f"The model's server says: {error_text(data)[:300]}")
+    heard.take(event)
+    choice = next(iter(event.choices or ()), None)
+    if choice is None:
+        return None
+    heard.finish = choice.finish_reason or heard.finish
+    heard.deltas += choice.delta is not None and choice.delta != Delta()
+    return choice.delta
 
 
 async def _refusal(answer: httpx.Response) -> ModelError:
