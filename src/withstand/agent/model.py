@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from withstand import clock
+from withstand.agent.asked import PASSED_ON
 from withstand.agent.config import ModelConfig
 from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
@@ -23,7 +24,6 @@ _TOKEN_BYTES = 1 << 10
 """Of an answer's stream: the first, and the second for each token that it may have. An event takes about 250."""
 _CHARS_PER_TOKEN = 4
 _TIMING_CHARS = 300
-PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
 
 
 class ModelError(Exception):
