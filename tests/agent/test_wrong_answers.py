@@ -71,3 +71,12 @@ def test_what_is_not_as_it_must_be_is_the_models_failure(model: Model, agent: Ma
 def test_half_a_surrogate_pair_is_no_text(model: Model, agent: MakeAgent) -> None:
     broken = r'{"action": "answer", "input": "a\udc00b"}'
     assert agent(model([{"content": broken}]).url, way="schema").ask("?").text == "a?b"
+
+
+def test_a_count_below_0_is_not_believed(model: Model, agent: MakeAgent) -> None:
+    """It gave a task tokens that it did not have."""
+    call = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "calculator", "arguments": "{}"}}]}
+    running = agent(model([call], usage=(-100_000, 5)).url, limits={"tokens": 300})
+    got = running.ask("?", stream_options={"include_usage": True})
+    assert [step["name"] for step in got.steps if step["kind"] == "limit"] == ["tokens"]
+    assert got.events[-1]["usage"]["prompt_tokens"] > 0

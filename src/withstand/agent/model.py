@@ -92,12 +92,14 @@ class _Heard:
         Raises:
             ModelError: one is there without the other.
         """
+        self.prefill_ns = prefill_ns_of(event.timings) or self.prefill_ns
         usage = event.usage
         if usage is not None and usage.completion_tokens:
+            if min(usage.completion_tokens, usage.prompt_tokens or 0) < 0:
+                return  # it does not count; what is estimated is never below 0
             if usage.prompt_tokens is None:
                 raise ModelError(502, "The model's server does not speak OpenAI's API: `usage` has no `prompt_tokens`.")
             self.usage = usage
-        self.prefill_ns = prefill_ns_of(event.timings) or self.prefill_ns
 
     def timing(self) -> str | None:
         """As a header would have it."""
