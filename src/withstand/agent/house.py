@@ -72,15 +72,11 @@ class House:
                 else:
                     await self._passing.ainvoke({"messages": messages}, settings, context=task)
         except TimeoutError:
-            self._ended_by("seconds", task)
+            task.ended_by("seconds")
         except SpentError as e:
-            self._ended_by(str(e), task)
+            task.ended_by(str(e))
         if thread:
             await self._sessions.tidy(thread)
-
-    def _ended_by(self, limit: str, task: Task) -> None:
-        task.finish = "length"
-        task.over(Step(kind="limit", name=limit, step=task.budget.steps, ok=False))
 
 
 @asynccontextmanager
