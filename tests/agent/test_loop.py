@@ -78,6 +78,14 @@ def test_limits_end_a_task_and_say_so(model: Model, agent: MakeAgent, limits: di
         assert scripted.script.left.wait(20), "the model's call is cut"
 
 
+def test_a_model_that_wants_tools_to_the_last_is_ended_by_steps(model: Model, agent: MakeAgent) -> None:
+    running = agent(model(wants(SIX_TIMES_SEVEN)).url, limits={"steps": 2})
+    answer = running.ask("?")
+    assert answer.finish == "length"
+    assert [(s["kind"], s["name"]) for s in answer.steps][-2:] == [("model", "m"), ("limit", "steps")]
+    wait_for(lambda: running.metric('requests_total{outcome="limit"}') == 1)
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("before", [[], [{"content": "Well"}]])
 def test_a_client_that_leaves_ends_the_models_call(

@@ -170,6 +170,8 @@ def test_which_addresses_may_be_fetched(url: str, may: bool) -> None:
             for a in ("::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::")
         ),
         *((a, False) for a in ("224.0.0.1", "ff02::1")),
+        *((a, False) for a in ("fec0::1", "64:ff9b:1::7f00:1", "::127.0.0.1", "::ffff:0:127.0.0.1", "3fff::1")),
+        *((a, True) for a in ("::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::")),
     ],
 )
 def test_which_numbers_are_public(address: str, public: bool) -> None:

@@ -1,5 +1,6 @@
 """A server of OpenAI's API whose every answer is written beforehand, and the agent in a process of its own."""
 
+import contextlib
 import json
 import re
 import select
@@ -18,7 +19,7 @@ from typing import Any
 
 PATIENCE_S = 20.0
 Event = dict[str, Any] | str
-"""A delta; or ``hang``, ``cut``, ``error``."""
+"""A delta; or ``hang``, ``cut``, ``error``, ``endless`` (one line); or ``raw`` and an event's data."""
 
 
 def said(text: str) -> list[Event]:
@@ -93,7 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
-        self._play(answer)
+        with contextlib.suppress(ConnectionError):  # whoever has had enough leaves
+            self._play(answer)
 
     def _whole(self, status: int) -> None:
         text = b'{"error": {"message": "no"}}'
@@ -113,6 +115,12 @@ class _Handler(BaseHTTPRequestHandler):
                         return
             if event in ("hang", "cut"):
                 return
+            if event == "endless":
+                self._endless()
+                return
+            if isinstance(event, str) and event.startswith("raw "):
+                self.wfile.write(f"data: {event[4:]}\n\n".encode())
+                continue
             if event == "error":
                 self._event({"error": {"message": "out of memory"}})
                 return
@@ -123,6 +131,11 @@ class _Handler(BaseHTTPRequestHandler):
             usage = {"choices": [], "usage": {"prompt_tokens": n_in, "completion_tokens": n_out}}
             self._event({**usage, **self.script.more})
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def _endless(self) -> None:
+        self.wfile.write(b"data: ")
+        for _ in range(64):
+            self.wfile.write(b"x" * (1 << 20))
 
     def _event(self, tree: dict[str, Any]) -> None:
         self.wfile.write(b"data: " + json.dumps(tree).encode() + b"\n\n")
@@ -140,7 +153,7 @@ class Answer:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line[6:]) for line in self.raw.splitlines() if line.startswith("data: {")]
+        return [json.loads(line[6:]) for line in self.raw.split("\n") if line.startswith("data: {")]
 
     @property
     def text(self) -> str:

@@ -1,5 +1,6 @@
 """A client's request, read and checked: OpenAI's chat completions, without tools of its own."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,9 @@ from msgspec import Meta, Struct
 
 from withstand.agent.ways.way import Message
 
+PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
 _ID_CHARS = 200
+_PLAIN = re.compile(r"[\t -~]*")
 
 
 class RefusedError(Exception):
@@ -75,9 +78,12 @@ def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
     Raises:
         RefusedError: it cannot be served.
     """
+    for field in (*PASSED_ON, "authorization"):
+        if not _PLAIN.fullmatch(headers.get(field, "")):
+            raise RefusedError(400, f"The header `{field}` goes on to the model, and so may hold ASCII only.")
     try:
         told = _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as e:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
         raise RefusedError(400, f"The request is wrong: {e}.") from None
     if told.model != name:
         raise RefusedError(404, f"There is no model {told.model!r} here; ask for {name!r}.", "model_not_found")

@@ -64,9 +64,9 @@ def error(text: str, kind: str, code: str) -> dict[str, Any]:
     return {"error": {"message": text, "type": kind, "param": None, "code": code}}
 
 
-def error_event(text: str) -> bytes:
+def error_event(tree: dict[str, Any]) -> bytes:
     """An error in a stream, behind which there is no end."""
-    return _event(error(text, "server_error", "agent_failed"))
+    return _event(tree)
 
 
 def server_timing(model_ms: float, tool_ms: float, all_ms: float) -> str:

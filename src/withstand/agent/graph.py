@@ -58,6 +58,7 @@ class React:
         messages = self._instructed(whole(state["messages"]))
         said = await self._model.ask(messages, tools, task.say, task.headers, most)
         calls = said.message.get("tool_calls") or ()
+        ended = bool(calls and task.budget.is_last and self._tools)
         if not tools and calls:
             del said.message["tool_calls"]  # it was not asked to
             calls = ()
@@ -77,6 +78,8 @@ class React:
                 calls=len(calls),
             )
         )
+        if ended:
+            task.ended_by("steps")
         return {"messages": [said.message]}
 
     async def act(self, state: State, runtime: Runtime[Task]) -> dict[str, list[Message]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
@@ -13,7 +14,7 @@ from withstand.agent.config import Config, api_key
 from withstand.agent.counts import Counts
 from withstand.agent.graph import Graph, React
 from withstand.agent.model import Model
-from withstand.agent.sessions import BusyError, Sessions, sessions_in, thread_of
+from withstand.agent.sessions import BusyError, Sessions, StoreError, sessions_in, thread_of
 from withstand.agent.step import Step
 from withstand.agent.task import Task
 from withstand.agent.tools.chest import tools_of
@@ -48,6 +49,7 @@ class House:
         Raises:
             ModelError: the model could not be had.
             RefusedError: the session is busy.
+            StoreError: the session cannot be had.
         """
         thread = thread_of(asked.session, task.headers.get("authorization", "")) if asked.session else None
         try:
@@ -55,6 +57,8 @@ class House:
                 await self._within(task, asked.messages, thread)
         except BusyError:
             raise RefusedError(409, "The session has a task under way; wait for its end.", "session_busy") from None
+        except sqlite3.Error as e:
+            raise StoreError(e) from None
 
     async def _within(self, task: Task, messages: list[Message], thread: str | None) -> None:
         settings: RunnableConfig = {"recursion_limit": 2 * self.config.limits.steps + 2}
@@ -68,15 +72,11 @@ class House:
                 else:
                     await self._passing.ainvoke({"messages": messages}, settings, context=task)
         except TimeoutError:
-            self._ended_by("seconds", task)
+            task.ended_by("seconds")
         except SpentError as e:
-            self._ended_by(str(e), task)
+            task.ended_by(str(e))
         if thread:
             await self._sessions.tidy(thread)
-
-    def _ended_by(self, limit: str, task: Task) -> None:
-        task.finish = "length"
-        task.over(Step(kind="limit", name=limit, step=task.budget.steps, ok=False))
 
 
 @asynccontextmanager

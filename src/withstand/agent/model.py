@@ -2,24 +2,28 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from withstand import clock
+from withstand.agent.asked import PASSED_ON
 from withstand.agent.config import ModelConfig
 from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
-from withstand.agent.ways.way import Message, Say, Way
+from withstand.agent.ways.way import Delta, Message, Say, Way
 from withstand.wire.openai_common import error_text, prefill_ns_of
+from withstand.wire.sse import EventTooLargeError, SseParser
 
 _ERROR_BYTES = 2000
+_ANSWER_BYTES = 1 << 20
+_TOKEN_BYTES = 1 << 10
+"""Of an answer's stream: the first, and the second for each token that it may have. An event takes about 250."""
 _CHARS_PER_TOKEN = 4
 _TIMING_CHARS = 300
-PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
 
 
 class ModelError(Exception):
@@ -46,16 +50,56 @@ class Said(Struct, frozen=True, kw_only=True):
     """What the server told of its own time: its header, and at the end of the answer its prefill, as llama.cpp does."""
 
 
+Count = Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)]
+
+
+class _Usage(Struct):
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+
+
+class _Choice(Struct):
+    delta: Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Event(Struct):
+    """Of a stream, as far as it is read."""
+
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+    timings: Any = None
+
+
+_decoder = msgspec.json.Decoder(_Event)
+
+
 class _Heard:
     """What a stream says besides its text."""
 
     def __init__(self) -> None:
         self.finish: str | None = None
-        self.usage: Mapping[str, Any] = {}
+        self.usage = _Usage()
         self.done = False
         self.deltas = 0
         self.server_timing: str | None = None
         self.prefill_ns: int | None = None
+
+    def take(self, event: _Event) -> None:
+        """The latest counts stand for those before.
+
+        Raises:
+            ModelError: one is there without the other.
+        """
+        self.prefill_ns = prefill_ns_of(event.timings) or self.prefill_ns
+        usage = event.usage
+        if usage is not None and usage.completion_tokens:
+            if min(usage.completion_tokens, usage.prompt_tokens or 0) < 0:
+                return  # it does not count; what is estimated is never below 0
+            if usage.prompt_tokens is None:
+                raise ModelError(502, "The model's server does not speak OpenAI's API: `usage` has no `prompt_tokens`.")
+            self.usage = usage
 
     def timing(self) -> str | None:
         """As a header would have it."""
@@ -87,21 +131,22 @@ class Model:
             ModelError: it came to nothing.
         """
         reading = self._way.reading(say, tools)
+        most = min(most, self._config.max_tokens)
         body = self._body(messages, tools, most)
         heard, ttft_ns, began_ns = _Heard(), None, clock.now_ns()
-        async with aclosing(self._deltas(body, headers, heard)) as deltas:
+        async with aclosing(self._deltas(body, headers, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
             async for delta in deltas:
                 reading.feed(delta)
                 if reading.started and ttft_ns is None:
                     ttft_ns = clock.now_ns() - began_ns
         message = reading.message()
-        usage = heard.usage
-        told = bool(usage.get("completion_tokens"))
+        prompt_tokens, output_tokens = heard.usage.prompt_tokens, heard.usage.completion_tokens
+        told = bool(output_tokens)
         return Said(
             message=message,
             finish=heard.finish,
-            prompt_tokens=usage["prompt_tokens"] if told else len(body) // _CHARS_PER_TOKEN,
-            output_tokens=usage["completion_tokens"] if told else heard.deltas,
+            prompt_tokens=prompt_tokens if told and prompt_tokens is not None else len(body) // _CHARS_PER_TOKEN,
+            output_tokens=output_tokens or heard.deltas,
             told=told,
             ttft_ns=ttft_ns,
             took_ns=clock.now_ns() - began_ns,
@@ -114,7 +159,7 @@ class Model:
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": self._config.temperature,
-            "max_tokens": min(most, self._config.max_tokens),
+            "max_tokens": most,
         }
         return msgspec.json.encode(fields | self._way.body(messages, tools))
 
@@ -127,16 +172,16 @@ class Model:
         return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
     async def _deltas(
-        self, body: bytes, headers: Mapping[str, str], heard: _Heard
-    ) -> AsyncGenerator[Mapping[str, Any]]:
+        self, body: bytes, headers: Mapping[str, str], heard: _Heard, bytes_max: int
+    ) -> AsyncGenerator[Delta]:
         try:
             asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
             async with asked as answer:
                 if answer.status_code != 200:
                     raise await _refusal(answer)
                 heard.server_timing = answer.headers.get("server-timing", "")[:_TIMING_CHARS] or None
-                async for line in answer.aiter_lines():
-                    if line.startswith("data:") and (delta := _read(line[5:].strip(), heard)) is not None:
+                async for data in _events(answer, bytes_max):
+                    if (delta := _read(data, heard)) is not None:
                         yield delta
         except httpx.TimeoutException:
             raise ModelError(504, "The model's server did not answer in time.") from None
@@ -146,26 +191,45 @@ class Model:
             raise ModelError(502, "The model's answer broke off.")
 
 
-def _read(data: str, heard: _Heard) -> Mapping[str, Any] | None:
+async def _events(answer: httpx.Response, bytes_max: int) -> AsyncGenerator[bytes]:
+    """The data of each event; whoever sends without an end is cut, so that he does not fill the memory."""
+    parser, count = SseParser(), 0
+    try:
+        async for piece in answer.aiter_bytes():
+            count += len(piece)
+            if count > bytes_max:
+                raise _endless(count)
+            for _, data in parser.feed(piece):
+                yield data.strip()
+    except EventTooLargeError:
+        raise _endless(count) from None
+    for _, data in parser.close():
+        yield data.strip()
+
+
+def _endless(count: int) -> ModelError:
+    return ModelError(502, f"The model's answer does not end: it has more than {count >> 10} KiB.")
+
+
+def _read(data: bytes, heard: _Heard) -> Delta | None:
     """An event's delta, if it has one."""
-    if data == "[DONE]":
+    if data == b"[DONE]":
         heard.done = True
         return None
     try:
-        event = msgspec.json.decode(data)
-        if event.get("error"):
-            raise ModelError(502, f"The model's server says: {error_text(data.encode())[:300]}")
-        heard.usage = event.get("usage") or heard.usage
-        heard.prefill_ns = prefill_ns_of(event.get("timings")) or heard.prefill_ns
-        choice = next(iter(event.get("choices") or ()), None)
-        if choice is None:
-            return None
-        heard.finish = choice.get("finish_reason") or heard.finish
-        delta = choice.get("delta")
-        heard.deltas += bool(delta)
-    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError):
-        raise ModelError(502, f"The model's server does not speak OpenAI's API: {data[:100]!r}") from None
-    return delta if isinstance(delta, dict) else None
+        event = _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        start = data[:100].decode("utf-8", "replace")
+        raise ModelError(502, f"The model's server does not speak OpenAI's API: {e}; {start!r}") from None
+    if event.error:
+        raise ModelError(502, f"The model's server says: {error_text(data)[:300]}")
+    heard.take(event)
+    choice = next(iter(event.choices or ()), None)
+    if choice is None:
+        return None
+    heard.finish = choice.finish_reason or heard.finish
+    heard.deltas += choice.delta is not None and choice.delta != Delta()
+    return choice.delta
 
 
 async def _refusal(answer: httpx.Response) -> ModelError:

@@ -1,7 +1,9 @@
 """An answer on its way: the task on one side, its client on the other. If the client leaves, the task is cancelled."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -12,6 +14,7 @@ from withstand.agent.asked import Asked, RefusedError
 from withstand.agent.forms import Forms
 from withstand.agent.house import House
 from withstand.agent.model import ModelError
+from withstand.agent.sessions import StoreError
 from withstand.agent.step import Step
 from withstand.agent.task import Task
 
@@ -67,9 +70,9 @@ class Reply:
     async def _whole(self, send: Send) -> None:
         try:
             await self._house.run(self._task, self._asked)
-        except (ModelError, RefusedError) as e:
-            self._outcome = "model_failed" if isinstance(e, ModelError) else "refused"
-            await self._refuse(e, send)
+        except Exception as e:  # noqa: BLE001  a client of OpenAI's API gets an error of its form, whatever happens
+            with self._failing(e):
+                await self._refuse(e, send)
             return
         self._outcome = self._good()
         task = self._task
@@ -104,13 +107,13 @@ class Reply:
     async def _end(self, work: "asyncio.Task[None]", send: Send, *, begun: bool) -> None:
         try:
             await work
-        except (ModelError, RefusedError) as e:
-            self._outcome = "model_failed" if isinstance(e, ModelError) else "refused"
-            if begun:
-                await _piece(send, forms.error_event(str(e)))
-                await _piece(send, b"", more=False)
-            else:
-                await self._refuse(e, send)
+        except Exception as e:  # noqa: BLE001  as above
+            with self._failing(e):
+                if begun:
+                    await _piece(send, forms.error_event(_error(e)))
+                    await _piece(send, b"", more=False)
+                else:
+                    await self._refuse(e, send)
             return
         self._outcome = self._good()
         await _piece(send, self._forms.end(self._task.finish, self._timing()))
@@ -125,19 +128,37 @@ class Reply:
     def _good(self) -> str:
         return "limit" if any(step.kind == "limit" for step in self._task.steps) else "ok"
 
-    async def _refuse(self, e: ModelError | RefusedError, send: Send) -> None:
-        is_model = isinstance(e, ModelError)
-        kind, code = ("server_error", "model_failed") if is_model else ("invalid_request_error", "invalid_request")
-        code = e.code if isinstance(e, RefusedError) else code
+    @contextlib.contextmanager
+    def _failing(self, e: Exception) -> Iterator[None]:
+        """The outcome; what nobody foresaw goes on to stderr once the client has been told."""
+        self._outcome = {ModelError: "model_failed", RefusedError: "refused"}.get(type(e), "failed")
+        yield
+        if not isinstance(e, ModelError | RefusedError | StoreError):
+            raise e
+
+    async def _refuse(self, e: Exception, send: Send) -> None:
+        status = e.status if isinstance(e, ModelError | RefusedError) else 503 if isinstance(e, StoreError) else 500
         retry_after = e.retry_after if isinstance(e, ModelError) else None
         more = [("retry-after", retry_after)] if retry_after else []
-        await self._start(send, e.status, _JSON, *more)
-        await send({"type": "http.response.body", "body": msgspec.json.encode(forms.error(str(e), kind, code))})
+        await self._start(send, status, _JSON, *more)
+        await send({"type": "http.response.body", "body": msgspec.json.encode(_error(e))})
 
     async def _start(self, send: Send, status: int, kind: str, *more: tuple[str, str]) -> None:
         told = [("content-type", kind), ("x-request-id", self._task.id), *more]
         headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told]
         await send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+def _error(e: Exception) -> dict[str, Any]:
+    """In OpenAI's form."""
+    match e:
+        case RefusedError():
+            return forms.error(str(e), "invalid_request_error", e.code)
+        case ModelError():
+            return forms.error(str(e), "server_error", "model_failed")
+        case StoreError():
+            return forms.error(str(e), "server_error", "sessions_failed")
+    return forms.error("The agent failed; its log says why.", "server_error", "agent_failed")
 
 
 async def _piece(send: Send, data: bytes, *, more: bool = True) -> None:

@@ -28,6 +28,11 @@ class Task:
         self.steps.append(step)
         self.tell(step)
 
+    def ended_by(self, limit: str) -> None:
+        """Whatever more it wanted."""
+        self.finish = "length"
+        self.over(Step(kind="limit", name=limit, step=self.budget.steps, ok=False))
+
     def ms(self, kind: str) -> float:
         """The time of all steps of a kind."""
         return sum(step.ms for step in self.steps if step.kind == kind)

@@ -7,6 +7,10 @@ from urllib.parse import SplitResult, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL = ipaddress.ip_network("2000::/3")
+"""All that IANA gives out of IPv6; what lies beside it carries IPv4, or stays in a network."""
+_EXAMPLES = ipaddress.ip_network("3fff::/20")
+"""RFC 9637; Python knows it from 3.13 on."""
 _CUNNING = re.compile(r"(?i)%2e|%2f|%5c|\\|[\x00-\x20\x7f]")
 
 
@@ -49,4 +53,6 @@ def is_public(address: str) -> bool:
             inner = ipaddress.IPv4Address(int(number) & 0xFFFF_FFFF)
         if inner is not None:
             return is_public(str(inner))
+        if number not in _GLOBAL or number in _EXAMPLES:
+            return False
     return number.is_global and not number.is_multicast

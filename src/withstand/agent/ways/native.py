@@ -1,10 +1,10 @@
 """``native``: the API's own ``tools``, for models and engines that can do it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from withstand.agent.tools.tool import Tool
-from withstand.agent.ways.way import Message, Say, choice_of
+from withstand.agent.ways.way import Call, Delta, Function, Message, Say, choice_of
 
 _CALLS_MAX = 64
 
@@ -36,26 +36,24 @@ class NativeReading:
         self._text: list[str] = []
         self._calls: dict[int, dict[str, str]] = {}
 
-    def feed(self, delta: Mapping[str, Any]) -> None:
+    def feed(self, delta: Delta) -> None:
         """The next delta."""
-        if text := delta.get("content"):
+        if text := delta.content:
             self.started = True
             self._text.append(text)
             self._say(text)
-        for piece in delta.get("tool_calls") or ():
+        for piece in delta.tool_calls or ():
             self.started = True
-            index = piece.get("index")
-            self._add(len(self._calls) if index is None else index, piece)
+            self._add(len(self._calls) if piece.index is None else piece.index, piece)
 
-    def _add(self, index: int, piece: Mapping[str, Any]) -> None:
+    def _add(self, index: int, piece: Call) -> None:
         if index not in self._calls and len(self._calls) >= _CALLS_MAX:
             return
         call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        function = piece.get("function") or {}
-        call["id"] = call["id"] or piece.get("id") or f"call_{index}"
-        call["name"] += function.get("name") or ""
-        arguments = function.get("arguments") or ""
-        call["arguments"] += arguments if isinstance(arguments, str) else ""
+        function = piece.function or Function()
+        call["id"] = call["id"] or piece.id or f"call_{index}"
+        call["name"] += function.name or ""
+        call["arguments"] += function.arguments if isinstance(function.arguments, str) else ""
 
     def message(self) -> Message:
         """All that was said."""

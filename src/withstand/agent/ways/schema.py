@@ -5,6 +5,7 @@ Before the task stand the tools' examples, as if they had been asked: small mode
 llama.cpp, vLLM, SGLang and OpenAI all take ``response_format``.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from withstand.agent.tools.tool import Example, Tool
-from withstand.agent.ways.way import Message, Say, choice_of
+from withstand.agent.ways.way import Delta, Message, Say, choice_of
 
 ANSWER = "answer"
 _HEAD = re.compile(r'\s*\{\s*"action"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"input"\s*:\s*"')
@@ -107,9 +108,9 @@ class SchemaReading:
         """How far the input has been decoded."""
         self._input: list[str] = []
 
-    def feed(self, delta: Mapping[str, Any]) -> None:
+    def feed(self, delta: Delta) -> None:
         """The next delta."""
-        text = delta.get("content")
+        text = delta.content
         if not text or len(self._raw) > _CHARS_MAX:
             return
         self.started = True
@@ -128,7 +129,7 @@ class SchemaReading:
             return ""
         raw = _HALF_PAIR.sub("", piece[0])
         self._at += len(raw)
-        return str(msgspec.json.decode(f'"{raw}"')) if raw else ""
+        return str(json.loads(f'"{raw}"')).encode("utf-8", "replace").decode() if raw else ""
 
     def message(self) -> Message:
         """All that was said; what is no such object is taken as an answer."""

@@ -1,7 +1,9 @@
 """The shape of a way, and what a model has said so far. Messages are OpenAI's, whatever the way makes of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Protocol
+
+from msgspec import Meta, Struct
 
 from withstand.agent.tools.tool import Tool
 
@@ -10,13 +12,38 @@ Say = Callable[[str], None]
 """Takes text of the answer as it comes."""
 
 
+class Function(Struct):
+    """A piece of what is called; some servers tell ``arguments`` as an object, which is left out."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class Call(Struct):
+    """A piece of one call."""
+
+    index: Annotated[int, Meta(ge=-(1 << 40), le=1 << 40)] | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class Delta(Struct):
+    """A piece of an answer."""
+
+    content: str | None = None
+    tool_calls: list[Call] | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    """These two are only counted."""
+
+
 class Reading(Protocol):
     """One call's stream as it comes."""
 
     started: bool
     """Whether anything was put out."""
 
-    def feed(self, delta: Mapping[str, Any]) -> None:
+    def feed(self, delta: Delta) -> None:
         """The next delta."""
 
     def message(self) -> Message:
