@@ -42,6 +42,13 @@ def sentences(summary: Summary) -> Iterator[str]:
     if columns_of(summary):
         yield (
             "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing, the engine by "
-            "its metrics or its answers' ends, decode as heard; else is what nobody told: the network, HTTP, parts "
+            f"its metrics or its answers' ends, {_decode(summary)}; else is what nobody told: the network, HTTP, parts "
             "that do not fit."
         )
+
+
+def _decode(summary: Summary) -> str:
+    """An agent's model decodes several times, and mostly unheard."""
+    if any(stage.agent and stage.agent.steps.n for stage in summary.stages):
+        return "decode as the agent tells of its model's calls, most of which nobody hears"
+    return "decode as heard"
