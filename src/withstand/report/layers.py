@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from withstand.metrics.layers import ELSE
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.columns import StageColumn
-from withstand.report.numbers import UNKNOWN, number, percent
+from withstand.report.numbers import UNKNOWN, brief_percent, number
 
 _NAMES = (
     *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode", ELSE),
@@ -13,9 +13,9 @@ _NAMES = (
 
 
 def _cell(stage: StageSummary, name: str) -> str:
-    """``53.62 (7 %)``."""
+    """``53.62``, and below it ``7 %``."""
     part = stage.layers.part(name) if stage.layers else None
-    return UNKNOWN if part is None else f"{number(part.mean_ms)} ({percent(part.share)})"
+    return UNKNOWN if part is None else f"{number(part.mean_ms)}\n{brief_percent(part.share)}"
 
 
 def _whole(stage: StageSummary) -> str:
