@@ -102,7 +102,7 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
     if len(targets) > 2:
         names = ", ".join(targets)
         raise UsageError(
-            f"ab measures two sides, and {path} has {len(targets)} targets ({names}): leave two of them, or measure all "
+            f"ab measures two sides, and {path} has {len(targets)} targets ({names}): leave two, or measure all "
             f"with `withstand run {path}`."
         )
     if len(targets) < 2:

@@ -134,14 +134,14 @@ def _section(
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *headings))
 
     def row(stage: StageSummary) -> Markup:
-        return tag("tr", tag("th", stage.name, scope="row"), *(_cell(column.cell(stage)) for column in columns))
+        return tag("tr", tag("th", stage.name, scope="row"), *(_two_lines(column.cell(stage)) for column in columns))
 
     table = tag("table", caption, head, *_bodies(summary, row, len(headings) + 1))
     body = tag("div", scrollable(table, title), *below, class_="body")
     return tag("section", tag("h2", title), body, id=title.lower())
 
 
-def _cell(text: str) -> Markup:
+def _two_lines(text: str) -> Markup:
     value, *beside = text.split("\n")
     return tag("td", value, *(tag("small", line) for line in beside))
 
