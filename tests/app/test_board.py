@@ -17,8 +17,8 @@ from withstand.app.answers import answers
 from withstand.app.board import catch_up_s, keep_board, legend_of, on_grid, told_apart
 from withstand.errors import EngineError
 from withstand.record import Record, encode_record
-from withstand.runs import Manifest, RunFolder, this_process
-from withstand.spec import Plan
+from withstand.runs import Manifest, RunFolder, StageEntry, this_process
+from withstand.spec import Plan, Stage
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, STAGES
 from withstand.testing import Schedule
@@ -78,17 +78,32 @@ def test_stages_alerts_and_gaps_are_where_they_were(tmp_path: Path) -> None:
     page = path.read_text()
     told = data_of(page)
     assert path == tmp_path / "board.html"
-    assert told["stages"] == [["early", 0, 4], ["late", 6, pytest.approx(9, abs=0.9)]]
+    assert told["stages"] == [["early", 0, 4, 0, 0], ["late", 6, pytest.approx(9, abs=0.9), 0, 1]]
     shown = [graph for graph in told["graphs"] if graph["lines"]]
     assert shown == [{"unit": "%", "lines": [{"name": "a", "y": [25, 25, None, 25, None]}]}]
     assert page.count("QueueGrows (a), from ") == 2
 
 
 def test_stages_of_several_runs_have_their_run_s_name(tmp_path: Path) -> None:
-    answers = {STAGES: [({"stage": "s", "run": run}, [at], 1) for run, at in (("direct", 0), ("hop", 6))]}
+    seen = (("direct", "s", 0), ("hop", "s", 4), ("hop", "t", 6))
+    answers = {STAGES: [({"stage": stage, "run": run}, [at], 1) for run, stage, at in seen]}
     with prometheus(answers) as url:
         page = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0).read_text()
-    assert [stage[0] for stage in data_of(page)["stages"]] == ["direct s", "hop s"]
+    assert [(stage[0], stage[3]) for stage in data_of(page)["stages"]] == [("direct", 0), ("hop s", 1), ("hop t", 1)]
+
+
+def test_runs_of_a_side_have_one_hue_and_their_warm_ups_none(tmp_path: Path) -> None:
+    stages = (
+        StageEntry(name="warm", stage=Stage(name="warm", num_prompts=1, warmup=True)),
+        StageEntry(name="s", stage=Stage(name="s", num_prompts=1)),
+    )
+    a_run(tmp_path / "b-01", clock.wall_s(), stages=stages)
+    seen = (("a-01", "s", 0), ("b-01", "warm", 2), ("b-01", "s", 4), ("a-02", "s", 6))
+    answers = {STAGES: [({"stage": stage, "run": run}, [at], 1) for run, stage, at in seen]}
+    with prometheus(answers) as url:
+        page = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0).read_text()
+    told = data_of(page)["stages"]
+    assert [(name, side) for name, _, _, side, _ in told] == [("a-01", 0), ("b-01", 1), ("a-02", 0)]
 
 
 def test_values_lie_on_the_grid_wherever_their_instants_are() -> None:
@@ -125,11 +140,11 @@ def test_series_of_one_name_have_their_service_s() -> None:
     assert [name for name, _ in told_apart(found)] == ["mean gateway", "mean gateway-2", "p99"]
 
 
-def a_run(folder: Path, since_s: float, *records: Record) -> None:
+def a_run(folder: Path, since_s: float, *records: Record, **facts: Any) -> None:
     now = clock.anchor()
     anchor = clock.Anchor(wall_ns=int(since_s * 1e9), monotonic_ns=now.monotonic_ns)
     run = RunFolder.create(
-        folder, Manifest(version="0", created_utc="", anchor=anchor, plan=Plan(), writer=this_process())
+        folder, Manifest(version="0", created_utc="", anchor=anchor, plan=Plan(), writer=this_process(), **facts)
     )
     run.worker_file(0).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
 

@@ -222,6 +222,19 @@ def test_good_manners() -> None:
     assert all(finding.verdict is Verdict.OK for finding in manners().values())
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("engine;dur=2.105, edge-whole;dur=0.0123456, hop;dur=1", "engine;dur=2.105 …"),
+        ("engine;dur=2.105, edge-whole;dur=0.012", "engine;dur=2.105, edge-whole;dur=0.012"),
+        ("x" * 41, "x" * 39 + "…"),
+    ],
+)
+def test_a_long_hint_is_cut_aloud(value: str, said: str) -> None:
+    heads = {"server-timing": value, "x-accel-buffering": "no"}
+    assert manners(plain=answer(headers=heads))["hints"].said == f"server-timing: {said}; x-accel-buffering: no"
+
+
 def test_bad_manners() -> None:
     assert manners(without_key=answer())["key"].verdict is Verdict.WRONG
     assert manners(without_key=answer(), key_given=False)["key"].verdict is Verdict.DOUBT

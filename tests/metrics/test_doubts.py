@@ -22,6 +22,7 @@ from withstand.record import (
     Seen,
     Spread,
     Status,
+    Step,
     TokensFrom,
 )
 from withstand.spec import Constant, Inf, Poisson, Ramp
@@ -446,6 +447,21 @@ def test_several_tokens_an_event_by_the_servers_word(judge: Judge, paced: Callab
 def test_more_claimed_than_counted(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     found = only(judge(paced(output_tokens=100, requested_output_tokens=100)), DoubtKind.CLAIMED_NOT_COUNTED)
     assert "claims 40,000 output tokens, and 8,000 events with output came (a ratio of 5.00)" in found.sentence
+
+
+@pytest.mark.parametrize(("of_steps", "explained"), [(16, True), (7, False), (40, False)])
+def test_tokens_that_an_agent_does_not_send_are_no_riddle(
+    of_steps: int, explained: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    """A schema's JSON is made and not sent: a tokenizer cannot help, and no event holds several tokens."""
+    steps = [Step(kind="model", took_ns=MS, output_tokens=of_steps - 5), Step(kind="model", output_tokens=5)]
+    found = judge(paced(tokens=7, output_tokens=16, requested_output_tokens=None, steps=steps))
+    doubt = found[DoubtKind.CLAIMED_NOT_COUNTED]
+    assert ("it does not send all that its model makes" in doubt.sentence) is explained
+    assert ("events carry several tokens" in doubt.sentence) is not explained
+    assert ("--tokenizer" in doubt.remedy) is not explained
+    assert "6,400 output tokens" in doubt.sentence
+    assert "2,800 events" in doubt.sentence
 
 
 def test_a_first_event_of_several_tokens_is_said_to_lower_tpot(

@@ -85,6 +85,26 @@ def test_an_agents_calls_have_their_parts_too() -> None:
     }
 
 
+def agents_layers(prefill_ms: float, end_ms: int) -> dict[str, float]:
+    """Of a task whose call decodes for 50 ms, to the answer's end; its last token was heard at 100 ms."""
+    call = Step(kind="model", took_ns=90_000_000, ttft_ns=40_000_000, server_timing=f"prefill;dur={prefill_ms}")
+    record = make_record(schedule=PACE, server_timing="agent;dur=4", steps=[call], end_ns=end_ms * 1_000_000)
+    layers = layers_of(sums_of(record), None, 1)
+    assert layers is not None
+    return {part.name: pytest.approx(part.mean_ms) for part in layers.parts}
+
+
+def test_an_agents_model_that_decodes_on_unheard_keeps_its_prefill() -> None:
+    """E2EL ends with the last token heard; what a schema hides of the model's decode is behind it."""
+    told = {"agent": 4.0, "prefill": 50.0, "decode": 40.0, "else": 6.0}
+    assert agents_layers(50, end_ms=110) == told
+
+
+def test_a_part_that_is_a_little_too_large_fills_what_is_left() -> None:
+    assert agents_layers(50, end_ms=100) == {"agent": 4.0, "prefill": 46.0, "decode": 50.0, "else": 0.0}
+    assert "prefill" not in agents_layers(60, end_ms=100)
+
+
 @given(
     st.lists(st.floats(0, 200), min_size=5, max_size=5),
     st.floats(0, 100),

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pages import CHROMIUM, attribute, browse, measured, parsed
-from withstand.report.board import Board, Graph, Line, Span, board_json, render_board, scale_of
+from withstand.report.board import Board, Graph, Line, Shade, Span, board_json, render_board, scale_of
 
 LONG = "one-service-whose-name-does-not-end-soon"
 EVIL = "<img src=x onerror=alert(1)>"
@@ -25,7 +25,11 @@ BOARD = Board(
     length_s=60.0,
     step_s=12.0,
     window_s=30.0,
-    stages=[Span("rate-1", 5, 20), Span(f"rate-2 {EVIL}", 20, 40), Span("rate-4", 40, 58)],
+    stages=[
+        Shade(span=Span("rate-1", 5, 20)),
+        Shade(span=Span(f"rate-2 {EVIL}", 20, 40)),
+        Shade(span=Span("rate-4", 40, 58)),
+    ],
     alerts=[Span("QueueGrows (large)", 30, 58)],
     graphs=GRAPHS,
 )
@@ -65,6 +69,19 @@ def test_single_answers_are_points_where_they_were() -> None:
     graph = Graph("Answers", "s", "The benchmark", [Line("TTFT", [21.0, 22.5], [31.75, 57.0])])
     [told] = drawn(msgspec.structs.replace(BOARD, graphs=[graph]))["graphs"]
     assert told == {"unit": "s", "lines": [{"name": "TTFT", "y": [21, 22.5], "x": [31.75, 57]}]}
+
+
+def test_sides_are_told_apart_and_a_warm_up_changes_no_shade() -> None:
+    """Whether a scrape has seen a warm-up is chance."""
+    a, b = (Shade(span=Span(f"{side}-01", 10, 20), side=side) for side in "ab")
+    warm = Shade(span=Span("b-01 warm-up", 8, 10), side="b", warmup=True)
+    with_it, without = (msgspec.structs.replace(BOARD, stages=stages) for stages in ([a, warm, b, a], [a, b, a]))
+    assert drawn(with_it)["stages"] == drawn(without)["stages"]
+    assert [shade[3:] for shade in drawn(with_it)["stages"]] == [[0, 0], [1, 0], [0, 1]]
+    page = render_board(with_it)
+    assert ", 3 stages." in page
+    assert '<ul class="keys sides"><li><b>a</b></li><li><b>b</b></li></ul>' in page
+    assert "keys sides" not in render_board(BOARD)
 
 
 def test_the_page_says_of_which_span_its_rates_are() -> None:

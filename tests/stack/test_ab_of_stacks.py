@@ -75,3 +75,12 @@ def test_a_wrong_number_of_blocks_is_said_before_it_comes_up(tmp_path: Path) -> 
     assert done.returncode == 2
     assert "starting" not in done.stderr
     assert "--blocks 2" in done.stderr
+
+
+def test_three_targets_are_counted_and_who_measures_them_is_named(tmp_path: Path) -> None:
+    done = ab(tmp_path, STACK.replace("[plan.workload]", '[plan.targets.third]\nservice = "two"\n\n[plan.workload]', 1))
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "s.toml has 3 targets (first, second, third)" in said
+    assert "`withstand run s.toml`" in said
+    assert standings() == []

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from withstand.agent.counts import Counts
+from withstand.gateway.routes import ROUTES
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Place
 from withstand.stack.composed import composed, service_names
@@ -161,6 +162,16 @@ def test_panels_do_not_overlap_and_ask_for_what_is_recorded() -> None:
         taken |= cells
     asked = {expr for panel in PANELS for expr in panel.queries.values() if expr.startswith("withstand:")}
     assert asked <= set(RULES)
+
+
+def test_answers_by_status_are_those_of_models() -> None:
+    """This program has a stack count its prompts: on the panel these were answers too."""
+    [panel] = [panel for panel in PANELS if panel.title == "Answers by status"]
+    [expression] = panel.queries.values()
+    found = re.search(r'route!~"(.+?)"', expression)
+    assert found
+    left_out = [path for path in ROUTES if re.fullmatch(found[1], path)]
+    assert left_out == ["/v1/messages/count_tokens", "/tokenize", "/detokenize"]
 
 
 @pytest.mark.parametrize("scrape_s", [0.2, 2.0, 7.5, 60.0])

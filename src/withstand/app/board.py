@@ -6,17 +6,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from withstand import clock
 from withstand.app.answers import answers
 from withstand.files import write_atomically
-from withstand.report.board import BOARD_NAME, Board, Graph, Line, Span, render_board
+from withstand.report.board import BOARD_NAME, Board, Graph, Line, Shade, Span, render_board
 from withstand.report.numbers import utc
+from withstand.runs import RunFolder
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, PANELS, STAGES, Panel, window_s, windowed
 
 _INSTANTS = 240
 """More are no wider than a pixel."""
 _CATCH_UP_S_MAX = 10.0
+_BLOCK = re.compile(r"([ab])-\d+")
+"""A run of two that are measured in turn, by its side."""
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -37,7 +42,7 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         length_s=now_s - since_s,
         step_s=step_s,
         window_s=window_s(scrape_s),
-        stages=_stages(prometheus, when),
+        stages=_stages(prometheus, when, _warmups(folder)),
         alerts=_alerts(prometheus, when),
         graphs=[*answers(folder, since_s), *(_graph(prometheus, panel, when, scrape_s) for panel in PANELS)],
     )
@@ -90,11 +95,33 @@ def on_grid(series: Series, when: Range) -> list[float | None]:
     return values
 
 
-def _stages(prometheus: str, when: Range) -> list[Span]:
-    """With their run's name, where there are several runs."""
+def _stages(prometheus: str, when: Range, warmups: set[tuple[str, str]]) -> list[Shade]:
+    """Those of several runs have their run's name, and its alone where a run has no other stage that is measured."""
     found = over_time(prometheus, STAGES, when)
-    several = len({series.metric.get("run") for series in found}) > 1
-    return _spans(found, lambda told: " ".join([told.get("run", "")] * several + [told.get("stage", "?")]), when)
+    known = {_of(series.metric) for series in found}
+    measured = Counter(run for run, _ in known - warmups)
+    several = len({run for run, _ in known}) > 1
+
+    def shade(run: str, stage: str, span: Span) -> Shade:
+        warmup = (run, stage) in warmups
+        name = stage if not several else run if measured[run] == 1 and not warmup else f"{run} {stage}"
+        block = _BLOCK.fullmatch(run)
+        side = "" if not several else block[1] if block else run
+        return Shade(span=msgspec.structs.replace(span, name=name), side=side, warmup=warmup)
+
+    shades = [shade(*_of(series.metric), span) for series in found for span in _spans([series], lambda _: "", when)]
+    return sorted(shades, key=lambda shade: shade.span.start_s)
+
+
+def _of(labels: Mapping[str, str]) -> tuple[str, str]:
+    """A stage's run, and its name."""
+    return labels.get("run", ""), labels.get("stage", "?")
+
+
+def _warmups(folder: Path) -> set[tuple[str, str]]:
+    """Run and name of each of a folder's runs."""
+    runs = [RunFolder.open(path.parent) for path in folder.rglob("run.json")]
+    return {(run.path.name, one.name) for run in runs for _, one in run.manifest.in_order() if one.stage.warmup}
 
 
 def _alerts(prometheus: str, when: Range) -> list[Span]:

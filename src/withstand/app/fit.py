@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from withstand.errors import MeasureError
-from withstand.runs import RunFolder, RunState
+from withstand.errors import MeasureError, UsageError
+from withstand.runs import RunFolder, RunState, TargetsFolder
 from withstand.sim.fit import Fit, fit
 from withstand.sim.rows import Heard, heard
 from withstand.spec.arrivals import Inf
@@ -17,6 +17,8 @@ def fitted_runs(paths: Sequence[Path]) -> Fit:
         UsageError: a path is no run folder, or they are of different models.
         MeasureError: the runs cannot tell.
     """
+    for path in paths:
+        _refuse_several(path)
     folders = [RunFolder.open(path) for path in paths]
     models = {folder.manifest.model for folder in folders}
     if len(models) > 1:
@@ -31,6 +33,15 @@ def fitted_runs(paths: Sequence[Path]) -> Fit:
     # The clocks of several runs have nothing in common, so what was seen of the server is of the one run alone.
     samples = folders[0].samples() if len(folders) == 1 else []
     return fit(_apart(stages), [sample for sample in samples if sample.engine], users=users)
+
+
+def _refuse_several(path: Path) -> None:
+    """A plan's targets are different engines, as a rule: which of them is meant, the user has to say."""
+    if not TargetsFolder.is_one(path):
+        return
+    begun = [str(run) for run in TargetsFolder.open(path).begun().values()]
+    told = f"choose those of one engine: {', '.join(begun)}" if begun else "none has begun yet"
+    raise UsageError(f"{path} holds a run for each of its targets; {told}.")
 
 
 def _stages(folder: RunFolder) -> dict[str, list[Heard]]:

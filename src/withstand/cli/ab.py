@@ -101,7 +101,14 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
         return None
     with of_file(path):
         stack = stack_of(tree, path.stem)
-    if len(stack.plan.get("targets", {})) != 2:
+    targets = stack.plan.get("targets", {})
+    if len(targets) > 2:
+        names = ", ".join(targets)
+        raise UsageError(
+            f"ab measures two sides, and {path} has {len(targets)} targets ({names}): leave two, or measure all "
+            f"with `withstand run {path}`."
+        )
+    if len(targets) < 2:
         raise UsageError(
             f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks."
         )

@@ -110,6 +110,15 @@ def _clock(off_s: float) -> Finding:
 
 
 def _hints(headers: Mapping[str, str]) -> Finding:
-    there = {name: one_line(headers[name], _VALUE_MAX) for name in _HINTS if name in headers}
+    there = {name: _shown(headers[name]) for name in _HINTS if name in headers}
     said = "; ".join(f"{name}: {value}" for name, value in there.items()) or "none"
     return HINTS.ok(said, **there)
+
+
+def _shown(value: str) -> str:
+    """What there is room for of a header, cut between words, and said to be."""
+    whole = one_line(value, _VALUE_MAX + 1)
+    if len(whole) <= _VALUE_MAX:
+        return whole
+    kept, space, _ = whole[:_VALUE_MAX].rpartition(" ")
+    return f"{kept.rstrip(',;')} …" if space else f"{whole[: _VALUE_MAX - 1]}…"

@@ -25,7 +25,9 @@ _REGULAR_SHARE = 0.6
 """Of the events of answers that share reads: a client that looks away catches now one, now several."""
 
 
-_SUMS = ("first_turns", "user_stamped", "prompt_tokens", "cached_tokens", "long_answers", "in_one_piece")
+_SUMS = (
+    *("first_turns", "user_stamped", "prompt_tokens", "cached_tokens", "step_tokens", "long_answers", "in_one_piece"),
+)
 
 
 class Told:
@@ -95,6 +97,8 @@ class Evidence:
         """By the server."""
         self.text_lengths = Lengths(exact=False)
         """By a tokenizer, of answers that the server has not counted."""
+        self.step_tokens = 0
+        """Output of the calls of its model that an agent tells of, of answers that it has counted itself."""
         self.prompt_tokens = 0
         self.cached_tokens = 0
         """Both over first turns whose cached tokens are known: later turns repeat their history by nature."""
@@ -138,6 +142,8 @@ class Evidence:
         if record.turn == 0 and record.cached_tokens is not None and record.prompt_tokens:
             self.prompt_tokens += record.prompt_tokens
             self.cached_tokens += record.cached_tokens
+        if record.tokens_from is TokensFrom.SERVER:
+            self.step_tokens += sum(step.output_tokens or 0 for step in record.steps)
         counted, asked = record.output_tokens, record.requested_output_tokens
         by = {TokensFrom.SERVER: self.lengths, TokensFrom.TOKENIZER: self.text_lengths}
         lengths = by.get(record.tokens_from) if record.tokens_from else None

@@ -2,8 +2,8 @@
 
 A layer tells its own time in the answer's Server-Timing header (``hop``, ``queue`` and ``cold`` are the gateway's); an
 engine may tell its prefill at the answer's end. Else the engine's queue and prefill are means by its own metrics, and
-count only where those are of the same answers. Decode is what was heard: first token to last. What nobody has told is
-``else``: the network, HTTP, and parts that do not fit.
+count only where those are of the same answers. Decode is what was heard, first token to last; an agent's is that of its
+model's calls, as it tells. What nobody has told is ``else``: the network, HTTP, and parts that do not fit.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Final, Self
 
 import msgspec
 
-from withstand.metrics.latency import NS_PER_MS, Timing
+from withstand.metrics.latency import NS_PER_MS, Timing, last_token_ns
 from withstand.metrics.server import ServerSide
 from withstand.record import Record
 
@@ -32,6 +32,8 @@ _DURATION = re.compile(r";\s*dur\s*=\s*\"?([0-9.]+)")
 _EDGE_WHOLE, _EDGE_BEHIND = "edge-whole", "edge-behind"
 _MODEL = "model"
 _COUNTS_APART = 0.02
+_OVERRUN = 0.1
+"""By so much of itself a part may be larger than its room: its clock is another's, and began elsewhere."""
 _COLD, _QUEUE, _PREFILL = "cold", "queue", "prefill"
 _LAYERS: tuple[str, ...] = (
     *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode"),
@@ -80,12 +82,27 @@ def _all_told(record: Record) -> dict[str, float]:
 
 
 def _until_decode_ns(record: Record, e2el_ns: int, ttft_ns: int | None) -> int:
-    """All but decode. An agent's model decodes several times, and mostly unheard: it tells how long."""
+    """All but decode. An agent's model decodes several times, and mostly unheard: it tells how long.
+
+    What it decodes may end unheard too, as a schema's last braces do: that time is not in E2EL, which ends with the
+    last token heard.
+    """
     calls = [step for step in record.steps if step.kind == _MODEL]
     if not calls:
         return e2el_ns if ttft_ns is None else ttft_ns
     decode_ns = sum(s.took_ns - s.ttft_ns for s in calls if s.took_ns is not None and s.ttft_ns is not None)
-    return min(e2el_ns, max(0, e2el_ns - decode_ns))
+    return min(e2el_ns, max(0, e2el_ns + _unheard_ns(record) - decode_ns))
+
+
+def _unheard_ns(record: Record) -> int:
+    """From the last token heard to the answer's end."""
+    last_ns = last_token_ns(record)
+    return 0 if last_ns is None or record.end_ns is None else max(0, record.end_ns - last_ns)
+
+
+def _fitting_ms(part_ms: float, room_ms: float) -> float | None:
+    """A part that is a little too large for what is left fills it; one that is far too large is not of this answer."""
+    return min(part_ms, room_ms) if part_ms - room_ms <= _OVERRUN * part_ms else None
 
 
 def _own(told: dict[str, float]) -> dict[str, float]:
@@ -141,7 +158,7 @@ class LayerSums:
         self.told += bool(told)
         self.started += _COLD in told
         for name, layer in _TOLD.items():
-            if (part_ms := told.get(name)) is not None and part_ms <= room_ms:
+            if name in told and (part_ms := _fitting_ms(told[name], room_ms)) is not None:
                 room_ms -= part_ms
                 self.layers_ms[layer] = self.layers_ms.get(layer, 0.0) + part_ms
 
@@ -166,8 +183,8 @@ def layers_of(sums: LayerSums, server: ServerSide | None, attempted: int) -> Lay
     room_ms = sums.first_ms / sums.answers - math.fsum(known.values())
     calls = sums.calls / sums.answers
     for layer, call_ms in _by_metrics(server, attempted * calls):
-        part_ms = call_ms * calls
-        if layer not in known and part_ms <= room_ms:
+        part_ms = _fitting_ms(call_ms * calls, room_ms)
+        if layer not in known and part_ms is not None:
             known[layer] = part_ms
             room_ms -= part_ms
     if not known:

@@ -4,6 +4,7 @@ A graph is what a dashboard calls a panel. Its lines lie on one grid of instants
 line has a gap. Single answers are points, wherever they are.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final
@@ -56,6 +57,14 @@ class Span(Struct, frozen=True):
     end_s: float
 
 
+class Shade(Struct, frozen=True, kw_only=True):
+    """A stage: when it was, and whose. ``side`` is what several runs are of, as ``a`` and ``b``; empty for one run."""
+
+    span: Span
+    side: str = ""
+    warmup: bool = False
+
+
 class Board(Struct, frozen=True, kw_only=True):
     """``step_s`` lies between two instants; the first is the beginning."""
 
@@ -65,7 +74,7 @@ class Board(Struct, frozen=True, kw_only=True):
     step_s: float
     window_s: float
     """Of which rates and means are."""
-    stages: Sequence[Span]
+    stages: Sequence[Shade]
     alerts: Sequence[Span]
     graphs: Sequence[Graph]
 
@@ -101,9 +110,29 @@ def _drawn(board: Board, every: int) -> dict[str, Any]:
     return {
         "length": short(board.length_s),
         "step": board.step_s * every,
-        "stages": [[span.name, short(span.start_s), short(span.end_s)] for span in board.stages],
+        "stages": _shades(board),
         "graphs": [_graph(graph, every) for graph in board.graphs],
     }
+
+
+def _sides(board: Board) -> list[str]:
+    """In the order of their first stages."""
+    return list(dict.fromkeys(stage.side for stage in board.stages))
+
+
+def _shades(board: Board) -> list[list[Any]]:
+    """Of measured stages: name, start, end, side's place, turn: stages of a side that follow each other differ.
+
+    Warm-ups are not shaded: a scrape may miss one, and by the eye none shall be taken for a stage.
+    """
+    sides, turns, drawn = _sides(board), Counter[str](), []
+    for stage in board.stages:
+        if not stage.warmup:
+            span = stage.span
+            at_s = [short(span.start_s), short(span.end_s)]
+            drawn.append([span.name, *at_s, sides.index(stage.side), turns[stage.side] % 2])
+            turns[stage.side] += 1
+    return drawn
 
 
 def _graph(graph: Graph, every: int) -> dict[str, Any]:
@@ -117,7 +146,9 @@ def _line(line: Line, factor: float, every: int) -> dict[str, Any]:
 
 
 def _masthead(board: Board) -> Markup:
-    stages = counted(len(board.stages), "stage")
+    stages = counted(sum(not stage.warmup for stage in board.stages), "stage")
+    sides = _sides(board)
+    named = [tag("ul", *(tag("li", tag("b", side)) for side in sides), class_="keys sides")] if len(sides) > 1 else []
     return tag(
         "header",
         tag("p", "Monitoring", class_="eyebrow"),
@@ -126,10 +157,12 @@ def _masthead(board: Board) -> Markup:
         tag(
             "p",
             "As the stack's Prometheus saw it: the panels of its Grafana dashboard. Time is in seconds since the run "
-            f"began, a shade is a stage. Rates and means are of the last {seconds(board.window_s)}, so they lag by "
-            "half of that. What a client had of single answers is from the run's records.",
+            "began, a shade is a stage; warm-ups have none. Rates and means are of the last "
+            f"{seconds(board.window_s)}, so they lag by half of that. What a client had of single answers "
+            "is from the run's records.",
             class_="place",
         ),
+        *named,
     )
 
 

@@ -12,7 +12,7 @@ from withstand.report.numbers import UNKNOWN, count, number, plain
 
 
 class StageColumn(msgspec.Struct, frozen=True):
-    """A heading of a smaller table, and what stands in a stage's row."""
+    """A heading of a smaller table, and what stands in a stage's row: a number, and in a second line what is of it."""
 
     heading: str
     cell: Callable[[StageSummary], str]

@@ -134,11 +134,16 @@ def _section(
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *headings))
 
     def row(stage: StageSummary) -> Markup:
-        return tag("tr", tag("th", stage.name, scope="row"), *(tag("td", column.cell(stage)) for column in columns))
+        return tag("tr", tag("th", stage.name, scope="row"), *(_two_lines(column.cell(stage)) for column in columns))
 
     table = tag("table", caption, head, *_bodies(summary, row, len(headings) + 1))
     body = tag("div", scrollable(table, title), *below, class_="body")
     return tag("section", tag("h2", title), body, id=title.lower())
+
+
+def _two_lines(text: str) -> Markup:
+    value, *beside = text.split("\n")
+    return tag("td", value, *(tag("small", line) for line in beside))
 
 
 def scrollable(table: Markup, name: str) -> Markup:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from withstand.metrics.layers import ELSE
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.columns import StageColumn
-from withstand.report.numbers import UNKNOWN, number, percent
+from withstand.report.numbers import UNKNOWN, brief_percent, number
 
 _NAMES = (
     *("edge", "agent", "tools", "cold start", "gateway queue", "gateway", "engine queue", "prefill", "decode", ELSE),
@@ -13,9 +13,9 @@ _NAMES = (
 
 
 def _cell(stage: StageSummary, name: str) -> str:
-    """``53.62 (7 %)``."""
+    """``53.62``, and below it ``7 %``."""
     part = stage.layers.part(name) if stage.layers else None
-    return UNKNOWN if part is None else f"{number(part.mean_ms)} ({percent(part.share)})"
+    return UNKNOWN if part is None else f"{number(part.mean_ms)}\n{brief_percent(part.share)}"
 
 
 def _whole(stage: StageSummary) -> str:
@@ -42,6 +42,13 @@ def sentences(summary: Summary) -> Iterator[str]:
     if columns_of(summary):
         yield (
             "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing, the engine by "
-            "its metrics or its answers' ends, decode as heard; else is what nobody told: the network, HTTP, parts "
+            f"its metrics or its answers' ends, {_decode(summary)}; else is what nobody told: the network, HTTP, parts "
             "that do not fit."
         )
+
+
+def _decode(summary: Summary) -> str:
+    """An agent's model decodes several times, and mostly unheard."""
+    if any(stage.agent and stage.agent.steps.n for stage in summary.stages):
+        return "decode as the agent tells of its model's calls, most of which nobody hears"
+    return "decode as heard"

@@ -80,9 +80,15 @@ def _small(title: str, columns: Sequence[StageColumn], summary: Summary) -> str:
         return ""
     lines = [f"| {title} | {' | '.join(column.heading for column in columns)} |", "| --- |" + " ---: |" * len(columns)]
     for stage in summary.stages:
-        cells = [escaped(text) for text in (stage.name, *(column.cell(stage) for column in columns))]
+        cells = [escaped(text) for text in (stage.name, *(_in_a_line(column.cell(stage)) for column in columns))]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _in_a_line(text: str) -> str:
+    """``53.62 (7 %)``."""
+    value, *beside = text.split("\n")
+    return " ".join([value, *(f"({line})" for line in beside)])
 
 
 def doubt_line(doubt: Heard) -> str:

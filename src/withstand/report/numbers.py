@@ -68,6 +68,11 @@ def percent(share: float | None) -> str:
     return UNKNOWN if share is None else rounding.percent(share)
 
 
+def brief_percent(share: float) -> str:
+    """``< 0.1 %``: where there is no room for words."""
+    return rounding.percent(share).replace("under", "<").replace("over", ">")
+
+
 def seconds(value: float | None) -> str:
     """``0.89 s``, ``42 s``, ``3 min 05 s``."""
     if value is None:

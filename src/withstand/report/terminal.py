@@ -31,6 +31,8 @@ _WIDE = 100
 _NAME_WIDTH_MIN = 8
 _TEXT_WIDTH_MIN = 12
 """Of the smaller tables: no number and no word of theirs is longer."""
+_NUMBER_WIDTH_MIN = 8
+"""Of one with many columns, whose headings may be wrapped: ``12,345.6``, ``< 0.1 %``."""
 
 
 def print_report(summary: Summary, console: Console, *, title: str = "withstand", ledger: bool = False) -> None:
@@ -54,7 +56,8 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
             console.print(Text(shown(line), style="dim"))
     if ledger or any(map(tokens.tells, summary.stages)):
         _print_small("tokens by", tokens.columns_of(summary), [tokens.CAPTION], summary, console)
-    _print_small("time by layer", layers.columns_of(summary), [*layers.sentences(summary)], summary, console)
+    told = [*layers.sentences(summary)]
+    _print_small("time by layer", layers.columns_of(summary), told, summary, console, least=_NUMBER_WIDTH_MIN)
     print_costs(summary, console)
     for doubt in heard(summary):
         console.print()
@@ -102,7 +105,13 @@ def _column(column: Column, stages: Iterable[StageSummary | None]) -> TextColumn
 
 
 def _print_small(
-    title: str, columns: Sequence[StageColumn], lines: Sequence[str], summary: Summary, console: Console
+    title: str,
+    columns: Sequence[StageColumn],
+    lines: Sequence[str],
+    summary: Summary,
+    console: Console,
+    *,
+    least: int = _TEXT_WIDTH_MIN,
 ) -> None:
     """Nothing where there is no column."""
     if not columns:
@@ -112,7 +121,7 @@ def _print_small(
         text_column(
             Text(column.heading, justify="right"),
             (Text(column.cell(stage)) for stage in summary.stages),
-            least=_TEXT_WIDTH_MIN,
+            least=least,
         )
         for column in columns
     ]

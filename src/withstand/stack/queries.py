@@ -111,6 +111,8 @@ RULES: Final = {
     ),
 }
 
+_ANSWERS = 'route!~"/tokenize|/detokenize|/v1/messages/count_tokens"'
+"""Not those that only count tokens, as this program itself asks for them."""
 _STALLED = "withstand:running > 0 and on (service) withstand:output_tokens:rate == 0"
 _REFUSED = 'sum(rate(withstand_gateway_requests_total{status=~"5.."}[1m]))'
 _ALL = "(sum(rate(withstand_gateway_requests_total[1m])) > 0)"
@@ -182,7 +184,7 @@ PANELS: Final = (
     Panel(
         "Answers by status",
         "reqps",
-        {"{{status}}": f"sum by (status) (rate(withstand_gateway_requests_total[{WINDOW}]))"},
+        {"{{status}}": f"sum by (status) (rate(withstand_gateway_requests_total{{{_ANSWERS}}}[{WINDOW}]))"},
         _GATEWAY,
     ),
     Panel("In flight, by engine", "short", {"{{engine}}": "withstand_gateway_engine_in_flight"}, _GATEWAY),

@@ -62,6 +62,8 @@ def _not_by_events(case: Case) -> Doubt | None:
     check = events_check(case)
     if not check.differs:
         return None
+    if _is_of_steps(check, case.evidence.step_tokens):
+        return _not_sent(check)
     reading = (
         f"either events carry several tokens (then ITL is a time between events{tpot_effect(check)}), "
         "or the claim is too high"
@@ -73,6 +75,22 @@ def _not_by_events(case: Case) -> Doubt | None:
         f"The server claims {check.left_tokens:,} output tokens, and {check.right_tokens:,} events with output came"
         f"{_ratio(check)}{_most(check)}: {reading}.",
         "Have the text counted by the model's tokenizer (--tokenizer) before you quote tokens a second.",
+    )
+
+
+def _is_of_steps(check: Check, step_tokens: int) -> bool:
+    """Whether more is claimed than came, and an agent's calls of its model are told to have made as many."""
+    claimed, answers = check.left_tokens, check.answers
+    return check.more and not exceeds(claimed, step_tokens, answers) and not exceeds(step_tokens, claimed, answers)
+
+
+def _not_sent(check: Check) -> Doubt:
+    return Doubt(
+        DoubtKind.CLAIMED_NOT_COUNTED,
+        f"The agent claims {check.left_tokens:,} output tokens, all those of its model's calls by its steps, and "
+        f"{check.right_tokens:,} events with output came{_ratio(check)}{_most(check)}: it does not send all that its "
+        "model makes (a schema's JSON, calls of tools). TPOT is by the claim, ITL by what is sent.",
+        "Read ITL for what a user gets; for the model's own pace, measure its engine without the agent.",
     )
 
 

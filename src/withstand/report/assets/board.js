@@ -27,10 +27,11 @@
   // Few values are marked each. Of many, one between two gaps: it is no line, and would not be seen.
   const dots = (y) => y.map((value, i) => (y.length <= FEW || (known(value) && !known(y[i - 1]) && !known(y[i + 1])) ? 4 : 0));
 
-  // By turns, or two that follow each other would be one.
+  // Each side has its hue, and goes by turns, or two stages that follow each other would be one.
+  const several = stages.some(([, , , side]) => side);
   function shades() {
-    return stages.map(([, from, to], i) => ({
-      type: "rect", yref: "paper", y0: 0, y1: 1, x0: from, x1: to, fillcolor: style("--accent"), opacity: i % 2 ? 0.05 : 0.12, line: { width: 0 }, layer: "below",
+    return stages.map(([, from, to, side, turn]) => ({
+      type: "rect", yref: "paper", y0: 0, y1: 1, x0: from, x1: to, fillcolor: several ? hue(side) : style("--accent"), opacity: turn ? 0.07 : 0.14, line: { width: 0 }, layer: "below",
     }));
   }
 
