@@ -221,6 +221,7 @@ def test_ray_runs_in_an_environment_that_is_named() -> None:
         ({"kind": "llamacpp", "env": {"A": {}}}, "$.engines.small.env.A"),
         ({"kind": "llamacpp", "contexts": 1}, "contexts"),
         ({"kind": "sim", "quantization": "awq"}, "$.engines.small.quantization"),
+        ({"kind": "sim", "served_as": "a\x1b[31m"}, "$.engines.small.served_as"),
         ({"kind": "nothing"}, "engines.small.kind"),
         ({}, "kind"),
     ],

@@ -16,7 +16,7 @@ from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, Seen, Talk, a
 from gateways import body, get, post
 from nginx import PROGRAM, Nginx
 from withstand.errors import SpecError
-from withstand.spec.stack import Edge
+from withstand.spec.stack import Edge, Tls
 from withstand.stack.nginx import Behind, nginx_conf
 from withstand.stack.ports import free_port
 from withstand.testing.certs import make_certificates
@@ -211,6 +211,12 @@ def test_streams_pass_tls(engine: Callable[[Behave], Engine], nginx: Callable[..
     context = ssl.create_default_context(cafile=str(made.ca))
     with urllib.request.urlopen(f"https://localhost:{edge.port}/v1/models", context=context, timeout=30) as answer:
         assert answer.status == 200
+
+
+def test_a_path_that_nginx_would_take_for_a_variable_is_refused() -> None:
+    told = Edge(tls=Tls(certificate="/a$b.pem", key="/k.pem"))
+    with pytest.raises(SpecError, match=r"\$\.edge\.tls\.certificate"):
+        nginx_conf(told, Behind(("http://a:1",)), (1, 2), root=False, cores=1)
 
 
 @pytest.mark.parametrize(

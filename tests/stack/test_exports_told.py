@@ -185,3 +185,20 @@ def test_no_replica_is_meant_for_more_requests_than_it_works_on(
 
 def test_llamacpp_has_as_many_at_once_as_it_takes_by_itself(tmp_path: Path) -> None:
     assert "target_inputs=8)" in written({"engines": {"small": SMALL}}, "modal", tmp_path)["modal_app.py"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/b/a-key", "elsewhere it would have the name of `$.engines.large.env.KEY`, a-key; rename one of the files"),
+        ("/b/a_key", "elsewhere it would have the name of"),
+        ("/b/1tok", "'1tok' is no name for a secret elsewhere"),
+        ("/b/é", "'é' is no name for a secret elsewhere"),
+    ],
+)
+def test_each_secret_keeps_a_name_of_its_own(path: str, said: str, tmp_path: Path) -> None:
+    other = {**VLLM, "env": {"OTHER": {"from_file": path}}}
+    done = export({"engines": {"large": VLLM, "other": other}}, "compose", tmp_path)
+    assert isinstance(done.exception, SpecError)
+    assert said in str(done.exception)
+    assert "$.engines.other.env.OTHER" in str(done.exception)

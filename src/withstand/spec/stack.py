@@ -247,12 +247,14 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
         raise unfit(hinted(told, Stack)) from None
     stack = msgspec.structs.replace(stack, name=stack.name or _name_of(name))
     _check_name("name", stack.name)
-    for each in stack.engines:
+    for each, engine in stack.engines.items():
         _check_name(f"engines.{each}", each)
+        if not (engine.served_as or "").isprintable():
+            raise wrong(f"engines.{each}.served_as", "a model's name is printed; leave control characters out")
     for where, replicas in _replicas(stack):
         if replicas.max_replicas is not None and replicas.max_replicas < replicas.min_replicas:
             raise wrong(f"{where}.deploy.max_replicas", "there are fewer of them than min_replicas")
-    for where, secret in _secrets(stack):
+    for where, secret in secrets_of(stack):
         if (secret.from_env is None) == (secret.from_file is None):
             raise wrong(where, "give either from_env or from_file")
     _check_ports(stack)
@@ -294,7 +296,8 @@ def _served(stack: Stack) -> list[tuple[str, Served]]:
     return [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
 
 
-def _secrets(stack: Stack) -> list[tuple[str, Secret]]:
+def secrets_of(stack: Stack) -> list[tuple[str, Secret]]:
+    """Where each stands → what it is."""
     found = [(f"{at}.env.{key}", value) for at, each in _served(stack) for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     found += [("ray.token", stack.ray.token)]  # type: ignore[list-item]

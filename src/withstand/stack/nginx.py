@@ -179,6 +179,9 @@ def _retries(*, several: bool) -> str:
 
 def _tls(told: Edge) -> list[str]:
     assert told.tls
+    for name, path in (("certificate", told.tls.certificate), ("key", told.tls.key)):
+        if "$" in path:
+            raise wrong(f"edge.tls.{name}", "nginx takes $ for a variable's name; put the file where its path has none")
     return [
         f"ssl_certificate {_quoted(told.tls.certificate)};",
         f"ssl_certificate_key {_quoted(told.tls.key)};",

@@ -1,8 +1,30 @@
 """Under which names a place keeps a stack's secrets. Pure."""
 
+import re
 from pathlib import PurePosixPath
 
-from withstand.spec.stack import Secret
+from withstand.spec.mistake import wrong
+from withstand.spec.stack import Secret, Stack, secrets_of
+
+_KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+
+
+def check_secrets(stack: Stack) -> None:
+    """Whether each has a name of its own that every place takes.
+
+    Raises:
+        SpecError: one has not.
+    """
+    owners = dict[str, tuple[str, Secret]]()
+    for where, secret in secrets_of(stack):
+        key = key_of(secret)
+        if not _KEY.fullmatch(key):
+            raise wrong(
+                where, f"{key!r} is no name for a secret elsewhere; begin with a letter, and use letters, digits, _"
+            )
+        other, first = owners.setdefault(variable_of(key), (where, secret))
+        if first != secret:
+            raise wrong(where, f"elsewhere it would have the name of `$.{other}`, {key}; rename one of the files")
 
 
 def key_of(secret: Secret) -> str:

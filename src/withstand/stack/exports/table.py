@@ -13,6 +13,7 @@ from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
 from withstand.stack.exports.ray_serve import ray_serve, unfit_for_ray, wanted_of_nodes
+from withstand.stack.exports.secrets import check_secrets
 
 PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "compose": compose,
@@ -30,6 +31,7 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
+    check_secrets(stack)
     stack = _elsewhere(stack)
     if inference_gateway is None:
         return PLACES[place](stack)
