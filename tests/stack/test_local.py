@@ -374,6 +374,8 @@ def test_what_cannot_be_read_of_an_earlier_stack_is_not_removed(state: Path) -> 
         (folder / "state.json").write_text(text)
         with pytest.raises(EngineError, match="cannot be read"):
             up(stack())
+        for argv in (["ps"], ["ps", "s"], ["down", "s"], ["down", "--all"]):
+            assert exit_code_of(argv) == EngineError.exit_code
     assert (folder / "state.json").exists()
 
 

@@ -6,7 +6,7 @@ from withstand.cli.options import Verb
 from withstand.cli.output import write_result
 from withstand.cli.stacks import meant
 from withstand.errors import EngineError, UsageError
-from withstand.stack.local import standings, take_down
+from withstand.stack.local import check_readable, standings, take_down
 
 
 @click.command("down", cls=Verb)
@@ -24,3 +24,5 @@ def verb(name: str | None, *, everything: bool) -> None:
             numbers = ", ".join(str(one.pid) for one in left)
             raise EngineError(f"Processes of {standing.name!r} could not be ended: {numbers}; are they another user's?")
         write_result(f"{standing.name} is down.")
+    if everything:
+        check_readable()

@@ -6,7 +6,7 @@ import msgspec
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.stacks import draw_standing, name_of
-from withstand.stack.local import Standing, standings
+from withstand.stack.local import Standing, check_readable, standings
 
 
 @click.command("ps", cls=Verb)
@@ -23,6 +23,7 @@ def verb(name: str | None, *, as_json: bool) -> None:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
         write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
+    check_readable(name)
 
 
 def _told(standing: Standing) -> dict[str, object]:

@@ -11,7 +11,7 @@ from withstand.errors import UsageError
 from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.local import Standing, standings
+from withstand.stack.local import Standing, check_readable, standings
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
 
@@ -42,6 +42,7 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
         for standing in found:
             if standing.name == name:
                 return standing
+        check_readable(name)
         raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
     if len(found) != 1:
         raise UsageError(
@@ -93,7 +94,12 @@ def _columns(standing: Standing) -> list[Column]:
         Column("service", tuple(unit.name for unit in units)),
         Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
         Column("is", tuple(unit.phase.value if standing.is_up else "gone" for unit in units)),
-        Column("since", tuple(_span(clock.wall_s() - unit.since_s) for unit in units), right=True, spare=3),
+        Column(
+            "since",
+            tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
+            right=True,
+            spare=3,
+        ),
         Column("ready in", ready, right=True, spare=5),
         Column("starts again", tuple(str(unit.restarts or "") for unit in units), spare=2),
         Column("memory", memory, right=True, spare=4),

@@ -197,6 +197,20 @@ def standing_of(name: str) -> Standing | None:
     return Standing(name=name, folder=folder, blueprint=blueprint, state=state) if blueprint and state else None
 
 
+def check_readable(name: str | None = None) -> None:
+    """Of one stack, or of all.
+
+    Raises:
+        EngineError: what stands of one cannot be read.
+    """
+    for folder in sorted(stacks_folder().glob("*/")):
+        if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
+            raise EngineError(
+                f"What {folder} tells of a stack cannot be read, as where another version of withstand wrote it. End "
+                "the stack's processes, if there are any, and remove the folder."
+            )
+
+
 @contextmanager
 def _alone() -> Iterator[None]:
     """One process at a time brings a stack up."""
@@ -221,11 +235,7 @@ def _clear_away(folder: Path, name: str) -> None:
     if standing and (left := take_down(standing)):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
-    if standing is None and has_state(folder):
-        raise EngineError(
-            f"What {folder} tells of an earlier stack {name!r} cannot be read, as where another version of withstand "
-            "wrote it. End its processes, if there are any, and remove the folder; or give this stack another name."
-        )
+    check_readable(name)
     shutil.rmtree(folder, ignore_errors=True)
 
 
