@@ -14,6 +14,7 @@ from withstand.stack.resting import left_to_gateway
 from withstand.stack.state import log_of
 
 _TAIL_BYTES = 64 << 10
+_STEP_BYTES = 1 << 20
 _LOOK_S = 0.25
 
 
@@ -42,26 +43,32 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
 
 
 def _show_tail(path: Path, lines: int, service: str, widest: int) -> int:
-    """Where it ends."""
-    data, end = _read(path, None)
-    _show(data.split(b"\n")[:-1][-lines:] if lines else [], service, widest)
-    return end
+    """Where the last whole line ends."""
+    data, start = _read(path, None)
+    whole, newline, _ = data.rpartition(b"\n")
+    _show(whole.split(b"\n")[-lines:] if lines and newline else [], service, widest)
+    return start + len(whole) + len(newline)
 
 
 def _show_from(path: Path, start: int, service: str, widest: int) -> int:
-    data, end = _read(path, start)
-    whole, newline, _ = data.rpartition(b"\n")
-    if newline:
+    """The same; of a line that does not end, so much as is read at once is one."""
+    data, start = _read(path, start)
+    whole, newline, rest = data.rpartition(b"\n")
+    if not newline and len(rest) == _STEP_BYTES:
+        whole = rest
+    if whole or newline:
         _show(whole.split(b"\n"), service, widest)
-    return end if not data else start + len(whole) + len(newline)
+    return start + len(whole) + len(newline)
 
 
 def _read(path: Path, start: int | None) -> tuple[bytes, int]:
+    """A part that is not too large, and where it begins; its end, where it has become shorter."""
     try:
         with path.open("rb") as log:
             end = log.seek(0, 2)
-            log.seek(max(0, end - _TAIL_BYTES) if start is None else min(start, end))
-            return log.read(), end
+            at = max(0, end - _TAIL_BYTES) if start is None else min(start, end)
+            log.seek(at)
+            return log.read(_TAIL_BYTES if start is None else _STEP_BYTES), at
     except FileNotFoundError:  # it has not been started yet
         return b"", start or 0
 
