@@ -232,8 +232,9 @@ def test_what_cannot_be_is_named(engine: dict[str, Any], said: str) -> None:
 
 
 def test_an_engine_has_a_name_of_its_own() -> None:
-    with pytest.raises(SpecError, match=r"\$\.engines\.gateway"):
-        of({"engines": {"gateway": {"kind": "llamacpp"}}, "gateway": {}})
+    for name in ("gateway", "supervisor"):
+        with pytest.raises(SpecError, match=rf"\$\.engines\.{name}"):
+            of({"engines": {name: {"kind": "llamacpp"}}, "gateway": {}})
 
 
 def test_an_edge_stands_before_all_copies_of_the_gateway() -> None:

@@ -19,7 +19,7 @@ from withstand.stack.nginx import AGENT_PATH
 from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
-GATEWAY, AGENT = "gateway", "agent"
+GATEWAY, AGENT, SUPERVISOR = "gateway", "agent", "supervisor"
 _LOOKS = {"every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
 
 
@@ -97,7 +97,7 @@ def service_names(stack: Stack) -> list[str]:
 def _check_names(stack: Stack) -> None:
     names = service_names(stack)
     for name in stack.engines:
-        if names.count(name) > 1:
+        if names.count(name) > 1 or name == SUPERVISOR:
             raise wrong(f"engines.{name}", "another of its services has that name")
 
 

@@ -23,6 +23,7 @@ from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
     AGENT,
     GATEWAY,
+    SUPERVISOR,
     composed,
     programs_of,
     service_names,
@@ -60,7 +61,6 @@ _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
-_SUPERVISOR = "supervisor"
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
 _UNDO_S = 60.0
@@ -296,7 +296,7 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
 
 def _supervise(folder: Path) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
-    log_file = log_of(folder, _SUPERVISOR)
+    log_file = log_of(folder, SUPERVISOR)
     try:
         _launch(folder, log_file)
         return _announced(folder, log_file)
@@ -356,7 +356,7 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
 
 def _supervisors_end(folder: Path) -> str:
     """It writes nothing but a fault of its own; who was killed has written nothing."""
-    said = said_reason(tail(log_of(folder, _SUPERVISOR)), None)
+    said = said_reason(tail(log_of(folder, SUPERVISOR)), None)
     return f"its supervisor has failed: {said}" if said else "its supervisor was killed"
 
 
