@@ -1,5 +1,6 @@
 """Stacks of real processes: up, down, and what is left when any part is killed."""
 
+import fcntl
 import importlib.util
 import os
 import signal
@@ -414,3 +415,16 @@ def test_a_stack_that_comes_up_is_waited_for_and_stays() -> None:
             assert {unit.phase for unit in standing.state.units} == {Phase.READY}
         assert coming.result().is_up
     assert standing_of("s")
+
+
+def test_who_waits_for_another_that_is_prepared_says_so(state: Path) -> None:
+    folder = state / "stacks"
+    folder.mkdir(parents=True)
+    lock, said = os.open(folder, os.O_RDONLY), list[str]()
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(bring_up, stack(a=command()), lambda step, *_: said.append(step), lambda _: None)
+        until(lambda: said)
+        os.close(lock)
+        assert coming.result().is_up
+    assert set(said) == {"Waiting for another stack that is being prepared"}

@@ -1,6 +1,5 @@
 """The user's cache folder, and one process at a time in it. It knows nothing of what is kept there."""
 
-import fcntl
 import os
 import shutil
 import sys
@@ -9,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from withstand import clock
 from withstand.errors import EngineError
 from withstand.stack.progress import Progress
+from withstand.stack.turn import wait_for_turn
 
 _ENV = "WITHSTAND_CACHE"
 _LOCK = ".lock"
 _WORK = ".work-"
-_LOOK_S = 0.2
 _WAITING = "Waiting for another withstand that prepares the model"
 
 
@@ -51,7 +49,7 @@ def workplace(folder: Path, progress: Progress) -> Iterator[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / _LOCK).open("wb") as lock:
-            _wait_for(lock.fileno(), progress)
+            wait_for_turn(lock.fileno(), progress, _WAITING)
             _sweep(folder)
             with tempfile.TemporaryDirectory(prefix=_WORK, dir=folder, ignore_cleanup_errors=True) as work:
                 yield Path(work)
@@ -59,24 +57,6 @@ def workplace(folder: Path, progress: Progress) -> Iterator[Path]:
         raise EngineError(
             f"The cache folder {folder} cannot be written: {e.strerror or e}; name another one by {_ENV}."
         ) from None
-
-
-def _wait_for(lock: int, progress: Progress) -> None:
-    waited = False
-    while not _taken(lock):
-        waited = True
-        progress(_WAITING, 0, None)
-        clock.sleep_s(_LOOK_S)
-    if waited:
-        progress(_WAITING, 1, 1)
-
-
-def _taken(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _sweep(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """A stack on this machine: brought up, looked at, taken down. The folder of its state is the only thing that lasts."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -55,8 +54,10 @@ from withstand.stack.state import (
     write_holder,
 )
 from withstand.stack.supervision import Phase
+from withstand.stack.turn import wait_for_turn
 
 _LOOK_S = 0.05
+_WAITING = "Waiting for another stack that is being prepared"
 _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
@@ -93,7 +94,7 @@ def bring_up(
         EngineError: a port is taken, or a service does not come up.
     """
     folder = stacks_folder() / stack.name
-    with _alone():
+    with _alone(progress):
         _clear_away(folder, stack.name)
         blueprint = planned(stack, progress)
         look(blueprint)
@@ -212,7 +213,7 @@ def check_readable(name: str | None = None) -> None:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _alone(progress: Progress) -> Iterator[None]:
     """One process at a time brings a stack up."""
     folder = stacks_folder()
     try:
@@ -221,7 +222,7 @@ def _alone() -> Iterator[None]:
     except OSError as e:
         raise storage_error(folder, e) from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        wait_for_turn(lock, progress, _WAITING)
         yield
     finally:
         os.close(lock)
