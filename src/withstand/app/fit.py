@@ -15,7 +15,7 @@ def fitted_runs(paths: Sequence[Path]) -> Fit:
 
     Raises:
         UsageError: a path is no run folder, or they are of different models.
-        MeasureError: the runs cannot tell.
+        MeasureError: the runs cannot tell, or are damaged.
     """
     for path in paths:
         _refuse_several(path)
@@ -30,6 +30,8 @@ def fitted_runs(paths: Sequence[Path]) -> Fit:
         base = f"{path.name}/" if len(paths) > 1 else ""
         stages |= {f"{base}{name}": found for name, found in _stages(folder).items()}
         users |= {f"{base}{name}": count for name, count in _users(folder).items()}
+        if folder.damaged_lines:
+            raise MeasureError(f"Records of {path} are damaged, and nobody knows what they told; measure again.")
     # The clocks of several runs have nothing in common, so what was seen of the server is of the one run alone.
     samples = folders[0].samples() if len(folders) == 1 else []
     return fit(_apart(stages), [sample for sample in samples if sample.engine], users=users)
