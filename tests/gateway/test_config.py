@@ -150,3 +150,10 @@ def refusal(options: list[str]) -> str:
     assert len(done.stderr.splitlines()) == 1
     assert not done.stdout
     return done.stderr
+
+
+def test_a_stacks_file_is_told_from_a_gateways(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('[engines.a]\nkind = "llamacpp"\n')
+    with pytest.raises(SpecError, match=r"s\.toml is a stack's file, not a gateway's: withstand up "):
+        config_from_file(path)

@@ -8,7 +8,7 @@ import pytest
 
 from withstand.cli.entry import exit_code_of
 from withstand.errors import SpecError
-from withstand.spec.stack import stack_of
+from withstand.spec.stack import stack_from_file, stack_of
 
 A = {"kind": "llamacpp"}
 
@@ -80,3 +80,10 @@ def test_verbs_name_the_file_too(
     told = capsys.readouterr().err
     assert said in told
     assert f"The stack {file} is wrong: " in told
+
+
+def test_a_gateways_file_is_told_from_a_stacks(tmp_path: Path) -> None:
+    path = tmp_path / "g.toml"
+    path.write_text('listen = "127.0.0.1:1"\n[models.m]\n')
+    with pytest.raises(SpecError, match=r"g\.toml is a gateway's file, not a stack's: withstand gateway "):
+        stack_from_file(path)

@@ -273,8 +273,11 @@ def config_from_file(path: Path, **instead: object) -> Config:
         UsageError: the file cannot be read, or is no TOML.
         SpecError: a key is wrong; the text names it.
     """
+    tree = _tree(path)
+    if "engines" in tree and "models" not in tree:
+        raise SpecError(f"{path} is a stack's file, not a gateway's: withstand up {path}.")
     try:
-        config = config_of({**with_keys(_tree(path), path.parent), **instead})
+        config = config_of({**with_keys(tree, path.parent), **instead})
     except SpecError as e:
         raise SpecError(str(e).replace("The configuration is", f"The configuration {path} is", 1)) from None
     if not config.models:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from withstand.errors import SpecError
 from withstand.hints import hinted
 from withstand.spec.arrivals import Seconds
 from withstand.spec.mistake import of_file, unfit, with_keys, wrong
@@ -225,8 +226,11 @@ def stack_from_file(path: Path) -> Stack:
         UsageError: it cannot be read.
         SpecError: a key is wrong; the text names it, and the file.
     """
+    tree = tree_from_file(path, "stack")
+    if "models" in tree and "engines" not in tree:
+        raise SpecError(f"{path} is a gateway's file, not a stack's: withstand gateway {path}.")
     with of_file(path):
-        return stack_of(tree_from_file(path, "stack"), path.stem)
+        return stack_of(tree, path.stem)
 
 
 def name_in_file(path: Path) -> str:
