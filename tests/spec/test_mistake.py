@@ -79,7 +79,7 @@ def test_verbs_name_the_file_too(
     assert exit_code_of([argv[0], str(file), *argv[1:]]) == 2
     told = capsys.readouterr().err
     assert said in told
-    assert f"The stack {file} is wrong: " in told
+    assert f"The stack {file} {f'cannot be exported to {argv[-1]}' if argv[0] == 'export' else 'is wrong'}: " in told
 
 
 def test_a_gateways_file_is_told_from_a_stacks(tmp_path: Path) -> None:
