@@ -86,6 +86,18 @@ def test_a_model_that_wants_tools_to_the_last_is_ended_by_steps(model: Model, ag
     wait_for(lambda: running.metric('requests_total{outcome="limit"}') == 1)
 
 
+def test_a_task_that_outgrows_the_model_is_ended_by_its_context(model: Model, agent: MakeAgent) -> None:
+    answer = agent(model(wants(SIX_TIMES_SEVEN), 400).url).ask("?")
+    assert (answer.status, answer.finish) == (200, "length")
+    assert (answer.steps[-1]["kind"], answer.steps[-1]["name"]) == ("limit", "context")
+
+
+def test_a_question_that_the_model_cannot_read_is_refused(model: Model, agent: MakeAgent) -> None:
+    answer = agent(model(400).url).ask("?")
+    assert answer.status == 400
+    assert "context size" in answer.json["error"]["message"]
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("before", [[], [{"content": "Well"}]])
 def test_a_client_that_leaves_ends_the_models_call(

@@ -98,7 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._play(answer)
 
     def _whole(self, status: int) -> None:
-        text = b'{"error": {"message": "no"}}'
+        said = "request (2171 tokens) exceeds the available context size (2048 tokens)" if status == 400 else "no"
+        text = json.dumps({"error": {"message": said}}).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(text)))
         self.send_header("retry-after", "7")

@@ -13,12 +13,15 @@ from withstand.agent.budget import Budget, SpentError
 from withstand.agent.config import Config, api_key
 from withstand.agent.counts import Counts
 from withstand.agent.graph import Graph, React
-from withstand.agent.model import Model
+from withstand.agent.model import Model, ModelError
 from withstand.agent.sessions import BusyError, Sessions, StoreError, sessions_in, thread_of
 from withstand.agent.step import Step
 from withstand.agent.task import Task
 from withstand.agent.tools.chest import tools_of
 from withstand.agent.ways.way import Message
+
+_GROWN = 2
+"""Calls of the model: from the second on it is the task that has outgrown it, and not what the client sent."""
 
 
 class House:
@@ -75,6 +78,10 @@ class House:
             task.ended_by("seconds")
         except SpentError as e:
             task.ended_by(str(e))
+        except ModelError as e:
+            if not e.is_full or task.budget.steps < _GROWN:
+                raise
+            task.ended_by("context")
         if thread:
             await self._sessions.tidy(thread)
 

@@ -1,5 +1,6 @@
 """One call of the model: streamed, timed, and cut when whoever waits for it is cancelled."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -24,15 +25,22 @@ _TOKEN_BYTES = 1 << 10
 """Of an answer's stream: the first, and the second for each token that it may have. An event takes about 250."""
 _CHARS_PER_TOKEN = 4
 _TIMING_CHARS = 300
+_TOO_LONG = frozenset({400, 413, 422})
+_FULL = re.compile(r"context (size|length|window)|maximum (model|context) length|longer than the model", re.IGNORECASE)
+"""How llama.cpp, vLLM, SGLang and others say it."""
 
 
 class ModelError(Exception):
-    """The model's server refuses, breaks off, or is not there. ``status`` is what the client gets."""
+    """The model's server refuses, breaks off, or is not there. ``status`` is what the client gets.
 
-    def __init__(self, status: int, text: str, retry_after: str | None = None) -> None:
+    ``is_full``: what it was sent is longer than the model can read.
+    """
+
+    def __init__(self, status: int, text: str, retry_after: str | None = None, *, is_full: bool = False) -> None:
         super().__init__(text)
         self.status = status
         self.retry_after = retry_after
+        self.is_full = is_full
 
 
 class Said(Struct, frozen=True, kw_only=True):
@@ -238,8 +246,8 @@ async def _refusal(answer: httpx.Response) -> ModelError:
         text += piece
         if len(text) > _ERROR_BYTES:
             break
-    status = answer.status_code if answer.status_code in {401, 403, 404, 429, 503} else 502
     told = " ".join(error_text(text[:_ERROR_BYTES]).split())
-    return ModelError(
-        status, f"The model's server answered {answer.status_code}: {told[:300]}", answer.headers.get("retry-after")
-    )
+    is_full = answer.status_code in _TOO_LONG and _FULL.search(told) is not None
+    status = 400 if is_full else answer.status_code if answer.status_code in {401, 403, 404, 429, 503} else 502
+    words = f"The model's server answered {answer.status_code}: {told[:300]}"
+    return ModelError(status, words, answer.headers.get("retry-after"), is_full=is_full)
