@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError
+from withstand.processes.bound import bound
 from withstand.processes.words import said_reason, tail
 from withstand.stack.edge import REASON
 from withstand.stack.service import Service, is_healthy, last_words, running
@@ -238,3 +239,19 @@ def test_what_a_log_says_does_not_command_the_terminal(tmp_path: Path) -> None:
     said = last_words(log, 0, 1, None)
     assert said.isprintable()
     assert said.endswith("turned end")
+
+
+def test_a_log_has_a_bound_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("ab", buffering=0) as log:
+        for number in range(1000):
+            log.write(b"line %d\n" % number)
+        bound(path, 10_000, 100)
+        assert path.stat().st_size > 8000, "it is not too long"
+        bound(path, 5_000, 100)
+        log.write(b"on\n")
+    cut, *lines = path.read_text().splitlines()
+    assert cut.startswith("[withstand has cut 8")
+    assert lines[-2:] == ["line 999", "on"]
+    assert len(lines) < 20
+    assert tail(path, 9000).endswith("on\n")

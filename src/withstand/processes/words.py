@@ -33,7 +33,7 @@ def tail(log_file: Path, start: int = 0) -> str:
     """The end of what was written from ``start`` on."""
     with log_file.open("rb") as log:
         size = log.seek(0, os.SEEK_END)
-        log.seek(max(start, size - _LOG_TAIL_BYTES))
+        log.seek(max(start if start <= size else 0, size - _LOG_TAIL_BYTES))  # it may have been cut meanwhile
         return log.read().decode("utf-8", "replace")
 
 

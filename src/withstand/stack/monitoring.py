@@ -16,6 +16,8 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
+_PAGE_MAX = "32MB"
+"""Of what a service tells: a larger page is one target's failure, and would be that of all."""
 _DEBIANS = "prometheus-node-exporter"
 """On Linux only, and unlike others it asks systemd unless told not to: an error at each scrape where none runs."""
 EXPORTERS: Mapping[str, tuple[str, ...]] = {
@@ -101,6 +103,7 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
         "scrape_configs": [
             {
                 "job_name": process.name,
+                "body_size_limit": _PAGE_MAX,
                 "metrics_path": urlsplit(process.metrics_url or "").path or "/metrics",
                 "static_configs": [
                     {

@@ -19,6 +19,7 @@ from secrets import token_hex
 from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
+from withstand.processes.bound import bound
 from withstand.processes.identity import Identity, boot, children_of, end, identity_of, in_session, marked
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.question import Question
@@ -28,6 +29,8 @@ from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blue
 from withstand.stack.supervision import Phase, Supervision, Unit
 
 _LOOK_S = 0.05
+_BOUND_S = 1.0
+"""So often the sizes of logs are looked at."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
 _PR_SET_CHILD_SUBREAPER = 36
@@ -75,6 +78,7 @@ class Supervisor:
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
+        self._bounded_s = self._began_s
         self._told_to_end = False
         self._ended: str | None = None
         self._written: StackState | None = None
@@ -91,6 +95,7 @@ class Supervisor:
         self._scratch.mkdir(mode=0o700)  # known by now, so whoever kills us does not make it an orphan
         while not self._told_to_end and self._ended is None:
             self._step()
+            self._bound_logs()
             self._write()
             clock.sleep_s(_LOOK_S)
         self._look_for_shared()
@@ -121,6 +126,12 @@ class Supervisor:
                 self._look_for_shared()
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
+
+    def _bound_logs(self) -> None:
+        if (now_s := clock.wall_s()) - self._bounded_s > _BOUND_S:
+            self._bounded_s = now_s
+            for kept in self._kept.values():
+                bound(kept.log)
 
     def _look_for_shared(self) -> None:
         """By mark and by session: who gives himself another title loses the mark."""
