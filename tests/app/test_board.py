@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from withstand import clock
-from withstand.app.answers import answers
+from withstand.app.answers import answers, runs_below
 from withstand.app.board import catch_up_s, keep_board, legend_of, on_grid, told_apart
 from withstand.errors import EngineError
 from withstand.record import Record, encode_record
@@ -168,18 +168,18 @@ def test_answers_of_several_runs_are_on_one_time_and_many_are_thinned_aloud(tmp_
     since_s = clock.wall_s() - 50
     a_run(tmp_path / "a", since_s + 10, make_record(0, Schedule(ttft_ms=1_000, tokens=1)))
     a_run(tmp_path / "b", since_s + 30, make_record(0, Schedule(ttft_ms=2_000, tokens=1)))
-    [graph] = answers(tmp_path, since_s)
+    [graph] = answers(runs_below(tmp_path), since_s)
     assert [(round(x), y) for x, y in zip(graph.lines[0].at_s or (), graph.lines[0].values, strict=True)] == [
         (11, 1),
         (32, 2),
     ]
     a_run(tmp_path / "many", since_s, *(make_record(i, Schedule(ttft_ms=1, tokens=1)) for i in range(3_001)))
-    [graph] = answers(tmp_path / "many", since_s)
+    [graph] = answers(runs_below(tmp_path / "many"), since_s)
     assert graph.lines[0].name == "TTFT, one of 3"
     assert len(graph.lines[0].values) == 1_001
 
 
 def test_no_answer_is_no_graph(tmp_path: Path) -> None:
     a_run(tmp_path / "none", clock.wall_s())
-    assert answers(tmp_path, clock.wall_s()) == []
+    assert answers(runs_below(tmp_path), clock.wall_s()) == []
     assert 4 <= catch_up_s(2.0) <= catch_up_s(60.0) <= 10

@@ -29,9 +29,13 @@ def told(timing: str | None, server: ServerSide | None = None) -> Layers:
     return layers
 
 
+def means(layers: Layers) -> dict[str, float]:
+    return {part.name: pytest.approx(part.mean_ms) for part in layers.parts}
+
+
 def test_each_layer_has_its_part() -> None:
     layers = told("hop;dur=1.5, engine;dur=3, queue;dur=2, edge;dur=0.5", ENGINE)
-    assert {part.name: pytest.approx(part.mean_ms) for part in layers.parts} == {
+    assert means(layers) == {
         "edge": 0.5,
         "gateway queue": 2.0,
         "gateway": 1.5,
@@ -48,7 +52,7 @@ def test_an_engine_tells_its_prefill_at_the_end_of_its_answer() -> None:
     record = make_record(schedule=PACE, prefill_ns=50_000_000)
     layers = layers_of(sums_of(record), None, 1)
     assert layers is not None
-    assert {part.name: pytest.approx(part.mean_ms) for part in layers.parts} == {
+    assert means(layers) == {
         "prefill": 50.0,
         "decode": 40.0,
         "else": 10.0,
@@ -73,7 +77,7 @@ def test_an_agents_calls_have_their_parts_too() -> None:
     server = msgspec.structs.replace(ENGINE, answered=2, prefill_mean_ms=15.0)
     layers = layers_of(sums_of(record), server, 1)
     assert layers is not None
-    assert {part.name: pytest.approx(part.mean_ms) for part in layers.parts} == {
+    assert means(layers) == {
         "agent": 4.0,
         "tools": 5.0,
         "gateway queue": 4.0,
@@ -91,7 +95,7 @@ def agents_layers(prefill_ms: float, end_ms: int) -> dict[str, float]:
     record = make_record(schedule=PACE, server_timing="agent;dur=4", steps=[call], end_ns=end_ms * 1_000_000)
     layers = layers_of(sums_of(record), None, 1)
     assert layers is not None
-    return {part.name: pytest.approx(part.mean_ms) for part in layers.parts}
+    return means(layers)
 
 
 def test_an_agents_model_that_decodes_on_unheard_keeps_its_prefill() -> None:

@@ -1,6 +1,6 @@
 """What a client had of single answers, as points over the time of a board: a short run has few, and each is seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from withstand.metrics.latency import timing_if_good
@@ -15,9 +15,17 @@ _READ_BYTES_MAX = 1 << 26
 _TTFT, _E2EL, _FAILED = "TTFT", "E2EL", "failed after"
 
 
-def answers(folder: Path, since_s: float) -> list[Graph]:
-    """One graph of all runs in a folder, or none where there is nothing to see, or too much."""
-    runs = [RunFolder.open(path.parent) for path in sorted(folder.rglob("run.json"))]
+def runs_below(folder: Path) -> list[RunFolder]:
+    """All of a folder, itself one perhaps, in the order of their paths.
+
+    Raises:
+        WithstandError: one cannot be read.
+    """
+    return [RunFolder.open(path.parent) for path in sorted(folder.rglob("run.json"))]
+
+
+def answers(runs: Sequence[RunFolder], since_s: float) -> list[Graph]:
+    """One graph of all of them, or none where there is nothing to see, or too much."""
     if sum(run.plain_bytes() for run in runs) > _READ_BYTES_MAX:
         return []
     found: dict[str, list[tuple[float, float]]] = {_TTFT: [], _E2EL: [], _FAILED: []}

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from withstand import clock
-from withstand.app.answers import answers
+from withstand.app.answers import answers, runs_below
 from withstand.files import write_atomically
 from withstand.report.board import BOARD_NAME, Board, Graph, Line, Shade, Span, render_board
 from withstand.report.numbers import utc
@@ -33,6 +33,7 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         EngineError: Prometheus does not answer.
         StorageError: it cannot be written.
     """
+    runs = runs_below(folder)
     now_s = clock.wall_s()
     step_s = max(scrape_s, round((now_s - since_s) / _INSTANTS, 3))
     when = Range(since_s, now_s, step_s)
@@ -42,9 +43,9 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         length_s=now_s - since_s,
         step_s=step_s,
         window_s=window_s(scrape_s),
-        stages=_stages(prometheus, when, _warmups(folder)),
+        stages=_stages(prometheus, when, _warmups(runs)),
         alerts=_alerts(prometheus, when),
-        graphs=[*answers(folder, since_s), *(_graph(prometheus, panel, when, scrape_s) for panel in PANELS)],
+        graphs=[*answers(runs, since_s), *(_graph(prometheus, panel, when, scrape_s) for panel in PANELS)],
     )
     path = folder / BOARD_NAME
     write_atomically(path, render_board(board).encode())
@@ -118,9 +119,8 @@ def _of(labels: Mapping[str, str]) -> tuple[str, str]:
     return labels.get("run", ""), labels.get("stage", "?")
 
 
-def _warmups(folder: Path) -> set[tuple[str, str]]:
-    """Run and name of each of a folder's runs."""
-    runs = [RunFolder.open(path.parent) for path in folder.rglob("run.json")]
+def _warmups(runs: Sequence[RunFolder]) -> set[tuple[str, str]]:
+    """Run and name of each."""
     return {(run.path.name, one.name) for run in runs for _, one in run.manifest.in_order() if one.stage.warmup}
 
 

@@ -293,16 +293,17 @@ def _check_name(where: str, name: str) -> None:
 
 
 def _replicas(stack: Stack) -> list[tuple[str, Deploy]]:
-    return [(where, each.deploy) for where, each in _served(stack)]
+    return [(where, each.deploy) for where, each in served_of(stack)]
 
 
-def _served(stack: Stack) -> list[tuple[str, Served]]:
+def served_of(stack: Stack) -> list[tuple[str, Served]]:
+    """Where each service stands → what it is."""
     return [(f"engines.{name}", engine) for name, engine in stack.engines.items()] + stack.besides()
 
 
 def secrets_of(stack: Stack) -> list[tuple[str, Secret]]:
     """Where each stands → what it is."""
-    found = [(f"{at}.env.{key}", value) for at, each in _served(stack) for key, value in each.env.items()]
+    found = [(f"{at}.env.{key}", value) for at, each in served_of(stack) for key, value in each.env.items()]
     found += [(f"engines.{name}.api_key", engine.api_key) for name, engine in stack.engines.items()]  # type: ignore[misc]
     found += [("ray.token", stack.ray.token)]  # type: ignore[list-item]
     return [(where, value) for where, value in found if isinstance(value, Secret)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from withstand.errors import UsageError
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Served, Stack
+from withstand.spec.stack import Engine, Stack, served_of
 from withstand.stack.blueprint import Process
 from withstand.stack.composed import GATEWAY
 from withstand.stack.secrets import environment, secret
@@ -26,8 +26,7 @@ def check_machine(stack: Stack) -> None:
         UsageError: a key is not where it should be.
     """
     cores = _cores()
-    served: list[tuple[str, Served]] = [(f"engines.{name}", engine) for name, engine in stack.engines.items()]
-    for where, each in (*served, *stack.besides()):
+    for where, each in served_of(stack):
         if cores and (missing := sorted(set(each.room.cpus) - cores)):
             raise wrong(
                 f"{where}.room.cpus", f"there is no core {missing[0]} here, but {_ranges(cores)}; take some of those"

@@ -208,7 +208,7 @@ def _container(process: Process, told: Served, addresses: Mapping[str, str]) -> 
         own_address=tuple(key for key in process.env if key in _OWN_ADDRESS),
         secrets=dict(sorted(secrets.items())),
         files=files,
-        volumes=_volumes(getattr(told, "model", None)),
+        volumes=volumes_of(getattr(told, "model", None)),
         deploy=told.deploy,
         cores=cores_of(told, process.kind),
         memory_gb=_memory_gb(told, process.kind),
@@ -247,6 +247,6 @@ def _keys_by_variable(config: Any) -> dict[str, str]:
     return found
 
 
-def _volumes(model: str | None) -> tuple[str, ...]:
+def volumes_of(model: str | None) -> tuple[str, ...]:
     """A path is a file or folder of a volume; anything else is a name that the engine fetches by itself."""
     return (model.rstrip("/"),) if model and model.startswith("/") else ()

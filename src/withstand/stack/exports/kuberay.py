@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from withstand.spec.stack import Engine, Secret, Stack
-from withstand.stack.exports.container import CORES
+from withstand.spec.stack import Secret, Stack
+from withstand.stack.exports.container import CORES, volumes_of
 from withstand.stack.exports.kubernetes import labels_of, secret_env
 from withstand.stack.exports.ray_serve import on_ray, serve_config, that_fits
 from withstand.stack.exports.secrets import key_of
@@ -50,18 +50,15 @@ def _told(stack: Stack) -> Iterator[str]:
     yield f"The door is the Service {stack.name}-serve-svc, port {_PORTS['serve']}; it comes when the models are there."
     yield "Before `kubectl apply -f rayservice.yaml`:"
     yield "- KubeRay's operator"
-    yield from kept(stack.name, _secrets(stack).values(), [path for engine in engines if (path := _path(engine))])
+    yield from kept(
+        stack.name, _secrets(stack).values(), [path for engine in engines for path in volumes_of(engine.model)]
+    )
     needed = f"ray[serve,llm]=={_VERSION}"
     yield f"- in each image {needed} (the rayVersion) and vLLM, for workers as for the head. {_IMAGE} has both;"
     yield "  vllm/vllm-openai has no Ray Serve, so an image (deploy.image) made of it wants:"
     yield f"  RUN pip install '{needed}'"
     images = dict.fromkeys(image for engine in engines if (image := engine.deploy.image))
     yield from (f"  Have a look at {image}, which this stack names." for image in images)
-
-
-def _path(engine: Engine) -> str | None:
-    """Where its model lies, unless it fetches that by its name."""
-    return engine.model.rstrip("/") if engine.model and engine.model.startswith("/") else None
 
 
 def _secrets(stack: Stack) -> dict[str, str]:
@@ -93,7 +90,7 @@ def _group(name: str, stack: Stack, env: list[dict[str, Any]]) -> dict[str, Any]
         "containers": [container],
         "terminationGracePeriodSeconds": whole(engine.deploy.longest_stream_s + engine.stop_s),
     }
-    if path := _path(engine):
+    for path in volumes_of(engine.model):
         claim = {"claimName": f"{stack.name}-models", "readOnly": True}
         pod["volumes"] = [{"name": "models", "persistentVolumeClaim": claim}]
         container["volumeMounts"] = [{"name": "models", "mountPath": path, "subPath": last(path), "readOnly": True}]
