@@ -11,7 +11,6 @@ machine that is busy with something else, blur its share.
 import argparse
 import asyncio
 import re
-import socket
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from withstand.gateway.config import POLICY_NAMES
+from withstand.stack.ports import free_port
 
 FAST_S, SLOW_S = 0.1, 1.0
 IDEAL = FAST_S / (FAST_S + SLOW_S)
@@ -76,7 +76,7 @@ async def _measure(policy: str, case: str, requests: int, at_once: int) -> tuple
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gateway.toml"
         engines = "".join(f'[[models.m.engines]]\nurl = "http://127.0.0.1:{port}"\n' for port in ports)
-        path.write_text(f'listen = "127.0.0.1:{_free_port()}"\n[models.m]\npolicy = "{policy}"\n{engines}', "utf-8")
+        path.write_text(f'listen = "127.0.0.1:{free_port()}"\n[models.m]\npolicy = "{policy}"\n{engines}', "utf-8")
         command = [sys.executable, "-m", "withstand.gateway", str(path)]
         process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         assert process.stdout is not None
@@ -92,12 +92,6 @@ async def _measure(policy: str, case: str, requests: int, at_once: int) -> tuple
     for server in servers:
         server.close()
     return worse.asked / (worse.asked + better.asked), worse.asked, statuses[200], took_s
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port: int = sock.getsockname()[1]
-        return port
 
 
 def main() -> int:

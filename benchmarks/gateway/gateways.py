@@ -21,9 +21,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from benchmarks.load.instrument import AbsentError, free_port
+from benchmarks.load.instrument import AbsentError
 from benchmarks.load.meter import Meter
 from benchmarks.peers.home import is_installed, program
+
+from withstand.stack.ports import free_port
 
 DIRECT: Final = "direct"
 OURS: Final = "withstand"

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from benchmarks.load.instrument import built, free_port, on_core
+from benchmarks.load.instrument import built, on_core
+
+from withstand.stack.ports import free_port
 
 _NATIVE = Path(__file__).parent / "native"
 _COMPILER = ["gcc", "-O2", "-o"]

@@ -14,8 +14,10 @@ from typing import NamedTuple
 from benchmarks.gateway.gateways import DIRECT, OURS, Running, Wanted, running
 from benchmarks.gateway.native import Engine, Load, Seen, engines, started_client
 from benchmarks.load.claims import Claim, number
-from benchmarks.load.instrument import Cores, free_port
+from benchmarks.load.instrument import Cores
 from benchmarks.load.meter import Meter
+
+from withstand.stack.ports import free_port
 
 Figures = Mapping[str, float]
 Table = Mapping[str, Figures]

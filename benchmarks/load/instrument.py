@@ -10,7 +10,6 @@ All times are ns on CLOCK_MONOTONIC, which all processes of a host share. It kno
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Collection, Iterable, Iterator
@@ -21,6 +20,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from withstand.stack.cache import cache_folder
+from withstand.stack.ports import free_port
 from withstand.testing import Schedule, TruthServer
 
 _DUMP_S = 120.0
@@ -241,12 +241,6 @@ def _settle(pid: int, core: int) -> None:
         os.sched_setaffinity(int(task.name), {core})
         with suppress(PermissionError):
             os.sched_setscheduler(int(task.name), os.SCHED_FIFO, os.sched_param(1))
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody has at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 # A client's rows against the truth.

@@ -15,6 +15,7 @@ import pytest
 from cutting import wait_until
 from outcomes import code
 from withstand.runs import RunFolder, RunState
+from withstand.stack.ports import free_port
 from withstand.testing import Schedule, TruthServer
 
 FAST = Schedule(ttft_ms=40, itl_ms=2, tokens=4)
@@ -253,9 +254,7 @@ serve = {{ argv = ["{python}", "-m", "withstand.testing.truth", "--port", "{port
 
 
 def test_a_side_with_a_command_is_started_for_each_block_and_leaves_nothing(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text(SERVED.format(port=port, python=sys.executable))
     done = ab("a.toml", "b.toml", "--blocks", "4", "--output-dir", "r", cwd=tmp_path)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cutting import withstand
-from hosted import free_port
 from outcomes import code
+from withstand.stack.ports import free_port
 from withstand.testing import Schedule, TruthServer
 
 SMALL = str(Path(__file__).parents[1] / "support" / "small_engine.py")

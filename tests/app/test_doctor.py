@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gateways import Gateway, model
-from hops import fake_relay, free_port, nginx
+from hops import fake_relay, nginx
 from withstand.app.doctor.echo import echo_engine
 from withstand.app.doctor.examine import Means, examine, exit_code
 from withstand.app.doctor.patient import Dose
@@ -19,6 +19,7 @@ from withstand.doctor.finding import Diagnosis
 from withstand.errors import TargetError
 from withstand.metrics.doubts import DoubtKind
 from withstand.spec import Target
+from withstand.stack.ports import free_port
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.truth.behaviours import chosen
 

@@ -1,6 +1,5 @@
 """Engines and gateways that are gone when a test is over."""
 
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from engines import Behave, Engine
 from gateways import Gateway
+from withstand.stack.ports import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -45,5 +45,4 @@ def gateway(tmp_path: Path) -> Iterator[Callable[[str], Gateway]]:
 @pytest.fixture
 def nobody() -> str:
     """An address where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"

@@ -1,6 +1,5 @@
 """Prefill and decode on different engines: what each is sent, and what follows when one of them fails."""
 
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -111,13 +110,6 @@ def place(engine: Engines, gateway_of_all: Gateway) -> Iterator[Place]:
     made = Place(gateway_of_all)
     yield made
     made.clear()
-
-
-@pytest.fixture
-def nobody() -> str:
-    """An address where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
 
 
 # vLLM, when all is well.

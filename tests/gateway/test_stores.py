@@ -4,7 +4,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from withstand.errors import StorageError, UsageError
 from withstand.gateway.money.rows import Slot, Sums
 from withstand.gateway.money.stores.opening import open_store
 from withstand.gateway.money.stores.store import Batch, Store
+from withstand.stack.ports import free_port
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -30,12 +30,6 @@ Gateways = Callable[[str], Gateway]
 DAY, NEXT = "2026-11-29", "2026-12-01"
 PERIODS = (DAY, DAY[:7], "total")
 ALICE = bearer("sk-alice")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class Server:

@@ -21,6 +21,7 @@ from withstand.errors import UsageError
 from withstand.gateway.__main__ import run
 from withstand.gateway.config import config_of
 from withstand.gateway.preflight import preflight
+from withstand.stack.ports import free_port
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -116,8 +117,7 @@ def unready(gw: Gateway) -> None:
 
 
 def test_an_engine_that_is_not_there_is_told_everywhere_until_it_is(gateway: Gateways, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port = sock.getsockname()[1]
+    port = free_port()
     gw = gateway(f'[log]\npath = "{tmp_path}/log"\n' + model(f"http://127.0.0.1:{port}"))
     refused = gw.ask(body())
     assert refused.error["message"] == "No engine of `m` can be asked at present: connection refused."

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from withstand.stack.ports import free_port
 from withstand.stack.service import Service
 from withstand.stack.wheel import Pinned
 
@@ -44,9 +45,7 @@ def progress() -> Recorder:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture

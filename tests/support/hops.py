@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from withstand.stack.ports import free_port
+
 PATIENCE_S = 20.0
 HERE = Path(__file__).parent
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @contextmanager

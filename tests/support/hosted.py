@@ -8,14 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from withstand.stack.ports import free_port
+
 PATIENCE_S = 30.0
 _PROGRAM = Path(__file__).with_name("small_engine.py")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def until(true: Callable[[], bool], what: str) -> None:

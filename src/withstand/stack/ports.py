@@ -1,6 +1,7 @@
 """A port of this machine for a service of ours, and who has it now."""
 
 import errno
+import random
 import socket
 from pathlib import Path
 
@@ -9,25 +10,48 @@ from withstand.errors import EngineError
 HOST = "127.0.0.1"
 _LISTENS = "0A"
 _LOOK_S = 0.5
+# A free port is listened on a moment later. The kernel gives those of its own range to any connection meanwhile.
+_OURS = range(20_000, 30_000)
+_KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_TRIES = 100
 
 
 def free_port(wanted: int | None = None) -> int:
-    """``wanted``, or any that nobody listens on.
+    """``wanted``, or any that nobody has, and that no connection will be given.
 
     Raises:
         EngineError: somebody listens on it, or it is not ours to take.
     """
+    if wanted is None and not _kernels_own():
+        for port in random.SystemRandom().sample(_OURS, _TRIES):
+            try:
+                return _had(port)
+            except EngineError:
+                continue
+    return _had(wanted or 0)
+
+
+def _had(wanted: int) -> int:
     with socket.socket() as probe:
         # Connections of an earlier service that linger in TIME_WAIT are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, wanted or 0))
+            probe.bind((HOST, wanted))
         except OSError as e:
             why = "is in use" if e.errno == errno.EADDRINUSE else f"cannot be had ({e.strerror})"
             raise EngineError(
                 f"Port {wanted} of {HOST} {why}; choose another one, or none to get a free one."
             ) from None
         return int(probe.getsockname()[1])
+
+
+def _kernels_own() -> bool:
+    """Whether connections may be given what we would take."""
+    try:
+        low, high = map(int, _KERNELS.read_text("ascii").split())
+    except (OSError, ValueError):
+        return True
+    return low < _OURS.stop and high >= _OURS.start
 
 
 def listener_on(port: int) -> str | None:

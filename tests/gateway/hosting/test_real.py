@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from gateways import Gateway, body, post
-from hosted import free_port
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
+from withstand.stack.ports import free_port
 
 pytestmark = [
     pytest.mark.engine,
