@@ -21,6 +21,12 @@ def test_a_free_port_is_given_to_no_connection() -> None:
     assert all(not low <= free_port() <= high for _ in range(50))
 
 
+def test_a_free_port_is_none_of_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("withstand.stack.ports._OURS", range(20_000, 20_100))
+    besides = set(range(20_000, 20_099))
+    assert free_port(besides=besides) not in besides
+
+
 def test_a_free_port_that_was_asked_for_is_given(port: int) -> None:
     assert free_port(port) == port
 

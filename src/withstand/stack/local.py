@@ -248,8 +248,10 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     """
     check_machine(stack)
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
-    ports = {name: _port(stack, name) for name in service_names(stack)}
-    side_ports = {name: free_port() for name, told in stack.engines.items() if told.role}
+    ports = _ports(stack)
+    side_ports: dict[str, int] = {}
+    for name in (name for name, told in stack.engines.items() if told.role):
+        side_ports[name] = free_port(besides={*ports.values(), *side_ports.values()})
     wanted = wanted_small(stack)
     model = ready_model(progress) if wanted else None
     small_folder = hf_folder(model, progress) if model and "folder" in wanted else None
@@ -272,14 +274,23 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     return blueprint
 
 
-def _port(stack: Stack, name: str) -> int:
+def _ports(stack: Stack) -> dict[str, int]:
+    """Of all services, no two alike."""
+    wanted = {name: _wanted_port(stack, name) for name in service_names(stack)}
+    ports = {name: port for name, port in wanted.items() if port is not None}
+    for name in wanted.keys() - ports.keys():
+        ports[name] = free_port(besides=ports.values())
+    return {name: ports[name] for name in wanted}
+
+
+def _wanted_port(stack: Stack, name: str) -> int | None:
     if name == RAY and stack.ray.port and stack.ray.address != "local":
         return stack.ray.port  # Serve on that cluster may listen there already
     served = told_of(stack, name)
     wanted = stack.ray.port if name == RAY else served.port if served else None
     if wanted is not None and (owner := listener_on(wanted)):
         raise EngineError(f"Port {wanted} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
-    return free_port(wanted)
+    return None if wanted is None else free_port(wanted)
 
 
 def _write(folder: Path, blueprint: Blueprint) -> None:

@@ -3,6 +3,8 @@
 import errno
 import random
 import socket
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from withstand.errors import EngineError
@@ -16,18 +18,17 @@ _KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _TRIES = 100
 
 
-def free_port(wanted: int | None = None) -> int:
-    """``wanted``, or any that nobody has, and that no connection will be given.
+def free_port(wanted: int | None = None, besides: Collection[int] = ()) -> int:
+    """``wanted``, or any that nobody has, that is none of ``besides``, and that no connection will be given.
 
     Raises:
         EngineError: somebody listens on it, or it is not ours to take.
     """
     if wanted is None and not _kernels_own():
         for port in random.SystemRandom().sample(_OURS, _TRIES):
-            try:
-                return _had(port)
-            except EngineError:
-                continue
+            with suppress(EngineError):
+                if port not in besides:
+                    return _had(port)
     return _had(wanted or 0)
 
 
