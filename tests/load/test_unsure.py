@@ -8,9 +8,10 @@ import pytest
 
 from withstand import clock, plugins
 from withstand.load.address import locate, parse_address
-from withstand.load.connection import READ_BYTES, Route
+from withstand.load.connection import READ_BYTES
 from withstand.load.exchange import Exchange
 from withstand.load.loop import Loop
+from withstand.load.owner import Route
 from withstand.load.pacing import Due
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.stamps import StampClock

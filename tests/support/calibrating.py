@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from withstand.app.machine import client_facts
 from withstand.metrics.calibration import Calibration, Load, Step
 from withstand.record import Clock
-from withstand.runs import machine_facts
 
 US = 1_000
 
@@ -41,7 +41,7 @@ def make_calibration(*steps: Step, **facts: Any) -> Calibration:
     fields: dict[str, Any] = {
         "version": "0",
         "created_utc": "2026-11-28T03:04:05Z",
-        "machine": machine_facts(),
+        "machine": client_facts(),
         "placement": "The client was bound to core 0, the null server to core 1.",
         "cores": 2,
         "steps": steps or found,

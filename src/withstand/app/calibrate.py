@@ -5,9 +5,9 @@ from collections.abc import Callable
 from withstand import __version__, clock
 from withstand.app.calibration.bench import Bench
 from withstand.app.calibration.search import next_rate
+from withstand.app.machine import client_facts
 from withstand.load.limits import ensure_descriptors
 from withstand.metrics.calibration import Calibration, Load, Step
-from withstand.runs import machine_facts
 
 SECONDS = 15.0
 TOKENS, GAP_S = 64, 0.01
@@ -37,7 +37,7 @@ def calibrate(*, seconds: float = SECONDS, listener: Listener = lambda *_: None)
     return Calibration(
         version=__version__,
         created_utc=clock.utc_iso(clock.anchor().wall_ns),
-        machine=machine_facts(),
+        machine=client_facts(),
         placement=bench.placement,
         cores=bench.cores,
         steps=(*streamed, *short),

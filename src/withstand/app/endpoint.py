@@ -12,9 +12,9 @@ from withstand import __version__, plugins
 from withstand.errors import SpecError, TargetError, UsageError
 from withstand.load.address import Address, Located, locate, parse_address
 from withstand.load.ask import Asker, served_context, served_models
-from withstand.load.connection import Route
 from withstand.load.job import Job
 from withstand.load.masking import Mask
+from withstand.load.owner import Route
 from withstand.load.tls import make_context
 from withstand.spec import Plan, Target, secret_texts
 from withstand.stack import check_served

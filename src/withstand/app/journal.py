@@ -15,6 +15,7 @@ from withstand.app.budget import Lasted, likely_drain_s
 from withstand.app.census import Census
 from withstand.app.estimate import lasting
 from withstand.app.heavier import is_heavier
+from withstand.app.machine import client_facts
 from withstand.app.report import Loader
 from withstand.app.screen import Outcome, Screen
 from withstand.app.verdict import NOT_MEASURED, exit_code, missed_slo, not_measured
@@ -31,7 +32,6 @@ from withstand.runs import (
     StageEntry,
     TokenizerFacts,
     epoch_ns,
-    machine_facts,
     this_process,
 )
 from withstand.spec import Plan, Stage, redacted
@@ -68,7 +68,7 @@ class Journal:
             plan=redacted(plan),
             argv=tuple(argv),
             writer=this_process(),
-            machine=machine_facts(),
+            machine=client_facts(),
             target=plan.target.base_url,
             stages=_entries(stages, 0),
         )

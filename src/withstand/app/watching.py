@@ -17,8 +17,8 @@ from withstand.app.screen import Screen
 from withstand.load.address import Address, locate, parse_address
 from withstand.load.ask import Asker
 from withstand.load.child import Child
-from withstand.load.connection import Route
 from withstand.load.masking import Mask
+from withstand.load.owner import Route
 from withstand.load.tls import make_context
 from withstand.runs import RunFolder
 from withstand.spec import Plan, Timeouts, Watch

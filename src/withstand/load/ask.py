@@ -10,8 +10,8 @@ import msgspec
 
 from withstand.errors import TargetError
 from withstand.load.address import Address, why
-from withstand.load.connection import Route
 from withstand.load.masking import Mask
+from withstand.load.owner import Route
 from withstand.wire.openai_common import error_text
 from withstand.wire.reply import one_line
 

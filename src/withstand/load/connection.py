@@ -8,22 +8,22 @@ import os
 import socket
 import ssl
 from enum import Enum, auto
-from typing import Protocol
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from withstand import clock
-from withstand.load.address import Address, Located, is_our_limit, why
+from withstand.load.address import is_our_limit, why
 from withstand.load.exchange import Exchange
 from withstand.load.http import HttpError
-from withstand.load.loop import Loop
+from withstand.load.owner import Owner
 from withstand.load.poller import READ, WRITE
-from withstand.load.selfcheck import SelfCheck
+from withstand.load.receiver import receiver
 from withstand.load.shortway import ShortWay
-from withstand.load.stamps import ANCILLARY_BYTES, StampClock, ask_for_stamps
+from withstand.load.stamps import ANCILLARY_BYTES, ask_for_stamps
 from withstand.load.tls import TlsPipe
 from withstand.record import Status
-from withstand.spec import Timeouts
+
+if TYPE_CHECKING:
+    from withstand.load._receive import Receiver
 
 READ_BYTES = 16384
 _NEWLINE = 10
@@ -41,36 +41,6 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a connection needs to know of where it leads."""
-
-    address: Address
-    located: Located
-    context: ssl.SSLContext | None
-    timeouts: Timeouts
-
-
-class Owner(Protocol):
-    """Whom a connection belongs to; it hears of everything that outlives an exchange."""
-
-    route: Route
-    loop: Loop
-    stamps: StampClock
-    check: SelfCheck
-
-    def opened(self, connection: "Connection") -> None:
-        """It has a descriptor."""
-
-    def closed(self, connection: "Connection") -> None:
-        """Its descriptor is gone."""
-
-    def free(self, connection: "Connection") -> None:
-        """It can serve again."""
-
-    def retry(self, exchange: Exchange) -> None:
-        """A reused connection was closed, or held what nobody had asked for: send this over a fresh one."""
-
-
 class Connection:
     """One socket of its owner's."""
 
@@ -81,6 +51,7 @@ class Connection:
         "_outgoing",
         "_owner",
         "_pooled",
+        "_receiver",
         "_recvmsg",
         "_short_way",
         "_socket",
@@ -105,6 +76,8 @@ class Connection:
         self._pooled = self._full = self._left_over = False
         self.served = 0
         self._short_way: ShortWay | None = None
+        self._receiver: Receiver | None = None
+        """Who calls ``take_long_way`` in place of ``on_event``."""
         self.descriptor = -1
         self.exchange: Exchange | None = None
         self.state = State.CONNECTING
@@ -129,7 +102,8 @@ class Connection:
         self.descriptor = self._socket.fileno()
         self._owner.opened(self)
         self._writing = True
-        self._owner.loop.add(self.descriptor, READ | WRITE, self.on_event)
+        self._receiver = receiver(self.descriptor, self, self._owner.stamps)
+        self._owner.loop.add(self.descriptor, READ | WRITE, self._receiver or self.on_event)
         if number and number not in _IN_PROGRESS:
             self._failed_to_dial(number)
         elif number == 0:
@@ -233,22 +207,27 @@ class Connection:
     def on_event(self, events: int) -> None:
         """Something can be done: nearly always, bytes are there, and nearly always they are one token."""
         if events != READ:
-            self._on_other_events(events)
+            self.on_other_events(events)
             return
         try:
             data, ancillary, _, _ = self._recvmsg(READ_BYTES, ANCILLARY_BYTES)
         except BlockingIOError:
             return
         except OSError as e:
-            self._lost(f"The connection broke: {why(e)}")
+            self.broke(e.errno or errno.EIO)
             return
         read_ns = clock.now_ns()
         stamp_ns = self._stamp_ns(ancillary, read_ns)
         short_way = self._short_way
         if short_way is None or stamp_ns is None or not short_way.take(data, stamp_ns):
-            self._take_long_way(data, stamp_ns, read_ns)
+            self.take_long_way(data, stamp_ns, read_ns)
 
-    def _take_long_way(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
+    def broke(self, number: int) -> None:
+        """A read failed."""
+        self._lost(f"The connection broke: {why(OSError(number, os.strerror(number)))}")
+
+    def take_long_way(self, data: bytes, stamp_ns: int | None, read_ns: int) -> None:
+        """A read that is to be read in full."""
         self.moved_ns = read_ns
         self._left_over, self._full = self._full, len(data) == READ_BYTES
         if not data:
@@ -258,7 +237,8 @@ class Connection:
         else:
             self._take_cipher(data, stamp_ns, read_ns)
 
-    def _on_other_events(self, events: int) -> None:
+    def on_other_events(self, events: int) -> None:
+        """Not only something to read."""
         if self.state is State.CONNECTING:
             number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if number:
@@ -322,7 +302,17 @@ class Connection:
             if exchange.reply.chunk_ns and not self._writing:
                 owner.loop.relax(self.descriptor)
             if self._tls is None:
-                self._short_way = exchange.short_way
+                self._take_short_way(exchange.short_way)
+
+    def _take_short_way(self, way: ShortWay | None) -> None:
+        """From the next read on."""
+        self._short_way = way
+        if self._receiver is not None:
+            known = None if way is None else way.known
+            if way is None or known is None:
+                self._receiver.forget()
+            else:
+                self._receiver.follow(*known, way.stamps_ns, way.add)
 
     def _mark_unsure(self, exchange: Exchange, events: int, *, ended: bool) -> None:
         """Of several pieces that were read late and together, the stamp is that of the last.
@@ -342,7 +332,8 @@ class Connection:
 
         Behind a full read there may be more, and the next answer would begin with it.
         """
-        self.exchange = self._short_way = None
+        self.exchange = None
+        self._take_short_way(None)
         self.served += 1
         if exchange.answer.keep_alive and not self._outgoing and not self._full:
             self.state = State.IDLE

@@ -1,5 +1,6 @@
 """How late we read what had come, counted."""
 
+from array import array
 from collections.abc import Iterator
 
 from withstand.record import Spread
@@ -19,7 +20,7 @@ class LagHistogram:
     __slots__ = ("_coarse", "_max_ns", "fine")
 
     def __init__(self) -> None:
-        self.fine = [0] * _FINE
+        self.fine = array("q", bytes(8 * _FINE))
         self._coarse = [0] * (64 * _SUB_BUCKETS)
         self._max_ns = 0
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from withstand import clock
 from withstand.load.corewait import CoreWait
 from withstand.load.poller import AT_ONCE, READ, Poller
+from withstand.load.receiver import hand_over
 from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
@@ -104,11 +105,7 @@ class Loop:
         if len(ready) < AT_ONCE:
             self._began_ns = began_ns
             self._empty_ns = woken_ns or asked_ns
-        handlers = self._handlers
-        for descriptor, events in ready:
-            handler = handlers.get(descriptor)
-            if handler is not None:
-                handler(events)
+        hand_over(ready, self._handlers)
         if self._retired:
             self._close_retired()
         self.left_ns = clock.now_ns()

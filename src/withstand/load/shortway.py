@@ -39,6 +39,21 @@ class ShortWay:
         self._skipped = 0
         self._lessons = _LESSONS
 
+    @property
+    def known(self) -> tuple[bytes, bytes] | None:
+        """What is before the text, but for the chunk's first line, and what is behind it; None = not known yet."""
+        return None if self._after is _UNKNOWN else (self._before, self._after)
+
+    @property
+    def stamps_ns(self) -> list[int]:
+        """When output came: for who has no text to add."""
+        return self._reply.chunk_ns
+
+    def add(self, text: bytes, stamp_ns: int) -> bool:
+        """Output, in plain characters; whether the next one's text matters, too."""
+        self._reply.add_output(text.decode("ascii"), stamp_ns)
+        return self._reply.wants_text
+
     def take(self, data: bytes, stamp_ns: int) -> bool:
         """Count the output of a read that is like the one learnt from; False = read it in full."""
         line = _SIZE_LINES.get(len(data), _UNKNOWN)
@@ -50,8 +65,7 @@ class ShortWay:
         if text not in _seen_plain and not _is_plain(text):
             return False
         if self._wants_text:
-            self._reply.add_output(text.decode("ascii"), stamp_ns)
-            self._wants_text = self._reply.wants_text
+            self._wants_text = self.add(text, stamp_ns)
         else:
             self._append(stamp_ns)
         return True

@@ -4,9 +4,10 @@ It knows sockets and exchanges; it does not know which request comes next.
 """
 
 from withstand import clock
-from withstand.load.connection import Connection, Route, State
+from withstand.load.connection import Connection, State
 from withstand.load.exchange import Exchange
 from withstand.load.loop import Loop
+from withstand.load.owner import Route
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.stamps import StampClock
 from withstand.record import Status

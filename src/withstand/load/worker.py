@@ -11,10 +11,10 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, WithstandError
-from withstand.load.connection import Route
 from withstand.load.job import Command, Job, Report
 from withstand.load.lines import Lines
 from withstand.load.loop import NAP_NS, SHORT_NAP_NS, Loop
+from withstand.load.owner import Route
 from withstand.load.poller import READ
 from withstand.load.selfcheck import SelfCheck
 from withstand.load.sender import Sender

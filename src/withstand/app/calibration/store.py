@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
+from withstand.app.machine import client_facts
 from withstand.errors import EngineError, StorageError
 from withstand.files import write_atomically
 from withstand.metrics.calibration import Calibration
-from withstand.runs import machine_facts
 from withstand.stack.cache import cache_folder
 
 _NAME = "calibration.json"
@@ -33,7 +33,7 @@ def kept() -> Calibration | None:
         calibration = msgspec.json.decode(data, type=Calibration)
     except (EngineError, OSError, msgspec.MsgspecError):
         return None
-    return calibration if _lasting(calibration.machine) == _lasting(machine_facts()) else None
+    return calibration if _lasting(calibration.machine) == _lasting(client_facts()) else None
 
 
 def _lasting(machine: dict[str, str]) -> dict[str, str]:

@@ -1,0 +1,317 @@
+/* The short way of nearly every token, compiled: one read, its stamp, a comparison of bytes.
+
+   What it does is what Connection.on_event, StampClock.stamp_ns and ShortWay.take do, and in their order; they are
+   the meaning of it, and what runs where it could not be built. Whatever is not ordinary goes to them. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#define READ_BYTES 16384    /* connection.READ_BYTES */
+#define SCM_STAMPS 37       /* SO_TIMESTAMPING as it comes back */
+#define EVERYDAY_AGE_NS 2000000 /* stamps._EVERYDAY_AGE_NS */
+#define FINE_BITS 10        /* lag.FINE_BITS */
+#define CHUNK_MAX 4096      /* shortway._SIZE_LINES */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    int descriptor;
+    Py_buffer offset, ages; /* the StampClock's, both int64 */
+    PyObject *owner;        /* the Connection */
+    PyObject *settled;      /* StampClock.settled_ns */
+    PyObject *before, *after, *stamps, *add; /* of what is known; before is NULL where nothing is */
+    int wants_text;
+} Receiver;
+
+static char buffer[READ_BYTES]; /* one for all: nothing is left in it behind a call */
+static PyObject *s_long_way, *s_other, *s_broke;
+
+static void forget_pattern(Receiver *self) {
+    Py_CLEAR(self->before);
+    Py_CLEAR(self->after);
+    Py_CLEAR(self->stamps);
+    Py_CLEAR(self->add);
+}
+
+/* Where the text begins in a chunk that is like the known one, its length in *size; -1 = it is not. */
+static Py_ssize_t text_at(Receiver *self, Py_ssize_t n, Py_ssize_t *size) {
+    static const char digits[] = "0123456789abcdef";
+    const Py_ssize_t before = PyBytes_GET_SIZE(self->before), after = PyBytes_GET_SIZE(self->after);
+    Py_ssize_t width = n - 5 < 0x10 ? 1 : n - 6 < 0x100 ? 2 : 3, chunk = n - 4 - width, at = width + 2;
+    if (chunk < 1 || chunk >= CHUNK_MAX || chunk >> (4 * width) || (width > 1 && !(chunk >> (4 * (width - 1)))))
+        return -1;
+    for (Py_ssize_t i = 0; i < width; i++)
+        if (buffer[i] != digits[chunk >> (4 * (width - 1 - i)) & 15])
+            return -1;
+    *size = n - at - before - after;
+    if (*size < 1 || buffer[width] != '\r' || buffer[width + 1] != '\n' ||
+        memcmp(buffer + at, PyBytes_AS_STRING(self->before), before) ||
+        memcmp(buffer + n - after, PyBytes_AS_STRING(self->after), after))
+        return -1;
+    at += before;
+    for (Py_ssize_t i = at; i < at + *size; i++) {
+        const unsigned char c = buffer[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            return -1;
+    }
+    return at;
+}
+
+/* 1 = counted, 0 = to be read in full, -1 = an exception. */
+static int take(Receiver *self, Py_ssize_t n, PyObject *stamp) {
+    Py_ssize_t size, at = text_at(self, n, &size);
+    if (at < 0)
+        return 0;
+    if (!self->wants_text)
+        return PyList_Append(self->stamps, stamp) < 0 ? -1 : 1;
+    PyObject *text = PyBytes_FromStringAndSize(buffer + at, size);
+    PyObject *more = text == NULL ? NULL : PyObject_CallFunctionObjArgs(self->add, text, stamp, NULL);
+    Py_XDECREF(text);
+    if (more == NULL)
+        return -1;
+    self->wants_text = PyObject_IsTrue(more);
+    Py_DECREF(more);
+    return self->wants_text < 0 ? -1 : 1;
+}
+
+/* When it arrived, or None. */
+static PyObject *stamp_of(Receiver *self, struct msghdr *message, int64_t read_ns) {
+    struct cmsghdr *said = CMSG_FIRSTHDR(message);
+    if (said == NULL || said->cmsg_level != SOL_SOCKET || said->cmsg_type != SCM_STAMPS)
+        Py_RETURN_NONE;
+    int64_t time[2];
+    memcpy(time, CMSG_DATA(said), sizeof time);
+    const int64_t wall_ns = time[0] * 1000000000 + time[1];
+    const int64_t stamp_ns = wall_ns - *(int64_t *)self->offset.buf, age_ns = read_ns - stamp_ns;
+    if (age_ns >= 0 && age_ns < EVERYDAY_AGE_NS) {
+        ((int64_t *)self->ages.buf)[age_ns >> FINE_BITS]++;
+        return PyLong_FromLongLong(stamp_ns);
+    }
+    PyObject *wall = PyLong_FromLongLong(wall_ns), *read = PyLong_FromLongLong(read_ns), *settled = NULL;
+    if (wall != NULL && read != NULL)
+        settled = PyObject_CallFunctionObjArgs(self->settled, wall, read, NULL);
+    Py_XDECREF(wall);
+    Py_XDECREF(read);
+    return settled;
+}
+
+static PyObject *receive(Receiver *self) {
+    union {
+        char bytes[96];
+        struct cmsghdr aligned;
+    } ancillary;
+    struct iovec into = {buffer, READ_BYTES};
+    struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = &ancillary,
+                             .msg_controllen = sizeof ancillary};
+    ssize_t n;
+    do
+        n = recvmsg(self->descriptor, &message, 0);
+    while (n < 0 && errno == EINTR && PyErr_CheckSignals() == 0);
+    if (n < 0) {
+        if (PyErr_Occurred())
+            return NULL;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            Py_RETURN_NONE;
+        PyObject *number = PyLong_FromLong(errno);
+        PyObject *done = number == NULL ? NULL : PyObject_CallMethodObjArgs(self->owner, s_broke, number, NULL);
+        Py_XDECREF(number);
+        return done;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t read_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    PyObject *stamp = stamp_of(self, &message, read_ns), *done = NULL;
+    if (stamp == NULL)
+        return NULL;
+    const int taken = self->before == NULL || stamp == Py_None ? 0 : take(self, n, stamp);
+    if (taken == 0) {
+        PyObject *data = PyBytes_FromStringAndSize(buffer, n), *read = PyLong_FromLongLong(read_ns);
+        if (data != NULL && read != NULL)
+            done = PyObject_CallMethodObjArgs(self->owner, s_long_way, data, stamp, read, NULL);
+        Py_XDECREF(data);
+        Py_XDECREF(read);
+    } else if (taken > 0)
+        done = Py_NewRef(Py_None);
+    Py_DECREF(stamp);
+    return done;
+}
+
+static PyObject *on_event(Receiver *self, PyObject *told) {
+    const long events = PyLong_AsLong(told);
+    if (events == -1 && PyErr_Occurred())
+        return NULL;
+    Py_INCREF(self); /* a connection may close, and let go of it, in the midst of its own event */
+    PyObject *done = events == POLLIN ? receive(self) : PyObject_CallMethodObjArgs(self->owner, s_other, told, NULL);
+    Py_DECREF(self);
+    return done;
+}
+
+static PyObject *receiver_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names) {
+    if (PyVectorcall_NARGS(flags) != 1 || names != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a receiver is called with the events");
+        return NULL;
+    }
+    return on_event((Receiver *)object, args[0]);
+}
+
+static PyObject *receiver_follow(Receiver *self, PyObject *args) {
+    PyObject *before, *after, *stamps, *add;
+    if (!PyArg_ParseTuple(args, "SSO!O", &before, &after, &PyList_Type, &stamps, &add))
+        return NULL;
+    forget_pattern(self);
+    self->before = Py_NewRef(before);
+    self->after = Py_NewRef(after);
+    self->stamps = Py_NewRef(stamps);
+    self->add = Py_NewRef(add);
+    self->wants_text = 1;
+    Py_RETURN_NONE;
+}
+
+static PyObject *receiver_forget(Receiver *self, PyObject *unused) {
+    (void)unused;
+    forget_pattern(self);
+    Py_RETURN_NONE;
+}
+
+static int receiver_traverse(Receiver *self, visitproc visit, void *arg) {
+    Py_VISIT(self->owner);
+    Py_VISIT(self->settled);
+    Py_VISIT(self->before);
+    Py_VISIT(self->after);
+    Py_VISIT(self->stamps);
+    Py_VISIT(self->add);
+    return 0;
+}
+
+static int receiver_clear(Receiver *self) {
+    Py_CLEAR(self->owner);
+    Py_CLEAR(self->settled);
+    forget_pattern(self);
+    return 0;
+}
+
+static void receiver_dealloc(Receiver *self) {
+    PyObject_GC_UnTrack(self);
+    receiver_clear(self);
+    if (self->offset.obj != NULL)
+        PyBuffer_Release(&self->offset);
+    if (self->ages.obj != NULL)
+        PyBuffer_Release(&self->ages);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static int has_buffer(PyObject *stamps, const char *name, Py_buffer *into, int how) {
+    PyObject *array = PyObject_GetAttrString(stamps, name);
+    const int had = array != NULL && PyObject_GetBuffer(array, into, how) == 0;
+    Py_XDECREF(array);
+    return had;
+}
+
+static PyObject *receiver_new(PyTypeObject *type, PyObject *args, PyObject *names) {
+    int descriptor;
+    PyObject *owner, *stamps;
+    if (names != NULL && PyDict_GET_SIZE(names)) {
+        PyErr_SetString(PyExc_TypeError, "a receiver's arguments have no names");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "iOO", &descriptor, &owner, &stamps))
+        return NULL;
+    Receiver *self = (Receiver *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->call = receiver_call;
+    self->descriptor = descriptor;
+    self->owner = Py_NewRef(owner);
+    self->settled = PyObject_GetAttrString(stamps, "settled_ns");
+    if (self->settled == NULL || !has_buffer(stamps, "offset", &self->offset, PyBUF_SIMPLE) ||
+        !has_buffer(stamps, "ages", &self->ages, PyBUF_WRITABLE)) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (self->offset.len < 8 || self->ages.len < (EVERYDAY_AGE_NS >> FINE_BITS << 3) + 8) {
+        PyErr_SetString(PyExc_ValueError, "too short for a receiver");
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static PyMethodDef receiver_methods[] = {
+    {"follow", (PyCFunction)receiver_follow, METH_VARARGS, "Count reads that are a chunk with only the text new."},
+    {"forget", (PyCFunction)receiver_forget, METH_NOARGS, "All reads take the long way again."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject ReceiverType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "withstand.load._receive.Receiver",
+    .tp_doc = "One connection's reads: called with the events of its descriptor.",
+    .tp_basicsize = sizeof(Receiver),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Receiver, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = receiver_new,
+    .tp_dealloc = (destructor)receiver_dealloc,
+    .tp_traverse = (traverseproc)receiver_traverse,
+    .tp_clear = (inquiry)receiver_clear,
+    .tp_methods = receiver_methods,
+};
+
+/* Loop.turn's loop over what is ready: who is not there any more is not called. */
+static PyObject *hand_over(PyObject *module, PyObject *args) {
+    PyObject *ready, *handlers;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &ready, &PyDict_Type, &handlers))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); i++) {
+        PyObject *descriptor, *events;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(ready, i), "OO", &descriptor, &events))
+            return NULL;
+        PyObject *handler = PyDict_GetItemWithError(handlers, descriptor), *done;
+        if (handler == NULL) {
+            if (PyErr_Occurred())
+                return NULL;
+            continue;
+        }
+        Py_INCREF(handler);
+        if (Py_IS_TYPE(handler, &ReceiverType))
+            done = on_event((Receiver *)handler, events);
+        else
+            done = PyObject_CallOneArg(handler, events);
+        Py_DECREF(handler);
+        if (done == NULL)
+            return NULL;
+        Py_DECREF(done);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"hand_over", hand_over, METH_VARARGS, "Call who handles each of the (descriptor, events)."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_receive", .m_size = -1, .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__receive(void) {
+    if (PyType_Ready(&ReceiverType) < 0)
+        return NULL;
+    s_long_way = PyUnicode_InternFromString("take_long_way");
+    s_other = PyUnicode_InternFromString("on_other_events");
+    s_broke = PyUnicode_InternFromString("broke");
+    PyObject *made = PyModule_Create(&module);
+    if (s_long_way == NULL || s_other == NULL || s_broke == NULL || made == NULL ||
+        PyModule_AddObjectRef(made, "Receiver", (PyObject *)&ReceiverType) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made;
+}
