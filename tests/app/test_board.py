@@ -16,11 +16,11 @@ from withstand import clock
 from withstand.app.answers import answers, runs_below
 from withstand.app.board import catch_up_s, keep_board, legend_of, on_grid, told_apart
 from withstand.errors import EngineError
-from withstand.record import Record, encode_record
+from withstand.record import Outage, Record, encode_record
 from withstand.runs import Manifest, RunFolder, StageEntry, this_process
 from withstand.spec import Plan, Stage
 from withstand.stack.prometheus import Range, Series, over_time
-from withstand.stack.queries import FIRING, STAGES
+from withstand.stack.queries import FIRING, HEARD, STAGES
 from withstand.testing import Schedule
 from withstand.testing.records import make_failure, make_record
 
@@ -28,8 +28,11 @@ WHEN = Range(1000.0, 1010.0, 2.0)
 
 
 @contextmanager
-def prometheus(answers: dict[str, Any], status: int = 200) -> Iterator[str]:
-    """One that knows these expressions: a list of (labels, offsets in s, value), or a whole answer."""
+def prometheus(answers: dict[str, Any], status: int = 200, errors: dict[str, str] | None = None) -> Iterator[str]:
+    """One that knows these expressions: a list of (labels, offsets in s, value), or a whole answer.
+
+    ``errors`` are those of the last look at each target.
+    """
 
     class Answer(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -47,6 +50,18 @@ def prometheus(answers: dict[str, Any], status: int = 200) -> Iterator[str]:
                 }
             body = json.dumps(found).encode()
             self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            assert self.path == "/api/v1/targets?state=active"
+            targets = [
+                {"labels": {"service": service}, "lastError": error, "health": "down" if error else "up"}
+                for service, error in (errors or {}).items()
+            ]
+            body = json.dumps({"status": "success", "data": {"activeTargets": targets}}).encode()
+            self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -183,3 +198,33 @@ def test_no_answer_is_no_graph(tmp_path: Path) -> None:
     a_run(tmp_path / "none", clock.wall_s())
     assert answers(runs_below(tmp_path), clock.wall_s()) == []
     assert 4 <= catch_up_s(2.0) <= catch_up_s(60.0) <= 10
+
+
+def test_what_could_not_be_seen_is_said_on_the_page(tmp_path: Path) -> None:
+    since_s = clock.wall_s() - 9
+    lost = Outage(service="m", began_ns=2 * 10**9, reason="ended (killed by SIGKILL) and said nothing.")
+    a_run(tmp_path / "run", since_s, outages=(lost, Outage(service="n", began_ns=-(10**9), back_ns=10**9)))
+    heard = [
+        ({"service": "large"}, [0, 2, 4, 6, 8], 0),
+        ({"service": "slow"}, [0, 2], 0),
+        ({"service": "slow"}, [4, 6, 8], 1),
+        ({"service": "well"}, [0, 2, 4, 6, 8], 1),
+    ]
+    errors = {"large": "sample limit exceeded", "well": "", "slow": 'Get "http://h/metrics": <b>odd</b>'}
+    answers = {HEARD: heard, "withstand:kv_share": [({"service": "a"}, [0], 1e308), ({"service": "b"}, [0], 0.5)]}
+    with prometheus(answers, errors=errors) as url:
+        page = keep_board(tmp_path / "run", url, "chat", since_s, 2.0).read_text()
+    assert "The metrics of large were not taken 100 % of the time: its page has more than 10,000 series." in page
+    assert "&lt;b&gt;odd&lt;/b&gt;" in page
+    assert "The metrics of well" not in page
+    assert "m was away from 2.00 s on: it ended (killed by SIGKILL) and said nothing." in page
+    assert "n was away from 0.00 s to 1.00 s" in page
+    assert "KV cache in use, a: values beyond 1e100 are left out." in page
+    assert "inf" not in re.sub(r"<script.+?</script>|<style.+?</style>", "", page, flags=re.DOTALL)
+    (tmp_path / "none").mkdir()
+    assert "Not seen" not in keep_quiet(tmp_path / "none")
+
+
+def keep_quiet(folder: Path) -> str:
+    with prometheus({}) as url:
+        return keep_board(folder, url, "chat", clock.wall_s() - 9, 2.0).read_text()

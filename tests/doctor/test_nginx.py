@@ -1,9 +1,11 @@
 """nginx's configuration judged: each known mistake is named with its line, and what is sound is left alone."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from withstand.app.doctor import nginx
 from withstand.app.doctor.nginx import exit_code_of as code_of
 from withstand.app.doctor.nginx import lint_nginx
 from withstand.cli.entry import exit_code_of
@@ -170,3 +172,37 @@ def test_blocks_without_end_and_files_without_end_are_refused(tmp_path: Path) ->
         found(tmp_path, "a {" * 3000 + "}" * 3000)
     with pytest.raises(UsageError, match="has more than"):
         lint_nginx(Path("/dev/zero"))
+
+
+def test_files_that_include_one_another_over_and_over_are_refused(tmp_path: Path) -> None:
+    """Each includes all after it: no loop, and 2^39 files."""
+    for i in range(40):
+        (tmp_path / f"{i}.conf").write_text("".join(f"include {j}.conf;" for j in range(i + 1, 40)))
+    with pytest.raises(UsageError, match=r"0\.conf includes more than 2,000 files; is it one\?"):
+        lint_nginx(tmp_path / "0.conf")
+
+
+def test_a_pipe_is_read_and_one_that_nobody_writes_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nginx, "_SILENT_S", 0.2)
+    os.mkfifo(tmp_path / "silent")
+    with pytest.raises(UsageError, match=r"silent says nothing for 0\.2 s; name a file"):
+        lint_nginx(tmp_path / "silent")
+    there, here = os.pipe()
+    os.write(here, conf().encode())
+    os.close(here)
+    with os.fdopen(there):
+        assert [finding.verdict for finding in lint_nginx(Path(f"/dev/fd/{there}"))] == [Verdict.OK]
+
+
+def test_what_is_alike_is_said_once_and_names_the_first_places(tmp_path: Path) -> None:
+    sound = SOUND.replace("\n", " ")
+    places = "".join(f"location /{i} {{ {sound} limit_rate 1k; }}\n" for i in range(2000))
+    path = tmp_path / "many.conf"
+    path.write_text(f"http {{\nupstream gw {{ keepalive 4; }}\nserver {{\n{places}location /last {{ {sound} }}\n}}\n}}")
+    slowed, fine = lint_nginx(path)
+    assert slowed.facts == {"places": 2000}
+    assert slowed.said.startswith("location /0 (many.conf:4) slows answers down; so in location /1 (many.conf:5), ")
+    assert slowed.said.endswith("location /8 (many.conf:12), 1,991 more")
+    assert (fine.verdict, fine.facts) == (Verdict.OK, {"places": 1})

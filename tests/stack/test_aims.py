@@ -7,7 +7,7 @@ import pytest
 
 from withstand.errors import SpecError
 from withstand.spec.stack import stack_of
-from withstand.stack.aims import with_aims
+from withstand.stack.aims import asked_there, with_aims
 from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import composed
 
@@ -57,3 +57,19 @@ def test_an_address_of_ones_own_stays() -> None:
 def test_a_service_that_is_not_there_is_named() -> None:
     with pytest.raises(SpecError, match=r"no service 'c'.*plan\.target\.service"):
         with_aims({"target": {"service": "c"}}, whole())
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "asked"),
+    [
+        (URL["a"], "ma", {"a"}),
+        (URL["gateway"] + "/v1", "mb", {"b", "gateway"}),
+        (URL["edge"].replace("127.0.0.1", "localhost"), "ma", {"a", "gateway", "edge"}),
+        (URL["edge"] + "/agent", "agent", {"a", "b", "gateway", "agent", "edge"}),
+        (URL["agent"], "agent", {"a", "b", "gateway", "agent"}),
+        ("http://elsewhere:9002", "ma", set()),
+        ("unix:/run/engine.sock", "ma", set()),
+    ],
+)
+def test_which_services_a_request_goes_through(url: str, model: str, asked: set[str]) -> None:
+    assert asked_there(whole(agent={}, edge={}), url, model) == asked

@@ -19,7 +19,7 @@ from withstand.gateway.routes import ROUTES
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Place
 from withstand.stack.composed import composed, service_names
-from withstand.stack.monitoring import dashboard, rules
+from withstand.stack.monitoring import LIMITS, dashboard, rules
 from withstand.stack.programs import found_program
 from withstand.stack.queries import ALERTS, PANELS, RULES
 
@@ -79,6 +79,54 @@ def test_debians_exporter_is_told_to_leave_systemd_alone(program: str, *, asks: 
     blueprint = composed(stack, Place(folder=Path("/s"), python="p", ports=ports, threads=1, programs=programs))
     (host,) = (process for process in blueprint.processes if process.name == "host")
     assert ("--no-collector.systemd" not in host.argv) is asks
+
+
+def scrape_configs() -> dict[str, dict[str, Any]]:
+    stack = stack_of(TREE | {"agent": {}}, "s")
+    ports = {name: 9000 + i for i, name in enumerate(service_names(stack))}
+    place = Place(
+        folder=Path("/s"),
+        python="p",
+        ports=ports,
+        threads=1,
+        programs=dict.fromkeys((*NEEDED, "host", "edge-counts"), "x"),
+    )
+    files = composed(stack, place).processes[-1].files
+    return {job["job_name"]: job for job in json.loads(files["prometheus.json"])["scrape_configs"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "taken_of"),
+    [
+        ("vllm:num_requests_running", {"a", "gateway", "agent", "bench", "host", "edge-counts"}),
+        ("ALERTS", set()),
+        ("ALERTS_FOR_STATE", set()),
+        ("withstand:running", set()),
+        ("up", set()),
+        ("scrape_duration_seconds", set()),
+        ("withstand_run_stage", {"bench"}),
+        ("withstand_gateway_requests_total", {"gateway"}),
+        ("withstand_agent_requests_total", {"agent"}),
+        ("node_cpu_seconds_total", {"host"}),
+        ("nginx_connections_active", {"edge-counts"}),
+    ],
+)
+def test_a_name_is_taken_of_whose_it_is(name: str, taken_of: set[str]) -> None:
+    """A target's own ``ALERTS`` stood on the board as an alert, its ``withstand_run_stage`` as a stage."""
+    jobs = scrape_configs()
+    [dropped] = [job["metric_relabel_configs"] for job in jobs.values()][:1]
+    assert dropped[0]["action"] == "drop"
+    taken = {
+        job
+        for job, told in jobs.items()
+        if not any(re.fullmatch(rule["regex"], name) for rule in told["metric_relabel_configs"])
+    }
+    assert taken == taken_of
+
+
+def test_each_page_has_a_bound_of_each_kind() -> None:
+    for job in scrape_configs().values():
+        assert LIMITS.items() <= job.items()
 
 
 def series(name: str, values: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.stack.blueprint import Process, Upkeep, in_order
-from withstand.stack.supervision import Phase, Supervision
+from withstand.stack.supervision import Absence, Phase, Supervision
 
 
 def process(name: str, *needs: str, restart: bool = False, ready_s: float = 10.0) -> Process:
@@ -109,3 +109,35 @@ def test_whatever_needs_whatever_nothing_starts_before_what_it_needs(needs: list
         assert placed.issuperset(each.needs)
         placed.add(each.name)
     assert len(placed) == len(processes)
+
+
+def test_it_is_known_when_a_process_was_away_and_why_it_went_first() -> None:
+    supervision = Supervision((process("engine", restart=True),))
+    ready(supervision, "engine", 0)
+    assert supervision.units["engine"].absences == []
+    supervision.ended("engine", 5, "was killed")
+    supervision.started("engine", 6)
+    supervision.ended("engine", 7, "has no memory")
+    ready(supervision, "engine", 9)
+    supervision.ended("engine", 20, "was killed again")
+    assert supervision.units["engine"].absences == [
+        Absence(began_s=5, reason="was killed", back_s=9),
+        Absence(began_s=20, reason="was killed again"),
+    ]
+
+
+def test_of_many_absences_the_last_are_kept() -> None:
+    supervision = Supervision((process("engine", restart=True),))
+    for i in range(1000):
+        ready(supervision, "engine", 10 * i)
+        supervision.ended("engine", 10 * i + 5, "was killed")
+    kept = supervision.units["engine"].absences
+    assert len(kept) == 100
+    assert kept[-1].began_s == 9995
+
+
+def test_one_that_never_was_ready_was_never_away() -> None:
+    supervision = Supervision(CHAIN)
+    supervision.started("engine", 0)
+    supervision.ended("engine", 1, "no memory")
+    assert supervision.units["engine"].absences == []

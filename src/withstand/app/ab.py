@@ -22,6 +22,7 @@ from withstand.app.retold import named
 from withstand.app.run import run
 from withstand.app.salt import salted
 from withstand.app.screen import Screen
+from withstand.app.services import Services
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
 from withstand.compare.setting import Setting, departures
@@ -75,7 +76,9 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, a=a, b=b)
 
 
-def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Screen) -> AbOutcome:
+def run_ab(
+    sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Screen, services: Services | None = None
+) -> AbOutcome:
     """Measure both.
 
     Raises:
@@ -101,7 +104,7 @@ def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Sc
     except WithstandError:
         folder.discard()
         raise
-    return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen).everything()
+    return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen, services).everything()
 
 
 def resume_ab(path: Path, *, screen: Screen) -> AbOutcome:
@@ -176,11 +179,19 @@ def of_block(plan: Plan, block: Block, blocks: int, path: Path) -> Plan:
 class _Turns:
     """From block to block."""
 
-    def __init__(self, folder: TurnsFolder, plans: tuple[Plan, Plan], argv: list[str], screen: Screen) -> None:
+    def __init__(
+        self,
+        folder: TurnsFolder,
+        plans: tuple[Plan, Plan],
+        argv: list[str],
+        screen: Screen,
+        services: Services | None = None,
+    ) -> None:
         self._folder = folder
         self._plans = plans
         self._argv = argv
         self._screen = screen
+        self._services = services
         self._error: WithstandError | None = None
 
     def everything(self) -> AbOutcome:
@@ -245,7 +256,7 @@ class _Turns:
         self._screen.message(f"Block {block.name}, {block.place + 1} of {blocks}: {asked.sides[block.side].label}.")
         plan = of_block(self._plans[block.side], block, blocks, path)
         self._forget(block, plan.target)
-        run(plan, argv=self._argv, screen=self._screen)
+        run(plan, argv=self._argv, screen=self._screen, services=self._services)
         manifest = RunFolder.open(path).manifest
         if manifest.state is RunState.INTERRUPTED:
             raise KeyboardInterrupt

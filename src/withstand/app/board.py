@@ -10,6 +10,7 @@ import msgspec
 
 from withstand import clock
 from withstand.app.answers import answers, runs_below
+from withstand.app.missed import away, odd, unheard
 from withstand.files import write_atomically
 from withstand.report.board import BOARD_NAME, Board, Graph, Line, Shade, Span, render_board
 from withstand.report.numbers import utc
@@ -37,6 +38,8 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
     now_s = clock.wall_s()
     step_s = max(scrape_s, round((now_s - since_s) / _INSTANTS, 3))
     when = Range(since_s, now_s, step_s)
+    strange: list[str] = []
+    graphs = [_graph(prometheus, panel, when, scrape_s, strange) for panel in PANELS]
     board = Board(
         title=stack,
         begun_utc=_utc(since_s),
@@ -45,7 +48,8 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         window_s=window_s(scrape_s),
         stages=_stages(prometheus, when, _warmups(runs)),
         alerts=_alerts(prometheus, when),
-        graphs=[*answers(runs, since_s), *(_graph(prometheus, panel, when, scrape_s) for panel in PANELS)],
+        graphs=[*answers(runs, since_s), *graphs],
+        missed=[*away(runs, since_s), *unheard(prometheus, when), *odd(strange)],
     )
     path = folder / BOARD_NAME
     write_atomically(path, render_board(board).encode())
@@ -61,13 +65,16 @@ def catch_up_s(scrape_s: float) -> float:
     return min(2 * scrape_s + 0.5, _CATCH_UP_S_MAX)
 
 
-def _graph(prometheus: str, panel: Panel, when: Range, scrape_s: float) -> Graph:
+def _graph(prometheus: str, panel: Panel, when: Range, scrape_s: float, strange: list[str]) -> Graph:
+    """``strange`` gets the names of lines whose values cannot be."""
     found = [
         (legend_of(legend, series.metric), series)
         for legend, expression in panel.queries.items()
         for series in over_time(prometheus, windowed(expression, scrape_s), when)
     ]
-    lines = [Line(name, on_grid(series, when)) for name, series in told_apart(found)]
+    named = told_apart(found)
+    strange += [f"{panel.title}, {name}" for name, series in named if series.is_odd]
+    lines = [Line(name, on_grid(series, when)) for name, series in named]
     seen = [line for line in lines if any(value is not None for value in line.values)]
     return Graph(panel.title, panel.unit, panel.row, seen)
 

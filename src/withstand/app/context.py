@@ -5,9 +5,10 @@ from urllib.parse import urlsplit
 
 from withstand.app.salt import is_repeated
 from withstand.control.probe import Standing
+from withstand.metrics.absences import Absence, absences
 from withstand.metrics.context import StageContext
 from withstand.metrics.server import Watched
-from withstand.record import Sample
+from withstand.record import Outage, Sample
 from withstand.runs import RunFolder, RunState, StageEntry, TargetsFolder
 from withstand.sim import is_simulated
 
@@ -35,6 +36,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         repeatable=is_repeated(manifest.plan) or TargetsFolder.is_one(folder.path.resolve().parent),
         cores=int(cores) if (cores := manifest.machine.get("cores", "")).isdecimal() else None,
         beside_server=beside,
+        absences=_absences(entry, manifest.outages),
         damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
         simulated=is_simulated(manifest.model),
@@ -56,6 +58,12 @@ def _watched(entry: StageEntry, samples: Sequence[Sample], *, beside_server: boo
     low_ns, high_ns = entry.started_ns - _AROUND_NS, entry.ended_ns + _AROUND_NS
     around = tuple(sample for sample in samples if low_ns <= sample.at_ns <= high_ns)
     return Watched(around, entry.started_ns, entry.ended_ns, beside_server) if around else None
+
+
+def _absences(entry: StageEntry, outages: Sequence[Outage]) -> tuple[Absence, ...]:
+    if entry.started_ns is None or entry.ended_ns is None or entry.ended_ns <= entry.started_ns:
+        return ()
+    return absences(outages, entry.started_ns, entry.ended_ns)
 
 
 def _is_loopback(target: str | None) -> bool:

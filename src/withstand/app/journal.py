@@ -23,7 +23,7 @@ from withstand.control.probe import Look
 from withstand.errors import StorageError, UsageError
 from withstand.load.stage import StageResult
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.record import Record, Status
+from withstand.record import Outage, Record, Status
 from withstand.report.write import write_reports
 from withstand.runs import (
     Manifest,
@@ -219,6 +219,12 @@ class Journal:
             look=attended.found() if attended else None,
         )
 
+    def outages(self, seen: Sequence[Outage]) -> None:
+        """Services of the stack were away; stages that were summed up before that was known are summed up anew."""
+        if tuple(seen) != self.manifest.outages:
+            self._if_room(outages=tuple(seen))
+            self._loaded = Loader()
+
     def weighed(self, index: int, look: Look) -> None:
         """What was found of a load has been held against our own error."""
         if look != self.manifest.stages[index].look:
@@ -239,13 +245,13 @@ class Journal:
 
     def interrupted(self) -> None:
         """The user stopped it."""
-        self._ended(state=RunState.INTERRUPTED)
+        self._if_room(state=RunState.INTERRUPTED)
 
     def failed(self, error: str) -> None:
         """It could not go on."""
-        self._ended(state=RunState.FAILED, error=error)
+        self._if_room(state=RunState.FAILED, error=error)
 
-    def _ended(self, **changes: Any) -> None:
+    def _if_room(self, **changes: Any) -> None:
         """If the disk is full too, that is told elsewhere."""
         with contextlib.suppress(StorageError):
             self._update(**changes)

@@ -12,6 +12,7 @@ from withstand.app.costing import Costing
 from withstand.app.doctor.kept import kept
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
+from withstand.app.notes import notes_of
 from withstand.control.course import promised_times
 from withstand.control.limit import Limit
 from withstand.control.probe import Told
@@ -125,10 +126,16 @@ class Loader:
         limit = limit_in(manifest, summary.stages, {s.summary.name: s.times for s in stages})
         cold = cold_start(cold_way(manifest.plan), (s.met for s in stages if s.met))
         economy = self._costing.run([s.summary for s in stages if not (s.met and s.met.cold)], manifest, limit, cold)
+        summary = msgspec.structs.replace(
+            summary,
+            partial=partial,
+            economy=economy,
+            cold_start=cold,
+            left_out=_left_out(manifest),
+            notes=notes_of(manifest),
+        )
         return Loaded(
-            msgspec.structs.replace(
-                summary, partial=partial, economy=economy, cold_start=cold, left_out=_left_out(manifest)
-            ),
+            summary,
             [s.series for s in stages if s.series],
             _about(manifest, diagnosis),
             damaged_lines=folder.damaged_lines,
@@ -153,12 +160,15 @@ def load_run(path: Path) -> Loaded:
     return Loader().load(RunFolder.open(path))
 
 
-def report_again(path: Path) -> None:
-    """A run's own files, as they come out now: beside its page another may have been written.
+def report_again(path: Path, note: str | None = None) -> None:
+    """A run's own files, as they come out now: beside its page another may have been written, or there is a note more.
 
     Raises:
         WithstandError: it cannot be read, or they cannot be written.
     """
+    if note:
+        folder = RunFolder.open(path)
+        folder.update(msgspec.structs.replace(folder.manifest, notes=(*folder.manifest.notes, note)))
     run = load_run(path)
     write_reports(path, run.summary, run.series, run.about, run.limit)
 
@@ -212,7 +222,10 @@ def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
     left_out = [
         msgspec.structs.replace(one, stage=f"{name}/{one.stage}") for name, run in pairs for one in run.summary.left_out
     ]
-    summary = msgspec.structs.replace(summary, partial="\n".join(partial) or None, left_out=tuple(left_out))
+    notes = tuple(f"{name}: {note}" for name, run in pairs for note in run.summary.notes)
+    summary = msgspec.structs.replace(
+        summary, partial="\n".join(partial) or None, left_out=tuple(left_out), notes=notes
+    )
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
     return Loaded(
         summary,

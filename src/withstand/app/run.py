@@ -16,18 +16,20 @@ from withstand.app.calibration.foresight import Foresight
 from withstand.app.census import Census
 from withstand.app.cooling import Cooling, check_cold
 from withstand.app.counting import counted_texts, share_wanted
+from withstand.app.crew import Crew, fleet
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
-from withstand.app.journal import FLEET_LOG, Journal, ensure_time_left
+from withstand.app.journal import Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
+from withstand.app.services import Services, minding
 from withstand.app.short import why_short
-from withstand.app.stages import all_stages, filled, preconnect_of, stripes_of
+from withstand.app.stages import all_stages, filled, preconnect_of
 from withstand.app.started import Started
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
@@ -35,13 +37,11 @@ from withstand.app.work_folder import work_folder
 from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
-from withstand.load.fleets import Hosts, hosts_of
 from withstand.load.job import Report
-from withstand.load.stage import Order, StageDriver, StageResult, Stripes
+from withstand.load.stage import Order, StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
-from withstand.report.numbers import counted
 from withstand.request import Request
-from withstand.runs import RunFolder, RunState, allowed_cores, still_runs
+from withstand.runs import RunFolder, RunState, still_runs
 from withstand.spec import Plan, Stage, is_redacted
 
 _WORK = ".work"
@@ -51,8 +51,10 @@ More = Callable[[Sequence[StageSummary]], Sequence[Stage]]
 """Asked when no stage is left: further stages, in the light of those that are done; none = it is over."""
 
 
-def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: ()) -> Outcome:
-    """Measure what the plan asks for.
+def run(
+    plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (), services: Services | None = None
+) -> Outcome:
+    """Measure what the plan asks for; ``services`` are those of the stack that it asks, where it is one of ours.
 
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
@@ -67,7 +69,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     plan = salted(plan, screen)
     journal = Journal.create(plan, stages, argv)
     try:
-        return _carry_out(plan, journal, screen, more, foresight)
+        return _carry_out(plan, journal, screen, _Given(foresight=foresight, more=more, services=services))
     except WithstandError:
         if not journal.has_results():
             journal.discard()
@@ -97,14 +99,23 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         journal.warm_up_again()
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
-    return _carry_out(plan, journal, screen, lambda _: (), foresight)
+    return _carry_out(plan, journal, screen, _Given(foresight=foresight))
 
 
-def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresight: Foresight) -> Outcome:
+class _Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What else a run was given."""
+
+    foresight: Foresight
+    more: More = lambda _: ()
+    services: Services | None = None
+
+
+def _carry_out(plan: Plan, journal: Journal, screen: Screen, given: _Given) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
+    mind = minding(given.services, plan.target, journal, screen)
     screen.opened(journal.folder.path)
     try:
-        with _fleet(plan, journal, screen) as hosts, Started(plan, journal, screen) as started:
+        with fleet(plan, journal, screen) as hosts, Started(plan, journal, screen) as started:
             if engine := started.engine:
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
@@ -112,8 +123,10 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     cooling = Cooling(plan, endpoint, started, screen)
-                    crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
-                    _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
+                    crew = Crew(hosts, given.foresight, look, mind, cooling)
+                    _Measuring(plan, endpoint, journal, screen, crew).everything(
+                        _more(plan, journal, screen, given.more)
+                    )
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. {how_to_go_on(plan, journal.folder.path)}")
@@ -122,6 +135,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
         if not journal.has_results():
             raise
         screen.message(f"{e} {how_to_go_on(plan, journal.folder.path)}" if isinstance(e, TargetError) else str(e))
+    mind()
     return journal.finish(screen)
 
 
@@ -138,34 +152,10 @@ def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
     return Hunter(plan.find_limit, journal, screen).more if plan.find_limit else more
 
 
-@contextlib.contextmanager
-def _fleet(plan: Plan, journal: Journal, screen: Screen) -> Iterator[Hosts]:
-    with hosts_of(plan.fleet, journal.folder.path / FLEET_LOG, max(allowed_cores(), plan.workers or 1)) as hosts:
-        if hosts.names:
-            how = "Started" if hosts.started else "Joined"
-            screen.message(f"{how} a Ray cluster with {counted(len(hosts.names), 'node')}: {', '.join(hosts.names)}")
-        yield hosts
-
-
-class _Crew(msgspec.Struct, frozen=True):
-    """Who sends, and what one of them is known to carry."""
-
-    hosts: Hosts
-    foresight: Foresight
-    look: Callable[[], None]
-    """Has the server's side looked at now."""
-    cooling: Cooling
-
-    def stripes(self, plan: Plan, stage: Stage) -> Stripes:
-        """How they share a stage."""
-        nodes = len(self.hosts.names)
-        return stripes_of(plan, stage, allowed_cores(), nodes=nodes, needed=self.foresight.workers(stage))
-
-
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: "_Crew") -> None:
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: Crew) -> None:
         self._plan = plan
         self._crew = crew
         self._endpoint = endpoint
@@ -272,6 +262,7 @@ class _Measuring:
             self._crew.look()
             result = self._load(index, stage, requests, work, attended)
             self._crew.look()
+            self._crew.mind()
             try:
                 if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
@@ -378,6 +369,7 @@ class _Measuring:
                 silent_s=report.silent_ns / 1e9,
             )
         )
+        self._crew.mind()
         return attended.order(report, since_start_ns) if attended else None
 
     def _tell(self, index: int, stage: Stage) -> None:

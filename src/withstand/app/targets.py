@@ -18,6 +18,7 @@ from withstand.app.retold import named
 from withstand.app.run import resume, run
 from withstand.app.salt import salted
 from withstand.app.screen import Outcome, Screen
+from withstand.app.services import Services
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all
 from withstand.errors import UsageError, WithstandError
@@ -36,7 +37,7 @@ class TargetsOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """None where there are no two to compare."""
 
 
-def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcome:
+def run_targets(plan: Plan, *, argv: list[str], screen: Screen, services: Services | None = None) -> TargetsOutcome:
     """Measure each target.
 
     Raises:
@@ -52,7 +53,7 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcom
         writer=this_process(),
     )
     folder = TargetsFolder.create(Path(plan.output_dir) if plan.output_dir else None, asked)
-    return _Round(folder, plan, argv, screen).everything()
+    return _Round(folder, plan, argv, screen, services).everything()
 
 
 def resume_targets(path: Path, *, screen: Screen) -> TargetsOutcome:
@@ -97,11 +98,14 @@ def _check(plans: dict[str, Plan], screen: Screen) -> None:
 class _Round:
     """From target to target."""
 
-    def __init__(self, folder: TargetsFolder, plan: Plan, argv: list[str], screen: Screen) -> None:
+    def __init__(
+        self, folder: TargetsFolder, plan: Plan, argv: list[str], screen: Screen, services: Services | None = None
+    ) -> None:
         self._folder = folder
         self._plans = dict(plans_of(plan, folder.path))
         self._argv = argv
         self._screen = screen
+        self._services = services
         self._outcomes: dict[str, Outcome] = {}
         self._failed: list[WithstandError] = []
 
@@ -148,7 +152,7 @@ class _Round:
         path = self._folder.of(name)
         if RunFolder.is_one(path):
             return resume(path, screen=self._screen)
-        return run(self._plans[name], argv=self._argv, screen=self._screen)
+        return run(self._plans[name], argv=self._argv, screen=self._screen, services=self._services)
 
     def _exit_code(self) -> int:
         codes = {outcome.exit_code for outcome in self._outcomes.values()}

@@ -10,6 +10,7 @@ import click
 from withstand.app.ab import Sides, resume_ab, run_ab
 from withstand.app.plans import NAMES, ready_made
 from withstand.app.screen import Screen
+from withstand.app.services import Services
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
@@ -78,6 +79,7 @@ def verb(
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         drawn: Screen = screen
+        services: Services | None = None
         if folder:
             outcome = resume_ab(folder, screen=screen)
         else:
@@ -86,10 +88,10 @@ def verb(
                     told, look = StackTold(quiet=quiet).hear, partial(_asked_of, stack, options)
                     standing = up.enter_context(standing_for(stack, screen.step, told, look))
                     asked = _asked_of(stack, options, standing.blueprint)
-                drawn = announced(screen, standing)
+                drawn, services = announced(screen, standing), Services(standing)
             assert asked is not None
             argv = without_secrets(context.obj)
-            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=drawn)
+            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=drawn, services=services)
             kept(drawn, outcome.folder)
     return show_ab(outcome, as_json=as_json)
 

@@ -1,5 +1,6 @@
 """A screen that also tells a stack's monitoring where the run is, and keeps in the end what that has seen."""
 
+import contextlib
 from pathlib import Path
 
 from withstand import clock
@@ -7,6 +8,7 @@ from withstand.app.board import catch_up_s, keep_board
 from withstand.app.exposed import POINTER
 from withstand.app.report import report_again
 from withstand.app.screen import Screen, StageProgress
+from withstand.cli.output import say
 from withstand.errors import WithstandError
 from withstand.files import write_atomically
 from withstand.metrics.summary import StageSummary
@@ -46,7 +48,7 @@ class Announced:
         self._screen.stage_finished(summary)
 
     def keep(self, folder: Path) -> None:
-        """The dashboard as it was during all that was measured, in ``folder``; what it cannot be is said, no more."""
+        """The dashboard as it was during all that was measured, in ``folder``; where it cannot be, that is said."""
         if self._since_s is None:
             return
         url = next(one.base_url for one in self._standing.blueprint.processes if one.name == MONITORING)
@@ -56,9 +58,17 @@ class Announced:
             if RunFolder.is_one(folder):  # its report leads to what lies beside it
                 report_again(folder)
         except WithstandError as e:
-            self.message(f"The dashboard is not kept: {e}")
+            _not_kept(folder, f"What the monitoring saw is not kept: {e}")
         else:
             self.message(f"What the monitoring saw: {path}")
+
+
+def _not_kept(folder: Path, why: str) -> None:
+    """Said however quiet the screen is, and in the report."""
+    say(f"withstand: {why}")
+    if RunFolder.is_one(folder):
+        with contextlib.suppress(WithstandError):  # a full disk is told of by others
+            report_again(folder, why)
 
 
 def announced(screen: Screen, standing: Standing) -> Screen:

@@ -10,6 +10,7 @@ import click
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
 from withstand.app.screen import Screen
+from withstand.app.services import Services
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
@@ -81,6 +82,7 @@ def verb(
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
         drawn: Screen = screen
+        services: Services | None = None
         if plan and is_stack(written):
             named = options["named"]
             with of_file(plan):
@@ -90,13 +92,13 @@ def verb(
                 look = partial(_look, options, tree)
                 standing = up.enter_context(standing_for(stack, screen.step, told, look))
                 written = aimed(options, tree, standing.blueprint)
-            drawn = announced(screen, standing)
+            drawn, services = announced(screen, standing), Services(standing)
         asked = build_plan(options, written)
         if asked.targets or (folder and TargetsFolder.is_one(folder)):
-            several = _several(asked, folder, argv, drawn)
+            several = _several(asked, folder, argv, drawn, services)
             kept(drawn, several.folder)
         else:
-            outcome = resume(folder, screen=drawn) if folder else run(asked, argv=argv, screen=drawn)
+            outcome = resume(folder, screen=drawn) if folder else run(asked, argv=argv, screen=drawn, services=services)
             several = None
             kept(drawn, outcome.folder)
     if several:
@@ -109,11 +111,15 @@ def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint) -
     build_plan(options, aimed(options, tree, blueprint))
 
 
-def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) -> "TargetsOutcome":
+def _several(
+    asked: Plan, folder: Path | None, argv: list[str], screen: Screen, services: Services | None
+) -> "TargetsOutcome":
     """One run needs no comparison, so it does not wait for that to be loaded."""
     from withstand.app.targets import resume_targets, run_targets  # noqa: PLC0415
 
-    return resume_targets(folder, screen=screen) if folder else run_targets(asked, argv=argv, screen=screen)
+    if folder:
+        return resume_targets(folder, screen=screen)
+    return run_targets(asked, argv=argv, screen=screen, services=services)
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:

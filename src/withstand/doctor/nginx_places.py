@@ -15,10 +15,14 @@ _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 60
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
+Block = Mapping[str, tuple[Directive, ...]]
+"""A block's directives by their names."""
+
+
 class Place(Struct, frozen=True):
     """A block with a ``proxy_pass``, and the blocks around it, the outermost first."""
 
-    blocks: tuple[tuple[Directive, ...], ...]
+    blocks: tuple[Block, ...]
     name: str
     passes: Directive
     upstream: Directive | None
@@ -27,7 +31,7 @@ class Place(Struct, frozen=True):
     def of(self, name: str) -> tuple[Directive, ...]:
         """The directives of a name that hold here."""
         for block in reversed(self.blocks):
-            if found := tuple(each for each in block if each.name == name):
+            if found := block.get(name):
                 return found if name in _ARRAYS else found[-1:]
         return ()
 
@@ -52,6 +56,10 @@ class Place(Struct, frozen=True):
         """The line to change: of the directive, or of the ``proxy_pass`` where there is none."""
         found = self.of(name)
         return (found[0] if found else self.passes).where
+
+    def at(self, name: str) -> str:
+        """``location / (site.conf:12)``."""
+        return f"{self.name} ({self.where(name)})"
 
     def seconds(self, name: str, default: float) -> float | None:
         """A time; None where it is no constant."""
@@ -84,13 +92,20 @@ def _all(directives: tuple[Directive, ...]) -> Iterator[Directive]:
         yield from _all(each.block or ())
 
 
+def _by_name(block: tuple[Directive, ...]) -> Block:
+    found: dict[str, list[Directive]] = {}
+    for each in block:
+        found.setdefault(each.name, []).append(each)
+    return {name: tuple(several) for name, several in found.items()}
+
+
 def _places(
     block: tuple[Directive, ...],
-    around: tuple[tuple[Directive, ...], ...],
+    around: tuple[Block, ...],
     path: tuple[str, ...],
     upstreams: Mapping[str, Directive],
 ) -> Iterator[Place]:
-    blocks = (*around, block)
+    blocks = (*around, _by_name(block))
     for each in block:
         if each.name == _PASS and each.args:
             target = re.sub(r"^https?://", "", each.args[0]).partition("/")[0]

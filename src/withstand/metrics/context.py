@@ -2,6 +2,7 @@
 
 import msgspec
 
+from withstand.metrics.absences import Absence
 from withstand.metrics.server import Watched
 from withstand.record import Health
 from withstand.spec import Slo, Stage
@@ -33,6 +34,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """The server is reached over the loopback: it shares these cores."""
     watched: Watched | None = None
     """What was seen of the server's side."""
+    absences: tuple[Absence, ...] = ()
+    """Of services that the requests went through."""
     damaged_lines: int = 0
     """Of the run's records; nobody knows of which stage each was."""
     fixed_lengths: bool = False

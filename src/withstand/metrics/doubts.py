@@ -13,6 +13,7 @@ class DoubtKind(StrEnum):
     CLIENT_BOUND = "client_bound"
     SENDS_LATE = "sends_late"
     CLOCK_LAGGED = "clock_lagged"
+    SERVICE_LOST = "service_lost"
     REQUESTS_FAILED = "requests_failed"
     RATE_LIMITED = "rate_limited"
     ERROR_TEXT = "error_text"
@@ -76,6 +77,9 @@ RULES: Mapping[DoubtKind, str] = {
     ),
     DoubtKind.CLOCK_LAGGED: (
         "Our own clock stamped arrivals, and what is certain of them leaves room for 1 % of a median or 5 % of a p99."
+    ),
+    DoubtKind.SERVICE_LOST: (
+        "A service of the stack that the requests go through was away during the stage. Blocking from a tenth of it on."
     ),
     DoubtKind.REQUESTS_FAILED: (
         "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then."

@@ -132,6 +132,7 @@ TABLE: Mapping[DoubtKind, tuple[Line, ...]] = {
         Line(when="single sends late", blocked=_SCHEDULED, unknown=_SCHEDULED),
     ),
     DoubtKind.CLOCK_LAGGED: (Line(unknown=_P99 | _GAPS, beside=_TIMES),),
+    DoubtKind.SERVICE_LOST: (Line(blocked=_EVERYTHING, unknown=_RATES | _SUCCESS | _P95 | _P99, beside=_EVERYTHING),),
     DoubtKind.REQUESTS_FAILED: _LOST,
     DoubtKind.RATE_LIMITED: (Line(falls=_SUCCESS, blocked=_EVERYTHING, unknown=_RATES),),
     DoubtKind.ERROR_TEXT: (Line(falls=_EVERYTHING),),

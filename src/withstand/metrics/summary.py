@@ -299,5 +299,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     cold_start: ColdStart | None = None
     """None where no stage began with a cold server."""
     left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know besides, a sentence each."""
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""

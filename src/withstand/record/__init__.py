@@ -1,6 +1,7 @@
 """The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
 
 from withstand.record.health import LOOK_NS, STALL_NS, ClockOffset, Health, Place, Spread
+from withstand.record.outage import Outage
 from withstand.record.record import (
     OUR_DOING,
     SCHEMA,
@@ -24,6 +25,7 @@ __all__ = [
     "Clock",
     "ClockOffset",
     "Health",
+    "Outage",
     "Place",
     "Record",
     "Sample",

@@ -77,6 +77,8 @@ class Board(Struct, frozen=True, kw_only=True):
     stages: Sequence[Shade]
     alerts: Sequence[Span]
     graphs: Sequence[Graph]
+    missed: Sequence[str] = ()
+    """What is not seen here, or was not there to be seen: a sentence each."""
 
 
 def render_board(board: Board) -> str:
@@ -85,6 +87,7 @@ def render_board(board: Board) -> str:
         "title": joined(f"{board.title} · monitoring · withstand"),
         "masthead": _masthead(board),
         "alerts": _alerts(board.alerts),
+        "missed": _missed(board.missed),
         "rows": _rows(board.graphs),
     }
     return assembled("board", ("page.css", "board.css"), written, lambda room: board_json(board, room))
@@ -171,6 +174,14 @@ def _alerts(alerts: Sequence[Span]) -> Markup:
         return tag("p", "None called.", class_="lead")
     told = (f"{one.name}, from {seconds(one.start_s)} to {seconds(one.end_s)}" for one in alerts)
     return tag("ul", *(tag("li", text) for text in told), class_="alerts")
+
+
+def _missed(told: Sequence[str]) -> Markup:
+    """Nothing where all was seen."""
+    if not told:
+        return Markup()
+    listed = tag("ul", *(tag("li", text) for text in told), class_="alerts")
+    return tag("section", tag("h2", "Not seen"), tag("div", listed, class_="body"), id="missed")
 
 
 def _rows(graphs: Sequence[Graph]) -> Markup:

@@ -1,4 +1,4 @@
-"""Why stages ended before their limit, where a rule ended them, and why others were not run: a line each."""
+"""Why stages ended before their limit, where a rule ended them, why others were not run, and notes: a line each."""
 
 from collections.abc import Iterator
 
@@ -17,3 +17,4 @@ def ending_lines(summary: Summary) -> Iterator[str]:
     for why in dict.fromkeys(one.why for one in summary.left_out):
         names = [one.stage for one in summary.left_out if one.why == why]
         yield f"left out ({', '.join(few(names))}): {why}"
+    yield from summary.notes

@@ -26,6 +26,7 @@ def summary_json(summary: Summary, limit: Limit | None = None) -> bytes:
         "schema": SCHEMA,
         "complete": summary.complete,
         "left_out": [msgspec.to_builtins(one) for one in summary.left_out],
+        "notes": summary.notes,
         "target": summary.target,
         "economy": None if summary.economy is None else msgspec.to_builtins(summary.economy),
         "cold_start": None if summary.cold_start is None else msgspec.to_builtins(summary.cold_start),

@@ -6,7 +6,7 @@ import msgspec
 
 from withstand.clock import Anchor
 from withstand.control.probe import Look
-from withstand.record import Health
+from withstand.record import Health, Outage
 from withstand.spec import Plan, Stage
 
 # Schema history
@@ -94,6 +94,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: TokenizerFacts | None = None
     """The prompts'."""
     stages: tuple[StageEntry, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    """Of services of the stack that is measured."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know besides: a sentence each."""
     error: str | None = None
     spent_ns: int = 0
     """How long stages have been measured so far, all sittings together: what a budget is charged with."""

@@ -5,14 +5,17 @@
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from withstand.spec.mistake import wrong
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint, Process, behind
+from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY
 
 Tree = dict[str, Any]
 _SERVICE = "service"
+_AGENT = "agent"
 
 
 def with_aims(plan: Tree, blueprint: Blueprint, model: str | None = None) -> Tree:
@@ -52,7 +55,7 @@ class _Door(NamedTuple):
 
 def _door(blueprint: Blueprint, model: str | None) -> _Door:
     """The stack's own; where an agent stands beside a gateway, models of engines are asked of the gateway."""
-    last = _last(blueprint.processes, ("edge", "agent", "gateway"))
+    last = _last(blueprint.processes, ("edge", _AGENT, "gateway"))
     if model in (None, blueprint.model):
         return _Door(last, blueprint.door, blueprint.model)
     edge = [process for process in blueprint.processes if process.name == "edge"]
@@ -71,16 +74,33 @@ def _service(where: str, blueprint: Blueprint, name: str) -> _Door:
     if name not in found:
         names = ", ".join(found)
         raise wrong(f"plan.{where}.service", f"it has no service {name!r}, but {names}")
-    if name == "agent":
+    if name == _AGENT:
         return _Door(name, found[name].base_url, blueprint.model)
     served = [model for process in behind(name, blueprint.processes) for model in process.serves]
     return _Door(name, found[name].base_url, served[0] if served else blueprint.model)
 
 
-def _metrics(blueprint: Blueprint, service: str, model: str) -> list[str]:
-    """Of the gateways and engines behind it; of engines those that serve the model, where any of them does."""
-    there = behind(service, blueprint.processes) if service else []
+def asked_there(blueprint: Blueprint, url: str, model: str | None) -> frozenset[str]:
+    """The services that a request to an address goes through, or may; none where nobody of theirs listens there."""
+    at = urlsplit(url)
+    door = next((each for each in blueprint.processes if each.port == at.port), None)
+    if door is None or at.hostname not in {HOST, "localhost"}:
+        return frozenset()
+    there = behind(door.name, blueprint.processes)
+    serving = _serving(there, model)
+    by_model = any(model in process.serves for process in serving)
+    idle = {p.name for p in there if (p.serves and p not in serving) or (by_model and p.kind == _AGENT)} - {door.name}
+    return frozenset(process.name for process in there) - idle
+
+
+def _serving(there: Sequence[Process], model: str | None) -> list[Process]:
+    """Engines that serve the model; all of them where none does, as an agent's."""
     engines = [process for process in there if process.serves]
-    told = [process for process in engines if model in process.serves] or engines
-    told = [process for process in there if process.kind == "gateway"] + told
+    return [process for process in engines if model in process.serves] or engines
+
+
+def _metrics(blueprint: Blueprint, service: str, model: str) -> list[str]:
+    """Of the gateways and engines behind it."""
+    there = behind(service, blueprint.processes) if service else []
+    told = [process for process in there if process.kind == "gateway"] + _serving(there, model)
     return [process.metrics_url for process in told if process.metrics_url]

@@ -16,8 +16,16 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
-_PAGE_MAX = "32MB"
-"""Of what a service tells: a larger page is one target's failure, and would be that of all."""
+LIMITS: Mapping[str, str | int] = {
+    "body_size_limit": "32MB",
+    "sample_limit": 10_000,
+    "label_limit": 100,
+    "label_name_length_limit": 200,
+    "label_value_length_limit": 4_000,
+}
+"""Of one page: what is more is its target's failure, and would be that of all. vLLM's has 600 samples."""
+_COMPUTED = ("withstand:.*", "ALERTS", "ALERTS_FOR_STATE", "up", "scrape_.*")
+"""What Prometheus makes itself."""
 _DEBIANS = "prometheus-node-exporter"
 """On Linux only, and unlike others it asks systemd unless told not to: an error at each scrape where none runs."""
 EXPORTERS: Mapping[str, tuple[str, ...]] = {
@@ -25,6 +33,14 @@ EXPORTERS: Mapping[str, tuple[str, ...]] = {
     EDGE_COUNTS: ("prometheus-nginx-exporter", "nginx-prometheus-exporter"),
 }
 """Taken where they are installed."""
+_WHOSE = {
+    BENCH: "withstand_run_.*",
+    "gateway": "withstand_gateway_.*",
+    "agent": "withstand_agent_.*",
+    MACHINE: "node_.*",
+    EDGE_COUNTS: "nginx_.*",
+}
+"""Names that are believed of one service, or kind of them, alone."""
 _CONFIG, _RULES = "prometheus.json", "prometheus-rules.json"
 _SOURCE = {"type": "prometheus", "uid": "withstand"}
 
@@ -103,7 +119,10 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
         "scrape_configs": [
             {
                 "job_name": process.name,
-                "body_size_limit": _PAGE_MAX,
+                **LIMITS,
+                "metric_relabel_configs": [
+                    {"source_labels": ["__name__"], "regex": "|".join(_not_its(process)), "action": "drop"}
+                ],
                 "metrics_path": urlsplit(process.metrics_url or "").path or "/metrics",
                 "static_configs": [
                     {
@@ -115,6 +134,12 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
             for process in scraped
         ],
     }
+
+
+def _not_its(process: Process) -> list[str]:
+    """Names that a service has no business to tell: with them it could put alerts and stages on the board."""
+    others = (names for owner, names in _WHOSE.items() if owner not in {process.name, process.kind})
+    return [*_COMPUTED, *others]
 
 
 def rules(scrape_s: float) -> dict[str, Any]:

@@ -217,5 +217,7 @@ PANELS: Final = (
 )
 STAGES: Final = "withstand_run_stage"
 """What a dashboard's annotations are made of: a stage's series is there while it goes on."""
+HEARD: Final = "up"
+"""1 where a target's page was taken, 0 where not."""
 FIRING: Final = 'ALERTS{alertstate="firing"}'
 """A series for each alert that calls, while it does."""

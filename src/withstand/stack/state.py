@@ -11,7 +11,7 @@ from withstand.errors import EngineError
 from withstand.files import write_atomically
 from withstand.processes.identity import Identity
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.supervision import Phase
+from withstand.stack.supervision import Absence, Phase
 
 MARK = "WITHSTAND_STACK"
 _ENV = "WITHSTAND_STATE"
@@ -32,6 +32,8 @@ class UnitState(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     exit_code: int | None = None
     """Of its last end."""
+    absences: tuple[Absence, ...] = ()
+    """When it was away after it had been ready."""
 
 
 class StackState(msgspec.Struct, frozen=True, kw_only=True):

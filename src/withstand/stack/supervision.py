@@ -8,10 +8,14 @@ after 1 s when a minute went well.
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from withstand.stack.blueprint import Process, needing
 
 _BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
 _STEADY_S = 60.0
+_ABSENCES_MAX = 100
 
 
 class Phase(StrEnum):
@@ -23,6 +27,15 @@ class Phase(StrEnum):
     BACKING_OFF = "backing off"
     FAILED = "failed"
     ENDED = "ended"
+
+
+class Absence(Struct, frozen=True):
+    """From when to when a process that had been ready was not, in the supervisor's seconds."""
+
+    began_s: float
+    reason: str
+    back_s: float | None = None
+    """None = it is not back."""
 
 
 class Unit:
@@ -38,6 +51,8 @@ class Unit:
         self.reason = ""
         """Why it ended, in its own words."""
         self.exit_code: int | None = None
+        self.absences: list[Absence] = []
+        """The last of them."""
         self._quick_ends = 0
         self._due_s = 0.0
 
@@ -55,6 +70,16 @@ class Unit:
         self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
         self.restarts += 1
         self.to(Phase.BACKING_OFF, now_s)
+
+    def gone(self, now_s: float, reason: str) -> None:
+        """It is not ready any more. One that ends again before it was ready is still gone for the first reason."""
+        if not self.absences or self.absences[-1].back_s is not None:
+            self.absences = [*self.absences[1 - _ABSENCES_MAX :], Absence(now_s, reason)]
+
+    def back(self, now_s: float) -> None:
+        """It is ready, perhaps again."""
+        if self.absences:
+            self.absences[-1] = replace(self.absences[-1], back_s=now_s)
 
 
 class Supervision:
@@ -81,6 +106,7 @@ class Supervision:
         unit = self.units[name]
         unit.ready_after_s = now_s - unit.since_s
         unit.reason = ""
+        unit.back(now_s)
         unit.to(Phase.READY, now_s)
         self._was_up = self._was_up or self.all_ready
 
@@ -97,6 +123,8 @@ class Supervision:
         unit = self.units[name]
         unit.reason, unit.exit_code = reason, exit_code
         has_been_ready = unit.ready_after_s is not None
+        if has_been_ready:
+            unit.gone(now_s, reason)
         if unit.process.upkeep.restart and has_been_ready:
             unit.back_off(now_s, now_s - unit.since_s if unit.phase is Phase.READY else 0.0)
         else:

@@ -232,6 +232,7 @@ class Supervisor:
             restarts=unit.restarts,
             reason=unit.reason,
             exit_code=unit.exit_code,
+            absences=tuple(unit.absences),
         )
 
 

@@ -1,5 +1,6 @@
-"""Doubts from the server's own metrics: what it did to requests, and whether they were all ours and all reached it."""
+"""Doubts from the server's side: services that were away, what it did to requests, whether all were ours."""
 
+from withstand.metrics.absences import Absence
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
@@ -9,7 +10,36 @@ _EVICTED_SHARE = 0.01
 _REACHED_SHARE = 0.5
 _AT_ONCE_MIN = 4
 _LOOKS_MIN = 5
+_AWAY_BLOCKS = 0.1
 _OTHERS_SHARE, _OTHERS_MIN = 0.1, 5
+
+
+def service_lost(case: Case) -> Doubt | None:
+    """What was measured is another stack for as long."""
+    away = case.context.absences
+    if not away:
+        return None
+    return Doubt(
+        DoubtKind.SERVICE_LOST,
+        f"{'; '.join(map(_told, away))}: for as long another stack was measured than the one that is described.",
+        "Mend what ended it, and measure again. Logs stay with a stack that `withstand up` has brought up before; "
+        "`restart = true` starts a service anew.",
+        blocking=away[0].share >= _AWAY_BLOCKS,
+        brief=", ".join(f"{one.service} for {_span(one)}" for one in away),
+    )
+
+
+def _told(one: Absence) -> str:
+    """``m was away for 21.90 s (90 %) of the stage, from 2.30 s on: m ended (killed by SIGKILL) and said nothing``."""
+    when = "from its begin on" if one.from_s == 0 else f"from {number(one.from_s)} s on"
+    often = f", {counted(one.times, 'time')}" if one.times > 1 else ""
+    return (
+        f"{one.service} was away for {_span(one)} of the stage{often}, {when} ({one.service} {one.reason.rstrip('.')})"
+    )
+
+
+def _span(one: Absence) -> str:
+    return f"{number(one.for_s)} s ({percent(one.share)})"
 
 
 def preempted(case: Case) -> Doubt | None:
@@ -63,4 +93,4 @@ def other_traffic(case: Case) -> Doubt | None:
     )
 
 
-RULES = (preempted, held_before_server, other_traffic)
+RULES = (service_lost, preempted, held_before_server, other_traffic)

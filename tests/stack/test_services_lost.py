@@ -1,0 +1,135 @@
+"""A service that dies while a run measures its stack: the folder, the doubts and every report tell of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from withstand.processes.identity import identity_of
+from withstand.stack.local import standing_of, standings, take_down
+from withstand.stack.state import StackState
+
+ENGINE = str(Path(__file__).parents[1] / "support" / "vllm_like.py")
+PATIENCE_S = 120.0
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose child is whose")
+
+
+def engine(**fields: Any) -> dict[str, Any]:
+    return {"kind": "command", "args": [sys.executable, ENGINE, "{port}"], "served_as": "m", **fields}
+
+
+def tree(seconds: float, **engines: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": "lossy",
+        "engines": engines,
+        "plan": {
+            "target": {"service": "a"},
+            "num_warmups": 1,
+            "workload": {"dataset": "random", "options": {"input_len": 8, "output_len": 8}},
+            "stages": [{"name": "s", "arrivals": {"kind": "constant", "rate": 20}, "duration_s": seconds}],
+        },
+    }
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    yield
+    for standing in standings():
+        take_down(standing)
+
+
+def until(condition: Callable[[], object]) -> None:
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+
+
+def begun(folder: Path, told: dict[str, Any]) -> "subprocess.Popen[str]":
+    """A run of the stack that has its first records."""
+    file = folder / "lossy.json"
+    file.write_text(json.dumps(told))
+    command = [sys.executable, "-m", "withstand", "run", str(file), "--quiet", "--output-dir", str(folder / "run")]
+    run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: run.poll() is not None or any(map(measured, (folder / "run").glob("records.w*.jsonl"))))
+    return run
+
+
+def measured(records: Path) -> bool:
+    return b'"stage":1' in records.read_bytes()
+
+
+def state_now() -> StackState:
+    standing = standing_of("lossy")
+    assert standing
+    return standing.state
+
+
+def kill(name: str, what: str = "leader") -> None:
+    unit = next(unit for unit in state_now().units if unit.name == name)
+    os.kill(getattr(unit, what).pid, signal.SIGKILL)
+
+
+def kinds(stage: dict[str, Any]) -> list[str]:
+    return [doubt["kind"] for doubt in stage["doubts"]]
+
+
+@LINUX
+def test_each_report_names_the_services_that_were_lost(tmp_path: Path) -> None:
+    """``b`` is not asked: it takes nothing from the numbers."""
+    run = begun(tmp_path, tree(5, a=engine(), b=engine()))
+    kill("a", "keeper")
+    kill("b")
+    out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 3, out + err
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    [stage] = summary["stages"]
+    [doubt] = [doubt for doubt in stage["doubts"] if doubt["kind"] == "service_lost"]
+    assert doubt["blocking"]
+    assert "a was away for" in doubt["sentence"]
+    assert "killed by SIGKILL" in doubt["sentence"]
+    [note] = summary["notes"]
+    assert note.startswith("b was away from ")
+    page = " ".join((tmp_path / "run" / "report.html").read_text().split())
+    assert "a was away for" in page
+    assert "b was away from" in page
+    told = " ".join(out.split())
+    assert "a was away for" in told
+    assert "b was away from" in told
+    outages = json.loads((tmp_path / "run" / "run.json").read_text())["outages"]
+    assert {(one["service"], one.get("asked", True)) for one in outages} == {("a", True), ("b", False)}
+    audit = [sys.executable, "-m", "withstand", "audit", str(tmp_path / "run")]
+    assert "service lost" in subprocess.run(audit, capture_output=True, text=True, check=False).stdout.lower()
+
+
+@LINUX
+def test_one_that_comes_back_was_away_for_as_long(tmp_path: Path) -> None:
+    run = begun(tmp_path, tree(6, a=engine(restart=True)))
+    kill("a")
+    out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode in {0, 3}, out + err  # away for a tenth it forbids the headline, and so may a busy machine
+    [outage] = json.loads((tmp_path / "run" / "run.json").read_text())["outages"]
+    assert 1 <= (outage["back_ns"] - outage["began_ns"]) / 1e9 < 6
+    [stage] = json.loads((tmp_path / "run" / "summary.json").read_text())["stages"]
+    assert "service_lost" in kinds(stage)
+
+
+@LINUX
+def test_a_stack_that_loses_its_supervisor_is_lost(tmp_path: Path) -> None:
+    run = begun(tmp_path, tree(4, a=engine()))
+    supervisor = state_now().supervisor
+    os.kill(supervisor.pid, signal.SIGKILL)
+    out, err = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 3, out + err
+    assert identity_of(supervisor.pid) != supervisor
+    [stage] = json.loads((tmp_path / "run" / "summary.json").read_text())["stages"]
+    [doubt] = [doubt for doubt in stage["doubts"] if doubt["kind"] == "service_lost"]
+    assert "the stack has lost its supervisor" in doubt["sentence"]
