@@ -194,9 +194,9 @@ OWN = {
     "worker_lost", "client_bound", "sends_late", "clock_lagged", "rate_limited", "error_text", "stopped_early",
     "latency_grows", "shared_reads", "several_tokens_an_event", "tokens_estimated", "finish_reasons_mixed",
     "prefix_cache", "warmup_missing", "simulated", "preempted", "held_before_server", "other_traffic",
-    "records_missing",
+    "records_missing", "service_lost",
 }  # fmt: skip
-"""Of runs of ours, whose records are at hand: ``test_doubts.py`` and ``test_server.py`` of the metrics have each."""
+"""Of runs of ours, whose records are at hand: ``test_doubts.py``, ``test_server.py``, ``test_absences.py`` have each."""
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -78,14 +78,10 @@ def kill(name: str, what: str = "leader") -> None:
     os.kill(getattr(unit, what).pid, signal.SIGKILL)
 
 
-def kinds(stage: dict[str, Any]) -> list[str]:
-    return [doubt["kind"] for doubt in stage["doubts"]]
-
-
 @LINUX
 def test_each_report_names_the_services_that_were_lost(tmp_path: Path) -> None:
-    """``b`` is not asked: it takes nothing from the numbers."""
-    run = begun(tmp_path, tree(5, a=engine(), b=engine()))
+    """``b`` is not asked, and takes nothing from the numbers; it comes back after a second."""
+    run = begun(tmp_path, tree(4, a=engine(), b=engine(restart=True)))
     kill("a", "keeper")
     kill("b")
     out, err = run.communicate(timeout=PATIENCE_S)
@@ -97,34 +93,23 @@ def test_each_report_names_the_services_that_were_lost(tmp_path: Path) -> None:
     assert "a was away for" in doubt["sentence"]
     assert "killed by SIGKILL" in doubt["sentence"]
     [note] = summary["notes"]
-    assert note.startswith("b was away from ")
+    assert note.startswith("stack: b was away from ")
     page = " ".join((tmp_path / "run" / "report.html").read_text().split())
     assert "a was away for" in page
-    assert "b was away from" in page
+    assert "Stack: b was away from" in page
     told = " ".join(out.split())
     assert "a was away for" in told
-    assert "b was away from" in told
+    assert "stack: b was away from" in told
     outages = json.loads((tmp_path / "run" / "run.json").read_text())["outages"]
     assert {(one["service"], one.get("asked", True)) for one in outages} == {("a", True), ("b", False)}
-    audit = [sys.executable, "-m", "withstand", "audit", str(tmp_path / "run")]
-    assert "service lost" in subprocess.run(audit, capture_output=True, text=True, check=False).stdout.lower()
-
-
-@LINUX
-def test_one_that_comes_back_was_away_for_as_long(tmp_path: Path) -> None:
-    run = begun(tmp_path, tree(6, a=engine(restart=True)))
-    kill("a")
-    out, err = run.communicate(timeout=PATIENCE_S)
-    assert run.returncode in {0, 3}, out + err  # away for a tenth it forbids the headline, and so may a busy machine
-    [outage] = json.loads((tmp_path / "run" / "run.json").read_text())["outages"]
-    assert 1 <= (outage["back_ns"] - outage["began_ns"]) / 1e9 < 6
-    [stage] = json.loads((tmp_path / "run" / "summary.json").read_text())["stages"]
-    assert "service_lost" in kinds(stage)
+    assert [one["back_ns"] is None for one in outages] == [True, False]
+    audit = [sys.executable, "-m", "withstand", "audit", "--format", "json", str(tmp_path / "run")]
+    assert '"service_lost"' in subprocess.run(audit, capture_output=True, text=True, check=False).stdout
 
 
 @LINUX
 def test_a_stack_that_loses_its_supervisor_is_lost(tmp_path: Path) -> None:
-    run = begun(tmp_path, tree(4, a=engine()))
+    run = begun(tmp_path, tree(2, a=engine()))
     supervisor = state_now().supervisor
     os.kill(supervisor.pid, signal.SIGKILL)
     out, err = run.communicate(timeout=PATIENCE_S)

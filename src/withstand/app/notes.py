@@ -6,10 +6,10 @@ from withstand.runs import Manifest, StageEntry
 
 
 def notes_of(manifest: Manifest) -> tuple[str, ...]:
-    """A sentence each."""
+    """Each is what a line of a report holds: without a full stop."""
     stages = [entry for entry in manifest.stages if not entry.stage.warmup]
     silent = [one for one in manifest.outages if not any(_raises_doubt(one, stage) for stage in stages)]
-    return (*map(_told, silent), *manifest.notes)
+    return tuple(note.rstrip(".") for note in (*map(_told, silent), *manifest.notes))
 
 
 def _raises_doubt(outage: Outage, entry: StageEntry) -> bool:
@@ -21,4 +21,4 @@ def _raises_doubt(outage: Outage, entry: StageEntry) -> bool:
 def _told(one: Outage) -> str:
     began = f"from {seconds(one.began_ns / 1e9)} of the run on" if one.began_ns > 0 else "when the run began"
     back = f", for {seconds((one.back_ns - one.began_ns) / 1e9)}" if one.back_ns is not None else ""
-    return f"{one.service} was away {began}{back}: it {one.reason}"
+    return f"stack: {one.service} was away {began}{back}: it {one.reason}"

@@ -58,7 +58,7 @@ class Announced:
             if RunFolder.is_one(folder):  # its report leads to what lies beside it
                 report_again(folder)
         except WithstandError as e:
-            _not_kept(folder, f"What the monitoring saw is not kept: {e}")
+            _not_kept(folder, f"monitoring: what it saw is not kept: {e}")
         else:
             self.message(f"What the monitoring saw: {path}")
 

@@ -300,6 +300,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """None where no stage began with a cold server."""
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader should know besides, a sentence each."""
+    """What a reader should know besides: a line each."""
     doubts: tuple[Doubt, ...] = ()
     """Of the run as a whole."""
