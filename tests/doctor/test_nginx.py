@@ -204,5 +204,5 @@ def test_what_is_alike_is_said_once_and_names_the_first_places(tmp_path: Path) -
     slowed, fine = lint_nginx(path)
     assert slowed.facts == {"places": 2000}
     assert slowed.said.startswith("location /0 (many.conf:4) slows answers down; so in location /1 (many.conf:5), ")
-    assert slowed.said.endswith("location /8 (many.conf:12), 1,991 more")
+    assert slowed.said.endswith("location /3 (many.conf:7), 1,996 more")
     assert (fine.verdict, fine.facts) == (Verdict.OK, {"places": 1})

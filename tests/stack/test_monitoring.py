@@ -124,6 +124,14 @@ def test_a_name_is_taken_of_whose_it_is(name: str, taken_of: set[str]) -> None:
     assert taken == taken_of
 
 
+@pytest.mark.parametrize(("told", "gb"), [({}, 2.0), ({"room": {"memory_gb": 8, "cpus": [0]}}, 8.0)])
+def test_prometheus_does_not_take_the_machine(told: dict[str, Any], gb: float) -> None:
+    stack = stack_of(TREE | {"monitoring": told}, "s")
+    ports = {name: 9000 + i for i, name in enumerate(service_names(stack))}
+    place = Place(folder=Path("/s"), python="p", ports=ports, threads=1, programs=dict.fromkeys(NEEDED, "x"))
+    assert composed(stack, place).processes[-1].upkeep.room.memory_gb == gb
+
+
 def test_each_page_has_a_bound_of_each_kind() -> None:
     for job in scrape_configs().values():
         assert LIMITS.items() <= job.items()

@@ -31,7 +31,7 @@ _CACHE = Question("nginx.cache", "cache")
 _RATE = Question("nginx.rate", "slowed answers")
 _ERRORS = Question("nginx.errors", "errors")
 _NOWHERE = Question("nginx.pass", "passing on")
-_NAMED_MAX = 8
+_NAMED_MAX = 3
 
 
 class _Ill(Struct, frozen=True):

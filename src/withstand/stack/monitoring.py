@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from withstand.spec.stack import Monitoring
-from withstand.stack.blueprint import Place, Process, upkeep_of
+from withstand.stack.blueprint import Place, Process, Upkeep, upkeep_of
 from withstand.stack.edge import EDGE, EDGE_STATUS
 from withstand.stack.ports import HOST
 from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
@@ -17,13 +19,15 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
 LIMITS: Mapping[str, str | int] = {
-    "body_size_limit": "32MB",
+    "body_size_limit": "4MB",
     "sample_limit": 10_000,
     "label_limit": 100,
     "label_name_length_limit": 200,
     "label_value_length_limit": 4_000,
 }
 """Of one page: what is more is its target's failure, and would be that of all. vLLM's has 600 samples."""
+_MEMORY_GB = 2.0
+"""Of Prometheus, where nobody says another: it is not to take the machine away from those that are measured."""
 _COMPUTED = ("withstand:.*", "ALERTS", "ALERTS_FOR_STATE", "up", "scrape_.*")
 """What Prometheus makes itself."""
 _DEBIANS = "prometheus-node-exporter"
@@ -75,10 +79,17 @@ def monitoring(told: Monitoring, place: Place, services: Iterable[Process], stac
             "grafana/dashboards/withstand.yaml": _json(_providers(str(place.folder / "grafana" / "boards"))),
             "grafana/boards/withstand.json": _json(dashboard(told.scrape_s)),
         },
-        upkeep=upkeep_of(told),
-        reason=r'err="(.+)"',
+        upkeep=_bounded(upkeep_of(told)),
+        reason=r'err="(.+)"|(fatal error: .+)',
     )
     return [*exporters, prometheus]
+
+
+def _bounded(upkeep: Upkeep) -> Upkeep:
+    """Series that a page has once, and the next page other ones, stay in memory though the page is refused."""
+    if upkeep.room.memory_gb is not None:
+        return upkeep
+    return replace(upkeep, room=replace(upkeep.room, memory_gb=_MEMORY_GB))
 
 
 def _json(tree: object) -> str:
