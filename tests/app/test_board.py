@@ -15,12 +15,19 @@ import pytest
 from withstand import clock
 from withstand.app.answers import answers, runs_below
 from withstand.app.board import catch_up_s, keep_board, legend_of, on_grid, told_apart
+from withstand.cli.announced import Announced
+from withstand.cli.screen import terminal_screen
 from withstand.errors import EngineError
+from withstand.processes.identity import Identity
 from withstand.record import Outage, Record, encode_record
 from withstand.runs import Manifest, RunFolder, StageEntry, this_process
 from withstand.spec import Plan, Stage
+from withstand.spec.stack import Monitoring, stack_of
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.local import Standing
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, HEARD, STAGES
+from withstand.stack.state import StackState
 from withstand.testing import Schedule
 from withstand.testing.records import make_failure, make_record
 
@@ -214,6 +221,7 @@ def test_what_could_not_be_seen_is_said_on_the_page(tmp_path: Path) -> None:
     answers = {HEARD: heard, "withstand:kv_share": [({"service": "a"}, [0], 1e308), ({"service": "b"}, [0], 0.5)]}
     with prometheus(answers, errors=errors) as url:
         page = keep_board(tmp_path / "run", url, "chat", since_s, 2.0).read_text()
+    assert 'id="missed"' in page
     assert "The metrics of large were not taken 100 % of the time: its page has more than 10,000 series." in page
     assert "&lt;b&gt;odd&lt;/b&gt;" in page
     assert "The metrics of well" not in page
@@ -222,9 +230,32 @@ def test_what_could_not_be_seen_is_said_on_the_page(tmp_path: Path) -> None:
     assert "KV cache in use, a: values beyond 1e100 are left out." in page
     assert "inf" not in re.sub(r"<script.+?</script>|<style.+?</style>", "", page, flags=re.DOTALL)
     (tmp_path / "none").mkdir()
-    assert "Not seen" not in keep_quiet(tmp_path / "none")
+    assert 'id="missed"' not in keep_quiet(tmp_path / "none")
 
 
 def keep_quiet(folder: Path) -> str:
     with prometheus({}) as url:
         return keep_board(folder, url, "chat", clock.wall_s() - 9, 2.0).read_text()
+
+
+def test_a_dashboard_that_cannot_be_kept_is_said_aloud_and_in_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However quiet the screen is."""
+    with prometheus({}) as url:
+        pass
+    gone = Process(name="monitoring", kind="prometheus", argv=("x",), port=int(url.rpartition(":")[2]))
+    stack = stack_of({"engines": {"a": {"kind": "command", "args": ["x"]}}}, "s")
+    blueprint = Blueprint(made_of=stack, processes=(gone,), door="", model="m")
+    me = Identity(1, "1")
+    state = StackState(supervisor=me, mark="", began_s=0.0)
+    (tmp_path / "stack").mkdir()
+    standing = Standing(name="s", folder=tmp_path / "stack", blueprint=blueprint, state=state)
+    with terminal_screen(quiet=True, blocks=False) as screen:
+        told = Announced(screen, standing, Monitoring(scrape_s=0.2))
+        a_run(tmp_path / "run", clock.wall_s())
+        told.opened(tmp_path / "run")
+        told.keep(tmp_path / "run")
+    assert "withstand: monitoring: what it saw is not kept: Prometheus at" in capsys.readouterr().err
+    assert "Monitoring: what it saw is not kept" in " ".join((tmp_path / "run" / "report.html").read_text().split())
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["notes"][0].startswith("monitoring: ")

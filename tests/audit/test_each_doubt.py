@@ -196,7 +196,7 @@ OWN = {
     "prefix_cache", "warmup_missing", "simulated", "preempted", "held_before_server", "other_traffic",
     "records_missing", "service_lost",
 }  # fmt: skip
-"""Of runs of ours, whose records are at hand: ``test_doubts.py``, ``test_server.py``, ``test_absences.py`` have each."""
+"""Of runs of ours, whose records are at hand: tests of the metrics have each."""
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -181,7 +181,7 @@ def _missed(told: Sequence[str]) -> Markup:
     if not told:
         return Markup()
     listed = tag("ul", *(tag("li", text) for text in told), class_="alerts")
-    return tag("section", tag("h2", "Not seen"), tag("div", listed, class_="body"), id="missed")
+    return tag("section", tag("h2", "Missing"), tag("div", listed, class_="body"), id="missed")
 
 
 def _rows(graphs: Sequence[Graph]) -> Markup:
