@@ -13,7 +13,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.processes import KEEPER_S, under_keeper
 from withstand.processes.cut import cut
 
-_LOOK_S = 5.0
+_LOOK_S = 1.0
 """How often it is seen to that the log is not longer."""
 
 
