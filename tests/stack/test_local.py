@@ -147,7 +147,7 @@ def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
 
 def test_a_mistake_in_the_agents_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "agent": {"config": {"limmits": {}}}}
-    with pytest.raises(UsageError, match=r"agent ended \(exit code 2\).*limmits"):
+    with pytest.raises(UsageError, match=r"^agent: The configuration is wrong: .*limmits"):
         up(stack_of(told, "s"))
 
 

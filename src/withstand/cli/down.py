@@ -1,10 +1,12 @@
 """``withstand down``: the end of a stack."""
 
+from pathlib import Path
+
 import click
 
 from withstand.cli.options import Verb
 from withstand.cli.output import write_result
-from withstand.cli.stacks import meant
+from withstand.cli.stacks import is_down, meant, name_of
 from withstand.errors import EngineError, UsageError
 from withstand.stack.local import check_readable, standings, take_down
 
@@ -15,10 +17,14 @@ from withstand.stack.local import check_readable, standings, take_down
 def verb(name: str | None, *, everything: bool) -> None:
     """Take a stack down, and leave nothing behind.
 
-    Services end in the reverse order of their start. Without NAME the only one that is up is meant.
+    Services end in the reverse order of their start. Without NAME the only one that is up is meant. That the stack of
+    a file is not up is no error: it is down.
     """
     if everything and name is not None:
         raise UsageError("--all takes all stacks down; leave the name out, or --all.")
+    if name is not None and Path(name).suffix and is_down(name):
+        write_result(f"{name_of(name)} is not up.")
+        return
     for standing in standings() if everything else [meant(name, or_all=True)]:
         if left := take_down(standing):
             numbers = ", ".join(str(one.pid) for one in left)

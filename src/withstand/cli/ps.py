@@ -5,25 +5,40 @@ import msgspec
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing, name_of
+from withstand.cli.stacks import draw_standing, leader_of, name_of
+from withstand.stack.health import dead, restart_line
 from withstand.stack.local import Standing, check_readable, standings
+from withstand.stack.supervision import Phase
 
 
 @click.command("ps", cls=Verb)
 @click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def verb(name: str | None, *, as_json: bool) -> None:
-    """Show the stacks that are up, and how their services stand."""
+def verb(name: str | None, *, as_json: bool) -> int:
+    """Show the stacks that are up, and how their services stand; exit code 1 where one has failed."""
     name = name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
-        return
+        return _code(found)
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
         write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
     check_readable(name)
+    return _code(found)
+
+
+def _code(found: list[Standing]) -> int:
+    return int(any(_cure(standing) for standing in found))
+
+
+def _cure(standing: Standing) -> str | None:
+    """The command for a stack that will not get well by itself."""
+    if not standing.is_up:
+        return f"withstand down {standing.name}"
+    lost = dead(standing.state)
+    return restart_line(standing.name, lost) if lost else None
 
 
 def _told(standing: Standing) -> dict[str, object]:
@@ -31,7 +46,9 @@ def _told(standing: Standing) -> dict[str, object]:
     return {
         "name": standing.name,
         "up": standing.is_up,
-        "base_url": standing.blueprint.door,
+        "ready": standing.is_up and all(unit.phase is Phase.READY for unit in standing.state.units),
+        "cure": _cure(standing),
+        "base_url": f"{standing.blueprint.door}/v1",
         "model": standing.blueprint.model,
         "supervisor": standing.state.supervisor.pid,
         "services": [
@@ -40,12 +57,13 @@ def _told(standing: Standing) -> dict[str, object]:
                 "kind": processes[unit.name].kind,
                 "phase": unit.phase,
                 "base_url": processes[unit.name].base_url,
-                "pid": unit.leader.pid if unit.leader else None,
-                "memory_bytes": unit.leader.memory_bytes if unit.leader else None,
+                "pid": leader.pid if leader else None,
+                "memory_bytes": leader.memory_bytes if leader else None,
                 "ready_after_s": unit.ready_after_s,
                 "restarts": unit.restarts,
                 "reason": unit.reason or None,
             }
             for unit in standing.state.units
+            for leader in [leader_of(unit)]
         ],
     }

@@ -3,19 +3,23 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from withstand.errors import UsageError
+from withstand.errors import EngineError, UsageError
+from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine, Stack, served_of
-from withstand.stack.blueprint import Process
-from withstand.stack.composed import GATEWAY
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.composed import AGENT, GATEWAY
+from withstand.stack.flags import is_absent
 from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
 _CHECK_S = 60.0
+_OURS = "withstand: "
+"""So begins what our programs say of a mistake."""
 
 
 def check_machine(stack: Stack) -> None:
@@ -42,17 +46,25 @@ def check_machine(stack: Stack) -> None:
                 secret(engine.api_key)
 
 
-def check_gateway(processes: Iterable[Process]) -> None:
-    """Ask the gateway itself whether it would take its configuration, since nobody else may know it.
+def check_programs(blueprint: Blueprint) -> None:
+    """Programs of ours are asked themselves whether they would take their configuration, since nobody else may know it.
 
     Raises:
-        UsageError: it would not; the text is the gateway's own.
+        UsageError: one would not; the text is its own.
+        EngineError: there is no program of an engine that nobody starts now.
     """
-    process = next((process for process in processes if process.kind == GATEWAY), None)  # its copies have the same
-    if process is None:
-        return
+    for process in blueprint.resting:
+        if is_absent(process, environment(process.env)):
+            what = f"there is no program {process.argv[0]}, which the gateway would start for it"
+            raise EngineError(f"{process.name}: {what}. Install it, or correct its path in the stack's file.")
+    for kind in (GATEWAY, AGENT):
+        if ours := next((process for process in blueprint.processes if process.kind == kind), None):  # copies are alike
+            _check_ours(ours)
+
+
+def _check_ours(process: Process) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "gateway.json"
+        file = Path(folder) / f"{process.kind}.json"
         file.write_text(next(iter(process.files.values())), "utf-8")
         try:
             done = subprocess.run(  # noqa: S603  our own module
@@ -65,9 +77,10 @@ def check_gateway(processes: Iterable[Process]) -> None:
             )
         except subprocess.TimeoutExpired:  # it will say so when it is started
             return
-    if done.returncode == UsageError.exit_code:  # else it could not be asked: it lacks its extra
-        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("withstand: ")
-        raise UsageError(f"{GATEWAY}: {said.replace(f' {file}', '')}")
+    said = " ".join(done.stderr.decode("utf-8", "replace").split())
+    if done.returncode and said.startswith(_OURS):  # else it could not be asked: it lacks its extra
+        told = f"{process.kind}: {said.removeprefix(_OURS).replace(f' {file}', '')}"
+        raise UsageError(told) if done.returncode == UsageError.exit_code else EngineError(told)
 
 
 def _check_models(engines: dict[str, Engine]) -> None:
@@ -77,14 +90,23 @@ def _check_models(engines: dict[str, Engine]) -> None:
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
             if path and path.startswith("/") and not Path(path).exists():
                 raise wrong(f"engines.{name}.{key}", f"there is no {path}; correct it")
-        if engine.kind == "sim" and engine.model and not Path(engine.model).is_file():
-            raise wrong(f"engines.{name}.model", f"there is no file {engine.model}; withstand fit writes one")
+        if engine.kind == "sim" and engine.model:
+            _check_simulated(f"engines.{name}.model", Path(engine.model))
+
+
+def _check_simulated(where: str, path: Path) -> None:
+    if not path.is_file():
+        raise wrong(where, f"there is no file {path}; withstand fit writes one")
+    try:
+        parameters_from_file(path)
+    except UsageError as e:
+        raise wrong(where, str(e).rstrip(".")) from None
 
 
 def _check_certificate(key: str, path: str) -> None:
     where = f"edge.tls.{key}"
     if not Path(path).is_absolute():
-        raise wrong(where, f"nginx looks for {path} in the stack's own folder; give its whole path")
+        raise wrong(where, f"nginx would look for {path} in the stack's own folder; give its whole path")
     if not Path(path).is_file():
         raise wrong(where, f"there is no file {path}; correct it")
 

@@ -113,6 +113,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """What is asked for there."""
     models: dict[str, str] = {}
     """Engine → its model's name in requests."""
+    resting: tuple[Process, ...] = ()
+    """Engines that the gateway starts and stops, as it would start them."""
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, boot, end, identity_of, in_session, marked
 from withstand.processes.words import said_reason, tail
 from withstand.spec.stack import Stack
-from withstand.stack.beforehand import check_gateway, check_machine
+from withstand.stack.beforehand import check_machine, check_programs
 from withstand.stack.blueprint import Blueprint, Place, Process
 from withstand.stack.composed import (
     AGENT,
@@ -30,6 +30,7 @@ from withstand.stack.composed import (
     wanted_small,
     welcome_programs_of,
 )
+from withstand.stack.health import dead, is_of_another_file, is_up_already, not_whole
 from withstand.stack.hf_model import hf_folder
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
@@ -95,7 +96,7 @@ def bring_up(
     """
     folder = stacks_folder() / stack.name
     with _alone(progress):
-        _clear_away(folder, stack.name)
+        _clear_away(folder, stack)
         blueprint = planned(stack, progress)
         look(blueprint)
         _write(folder, blueprint)
@@ -118,8 +119,8 @@ def standing_for(
     """
     found = standing_of(stack.name)
     if found and found.is_up:
-        if found.blueprint.made_of != stack:
-            raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
+        if other := is_of_another_file(found.blueprint, stack):
+            raise UsageError(other)
         found = _wait_until_up(found.folder, found.blueprint, tell)
         if (holder := read_holder(found.folder)) and holder.is_alive:
             raise UsageError(
@@ -228,11 +229,12 @@ def _alone(progress: Progress) -> Iterator[None]:
         os.close(lock)
 
 
-def _clear_away(folder: Path, name: str) -> None:
+def _clear_away(folder: Path, stack: Stack) -> None:
     """What an earlier one of the name has left."""
+    name = stack.name
     standing = standing_of(name)
     if standing and standing.is_up:
-        raise UsageError(f"The stack {name!r} is up already: withstand down {name}, or give this one another name.")
+        raise UsageError(is_up_already(standing.blueprint, stack))
     if standing and (left := take_down(standing)):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
@@ -270,7 +272,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
-    check_gateway(blueprint.processes)
+    check_programs(blueprint)
     return blueprint
 
 
@@ -357,6 +359,8 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             told = state
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
+        if (lost := dead(state)) and state.supervisor.is_alive:
+            raise EngineError(not_whole(blueprint.name, lost))
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         if state.ended is not None or failed or not state.supervisor.is_alive:
             said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""

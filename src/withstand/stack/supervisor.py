@@ -22,6 +22,8 @@ from withstand.processes import shared_memory, under_keeper
 from withstand.processes.bound import bound
 from withstand.processes.identity import Identity, boot, children_of, end, identity_of, in_session, marked
 from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.diary import note
+from withstand.stack.orders import heard, ordered
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
@@ -54,7 +56,7 @@ class _Kept:
             self.leader = next(iter(children_of(self.keeper.pid)), None)
 
     def let_go(self) -> None:
-        """Have the keeper end it."""
+        """Have the keeper end it; also more than once."""
         assert self.keeper.stdin is not None
         with suppress(BrokenPipeError):
             self.keeper.stdin.close()
@@ -80,6 +82,7 @@ class Supervisor:
         self._others_shared = shared_memory.there()
         self._bounded_s = self._began_s
         self._told_to_end = False
+        self._heard: set[str] = set()
         self._ended: str | None = None
         self._written: StackState | None = None
         signal.signal(signal.SIGTERM, self._hear)
@@ -108,6 +111,7 @@ class Supervisor:
 
     def _step(self) -> None:
         supervision = self._supervision
+        self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
             self._bury(name, self._kept[name].last_words())
         for name in supervision.overdue(clock.wall_s()):
@@ -127,6 +131,19 @@ class Supervisor:
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
 
+    def _hear_orders(self) -> None:
+        """Services that somebody wants ended and started again; a keeper that does not end is killed."""
+        now_s, supervision = clock.wall_s(), self._supervision
+        for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
+            self._heard.add(name)
+            note(log_of(self._folder, name), f"{name} is told to end and to start again")
+            if supervision.restart(name, now_s):
+                self._kept[name].let_go()
+        for name, kept in self._kept.items():
+            unit = supervision.units[name]
+            if unit.phase is Phase.ENDING and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S:
+                kept.keeper.kill()
+
     def _bound_logs(self) -> None:
         if (now_s := clock.wall_s()) - self._bounded_s > _BOUND_S:
             self._bounded_s = now_s
@@ -141,6 +158,7 @@ class Supervisor:
 
     def _start(self, process: Process) -> None:
         path = log_of(self._folder, process.name)
+        note(path, f"{process.name} starts")
         try:
             with path.open("ab") as log:
                 keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
@@ -165,6 +183,7 @@ class Supervisor:
     def _bury(self, name: str, reason: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
         kept = self._kept.pop(name)
+        note(kept.log, f"{name} {reason}")
         end(self._strays(kept), 0.0)
         self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
@@ -219,6 +238,8 @@ class Supervisor:
                     raise
                 return  # services do not end for a disk that is full; it is tried again
             self._written = state
+        heard(self._folder, self._heard)
+        self._heard.clear()
 
     def _told(self, unit: Unit) -> UnitState:
         kept = self._kept.get(unit.process.name)
