@@ -303,7 +303,7 @@ def test_ray_takes_a_models_name_once(place: str) -> None:
 
 
 def test_who_wants_a_gpu_and_has_none_there_is_told() -> None:
-    engines = {"a": vllm(), "b": vllm(deploy={"gpu": "H100"}), "c": {"kind": "llamacpp", "model": "/m.gguf"}}
+    engines = {"a": vllm(deploy={}), "b": vllm(deploy={"gpu": "H100"}), "c": {"kind": "llamacpp", "model": "/m.gguf"}}
     [said] = without_gpu(stack_of({"engines": engines}, "s"))
     assert said.startswith("engines.a: vllm gets no GPU there")
 

@@ -40,7 +40,7 @@ from withstand.spec.stack import Stack, is_stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
-from withstand.stack.settled import settled_stack
+from withstand.stack.settled import settled_tree
 
 _BLOCKS = 8
 
@@ -109,7 +109,7 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
     refuse_other_kinds(path, tree, "a stack's", "stack")
     if not is_stack(tree):
         return None
-    stack = settled_stack(path)
+    stack = settled_tree(tree, path)
     targets = stack.plan.get("targets", {})
     if len(targets) > 2:
         names = ", ".join(targets)

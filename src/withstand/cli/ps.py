@@ -15,7 +15,10 @@ from withstand.stack.supervision import Phase
 @click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def verb(name: str | None, *, as_json: bool) -> int:
-    """Show the stacks that are up, and how their services stand; exit code 1 where one has failed."""
+    """Show the stacks that are up, and how their services stand.
+
+    The exit code is 1 where a service, or what minds it, has failed and stays so.
+    """
     name = name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:

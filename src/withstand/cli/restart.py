@@ -16,9 +16,10 @@ from withstand.stack.restarting import restart
 @click.argument("names", metavar="[NAME|STACK.toml] SERVICE…", nargs=-1, required=True)
 @click.option("--quiet", is_flag=True, help="Say nothing on the way.")
 def verb(names: tuple[str, ...], *, quiet: bool) -> None:
-    """End services of a stack and start them again, also those that have failed, and wait until they are ready.
+    """End services of a stack and start them again.
 
-    They keep their ports, and the others stay as they are. Without NAME the only stack that is up is meant.
+    It waits until they are ready; also those that have failed may be named. They keep their ports, and the others stay
+    as they are. Without NAME the only stack that is up is meant.
     """
     standing, services = _meant(names)
     standing = restart(standing, services, StackTold(quiet=quiet).hear)

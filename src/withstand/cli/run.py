@@ -38,7 +38,7 @@ from withstand.spec.mistake import of_file
 from withstand.spec.stack import is_stack
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
-from withstand.stack.settled import settled_stack
+from withstand.stack.settled import settled_tree
 
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
@@ -81,8 +81,10 @@ def verb(
     if options["named"] == LIST:
         write_result(listing())
         return None
+    if folder and plan and not is_there(plan):
+        refuse_others(context, "the plan file")
     written = _written(plan, options["named"])
-    stack = settled_stack(plan) if plan and is_stack(written) else None
+    stack = settled_tree(written, plan) if plan and is_stack(written) else None
     if folder:
         refuse_others(context, "the plan file", *(["plan"] if stack else []))
         refuse_anothers(folder, "run")

@@ -1,11 +1,23 @@
 """A path in a stack's file belongs to that file's folder, wherever its reader stands."""
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from withstand.spec.stack import Agent, Edge, Engine, Gateway, Monitoring, Secret, Served, Stack, stack_from_file
+from withstand.spec.mistake import of_file
+from withstand.spec.stack import (
+    Agent,
+    Edge,
+    Engine,
+    Gateway,
+    Monitoring,
+    Secret,
+    Served,
+    Stack,
+    stack_from_file,
+    stack_of,
+)
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
@@ -20,6 +32,16 @@ def settled_stack(path: Path) -> Stack:
         SpecError: a key is wrong; the text names it, and the file.
     """
     return settled(stack_from_file(path), path.parent)
+
+
+def settled_tree(tree: dict[str, Any], path: Path) -> Stack:
+    """The same of a file that was read already: a pipe is read once.
+
+    Raises:
+        SpecError: a key is wrong; the text names it, and the file.
+    """
+    with of_file(path):
+        return settled(stack_of(tree, path.stem), path.parent)
 
 
 def settled(stack: Stack, folder: Path) -> Stack:
