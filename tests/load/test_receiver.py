@@ -49,7 +49,7 @@ class Reading:
         if way is None or way.known is None:
             self.receiver.forget()
         else:
-            self.receiver.follow(*way.known, way.stamps_ns, way.add)
+            self.receiver.follow(*way.known)
 
     def on_other_events(self, events: int) -> None:
         self.calls.append(("other", events))
@@ -69,10 +69,18 @@ class Reading:
             each.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def stamping() -> Iterator[None]:
+    """The kernel begins to stamp a moment after it was asked, and goes on as long as somebody asks."""
+    keeper = StampClock()
+    clock.sleep_s(0.1)
+    yield
+    keeper.close()
+
+
 @pytest.fixture
-def reading() -> Iterator[Reading]:
+def reading(stamping: None) -> Iterator[Reading]:
     made = Reading()
-    clock.sleep_s(0.05)  # the kernel begins to stamp a moment after it was asked
     yield made
     made.close()
 
@@ -166,7 +174,7 @@ def test_who_is_called_with_nonsense_says_so(reading: Reading) -> None:
         with pytest.raises(TypeError):
             reading.receiver(*wrong)
     with pytest.raises(TypeError):
-        reading.receiver.follow("before", b"after", [], print)
+        reading.receiver.follow("before", b"after", [], [], 1)
     with pytest.raises((TypeError, ValueError)):
         _receive.hand_over([(1,)], {})
     with pytest.raises(AttributeError):
