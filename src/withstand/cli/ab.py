@@ -49,7 +49,7 @@ _BLOCKS = 8
 @click.argument("sides", metavar="[A B | STACK.toml]", nargs=-1)
 @click.option("--blocks", type=int, metavar="N", default=_BLOCKS, help=f"Blocks a side, an even number; {_BLOCKS}.")
 @click.option(
-    "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
+    "--plan", "plan", metavar="FILE|NAME", help=f"The load of URLs, or of a stack; {', '.join(NAMES)} come along."
 )
 @click.option("--no-reset-cache", is_flag=True, help="Do not ask servers to forget prompts before each block.")
 @click.option("--force", is_flag=True, help="Compare although the models differ; the result is marked.")
@@ -126,7 +126,10 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
 
 def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Sides:
     """Its plan's targets."""
-    tree = aimed(options, stack.plan, blueprint)
+    plan = stack.plan
+    if options["plan"]:  # the load; what is asked is the stack's to say
+        plan = _load(options["plan"]) | {key: plan[key] for key in ("target", "targets") if key in plan}
+    tree = aimed(options, plan, blueprint)
     base, targets = tree["target"], tree.pop("targets")
     own = options | {"output_dir": None}
     a, b = (

@@ -53,10 +53,9 @@ def check_programs(blueprint: Blueprint) -> None:
         UsageError: one would not; the text is its own.
         EngineError: there is no program of an engine that nobody starts now.
     """
-    for process in blueprint.resting:
-        if is_absent(process, environment(process.env)):
-            what = f"there is no program {process.argv[0]}, which the gateway would start for it"
-            raise EngineError(f"{process.name}: {what}. Install it, or correct its path in the stack's file.")
+    absent = [process for process in blueprint.resting if is_absent(process, environment(process.env))]
+    if told := "; ".join(f"{each.name}: there is no program {each.argv[0]}" for each in absent):
+        raise EngineError(f"{told}, so the gateway could not start it. Install it, or correct its path in the file.")
     for kind in (GATEWAY, AGENT):
         if ours := next((process for process in blueprint.processes if process.kind == kind), None):  # copies are alike
             _check_ours(ours)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.stack.health import dead, supervisor_is_gone
@@ -17,7 +19,7 @@ _HEARD_S = 60.0
 
 
 def restart(standing: Standing, services: Sequence[str], tell: Callable[[StackState], None]) -> Standing:
-    """The stack, these services of it ready again; ``tell`` hears of each step.
+    """The stack, these services of it ready again; ``tell`` hears of theirs.
 
     Raises:
         UsageError: there is no such service, or it is not the supervisor's.
@@ -58,8 +60,8 @@ def _wait_until_ready(standing: Standing, services: Sequence[str], tell: Callabl
         state = read_state(standing.folder)
         if state is None or state.ended is not None or not state.supervisor.is_alive:
             raise EngineError(f"The stack {standing.name!r} was taken down meanwhile.")
-        tell(state)
-        asked = [unit for unit in state.units if unit.name in services]
+        asked = tuple(unit for unit in state.units if unit.name in services)
+        tell(msgspec.structs.replace(state, units=asked))
         for unit in asked:
             if why := _why_not(standing, state, unit):
                 raise EngineError(f"{why} Its log: {log_of(standing.folder, unit.name)}")

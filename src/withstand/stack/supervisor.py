@@ -136,7 +136,6 @@ class Supervisor:
         now_s, supervision = clock.wall_s(), self._supervision
         for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
             self._heard.add(name)
-            note(log_of(self._folder, name), f"{name} is told to end and to start again")
             if supervision.restart(name, now_s):
                 self._kept[name].let_go()
         for name, kept in self._kept.items():
@@ -183,7 +182,8 @@ class Supervisor:
     def _bury(self, name: str, reason: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
         kept = self._kept.pop(name)
-        note(kept.log, f"{name} {reason}")
+        asked_for = self._supervision.units[name].phase is Phase.ENDING
+        note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
         end(self._strays(kept), 0.0)
         self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
