@@ -12,7 +12,7 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import SpecError, UsageError
 from withstand.spec.stack import stack_of
 from withstand.stack.beforehand import check_machine
-from withstand.stack.local import standings
+from withstand.stack.standing import standings
 
 SIM = {"kind": "sim"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}

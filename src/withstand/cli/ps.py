@@ -6,7 +6,7 @@ import msgspec
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.stacks import draw_standing, name_of
-from withstand.stack.local import Standing, check_readable, standings
+from withstand.stack.standing import Standing, check_readable, standings
 
 
 @click.command("ps", cls=Verb)
@@ -18,19 +18,26 @@ def verb(name: str | None, *, as_json: bool) -> None:
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
-        return
+    else:
+        _draw(found, name)
+    check_readable(name)
+
+
+def _draw(found: list[Standing], name: str | None) -> None:
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
         write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
-    check_readable(name)
 
 
 def _told(standing: Standing) -> dict[str, object]:
     processes = {process.name: process for process in standing.blueprint.processes}
+    holder = standing.holder
     return {
         "name": standing.name,
         "up": standing.is_up,
+        "elsewhere": standing.is_elsewhere,
+        "held_by": {"pid": holder.pid, "alive": holder.is_alive} if holder else None,
         "base_url": standing.blueprint.door,
         "model": standing.blueprint.model,
         "supervisor": standing.state.supervisor.pid,
