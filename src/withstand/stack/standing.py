@@ -5,8 +5,8 @@ from socket import gethostname
 
 import msgspec
 
-from withstand.errors import EngineError, StorageError
-from withstand.files import discard, write_atomically
+from withstand.errors import EngineError
+from withstand.files import discard, make_durable, storage_error
 from withstand.processes.identity import Identity, boot, pid_space, run_as
 from withstand.processes.words import said_reason, tail
 from withstand.stack.blueprint import Blueprint
@@ -126,9 +126,10 @@ def _full(folder: Path) -> str | None:
     """Tried, since nothing else tells whether a file of ours has room."""
     probe = folder / "probe"
     try:
-        write_atomically(probe, bytes(_PROBE_BYTES))
-    except StorageError as e:
-        return str(e).partition("; ")[0]
+        probe.write_bytes(bytes(_PROBE_BYTES))
+        make_durable(probe)
+    except OSError as e:
+        return str(storage_error(folder, e)).partition("; ")[0]
     finally:
         discard(probe)
     return None
