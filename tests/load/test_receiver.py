@@ -49,7 +49,7 @@ class Reading:
         if way is None or way.known is None:
             self.receiver.forget()
         else:
-            self.receiver.follow(*way.known, way.stamps_ns, way.add)
+            self.receiver.follow(*way.known)
 
     def on_other_events(self, events: int) -> None:
         self.calls.append(("other", events))
@@ -166,7 +166,7 @@ def test_who_is_called_with_nonsense_says_so(reading: Reading) -> None:
         with pytest.raises(TypeError):
             reading.receiver(*wrong)
     with pytest.raises(TypeError):
-        reading.receiver.follow("before", b"after", [], print)
+        reading.receiver.follow("before", b"after", [], [], 1)
     with pytest.raises((TypeError, ValueError)):
         _receive.hand_over([(1,)], {})
     with pytest.raises(AttributeError):

@@ -27,8 +27,9 @@ typedef struct {
     Py_buffer offset, ages; /* the StampClock's, both int64 */
     PyObject *owner;        /* the Connection */
     PyObject *settled;      /* StampClock.settled_ns */
-    PyObject *before, *after, *stamps, *add; /* of what is known; before is NULL where nothing is */
-    int wants_text;
+    PyObject *before, *after; /* of what is known; NULL where nothing is */
+    PyObject *stamps, *texts; /* the Reply's */
+    Py_ssize_t room;          /* how many characters of text it still wants */
 } Receiver;
 
 static char buffer[READ_BYTES]; /* one for all: nothing is left in it behind a call */
@@ -38,7 +39,7 @@ static void forget_pattern(Receiver *self) {
     Py_CLEAR(self->before);
     Py_CLEAR(self->after);
     Py_CLEAR(self->stamps);
-    Py_CLEAR(self->add);
+    Py_CLEAR(self->texts);
 }
 
 /* Where the text begins in a chunk that is like the known one, its length in *size; -1 = it is not. */
@@ -70,16 +71,15 @@ static int take(Receiver *self, Py_ssize_t n, PyObject *stamp) {
     Py_ssize_t size, at = text_at(self, n, &size);
     if (at < 0)
         return 0;
-    if (!self->wants_text)
-        return PyList_Append(self->stamps, stamp) < 0 ? -1 : 1;
-    PyObject *text = PyBytes_FromStringAndSize(buffer + at, size);
-    PyObject *more = text == NULL ? NULL : PyObject_CallFunctionObjArgs(self->add, text, stamp, NULL);
-    Py_XDECREF(text);
-    if (more == NULL)
+    if (PyList_Append(self->stamps, stamp) < 0)
         return -1;
-    self->wants_text = PyObject_IsTrue(more);
-    Py_DECREF(more);
-    return self->wants_text < 0 ? -1 : 1;
+    if (self->room <= 0)
+        return 1;
+    PyObject *text = PyUnicode_DecodeASCII(buffer + at, size, NULL);
+    const int kept = text != NULL && PyList_Append(self->texts, text) == 0;
+    Py_XDECREF(text);
+    self->room -= size;
+    return kept ? 1 : -1;
 }
 
 /* When it arrived, or None. */
@@ -163,15 +163,16 @@ static PyObject *receiver_call(PyObject *object, PyObject *const *args, size_t f
 }
 
 static PyObject *receiver_follow(Receiver *self, PyObject *args) {
-    PyObject *before, *after, *stamps, *add;
-    if (!PyArg_ParseTuple(args, "SSO!O", &before, &after, &PyList_Type, &stamps, &add))
+    PyObject *before, *after, *stamps, *texts;
+    Py_ssize_t room;
+    if (!PyArg_ParseTuple(args, "SSO!O!n", &before, &after, &PyList_Type, &stamps, &PyList_Type, &texts, &room))
         return NULL;
     forget_pattern(self);
     self->before = Py_NewRef(before);
     self->after = Py_NewRef(after);
     self->stamps = Py_NewRef(stamps);
-    self->add = Py_NewRef(add);
-    self->wants_text = 1;
+    self->texts = Py_NewRef(texts);
+    self->room = room;
     Py_RETURN_NONE;
 }
 
@@ -187,7 +188,7 @@ static int receiver_traverse(Receiver *self, visitproc visit, void *arg) {
     Py_VISIT(self->before);
     Py_VISIT(self->after);
     Py_VISIT(self->stamps);
-    Py_VISIT(self->add);
+    Py_VISIT(self->texts);
     return 0;
 }
 

@@ -309,10 +309,10 @@ class Connection:
         self._short_way = way
         if self._receiver is not None:
             known = None if way is None else way.known
-            if way is None or known is None:
+            if known is None:
                 self._receiver.forget()
             else:
-                self._receiver.follow(*known, way.stamps_ns, way.add)
+                self._receiver.follow(*known)
 
     def _mark_unsure(self, exchange: Exchange, events: int, *, ended: bool) -> None:
         """Of several pieces that were read late and together, the stamp is that of the last.

@@ -40,19 +40,14 @@ class ShortWay:
         self._lessons = _LESSONS
 
     @property
-    def known(self) -> tuple[bytes, bytes] | None:
-        """What is before the text, but for the chunk's first line, and what is behind it; None = not known yet."""
-        return None if self._after is _UNKNOWN else (self._before, self._after)
+    def known(self) -> tuple[bytes, bytes, list[int], list[str], int] | None:
+        """What another needs to take it in our place; None = not known yet.
 
-    @property
-    def stamps_ns(self) -> list[int]:
-        """When output came: for who has no text to add."""
-        return self._reply.chunk_ns
-
-    def add(self, text: bytes, stamp_ns: int) -> bool:
-        """Output, in plain characters; whether the next one's text matters, too."""
-        self._reply.add_output(text.decode("ascii"), stamp_ns)
-        return self._reply.wants_text
+        That is before the text, but for the chunk's first line; behind it; where stamps and texts go; how many
+        characters of these are wanted.
+        """
+        reply = self._reply
+        return None if self._after is _UNKNOWN else (self._before, self._after, reply.chunk_ns, reply.texts, reply.room)
 
     def take(self, data: bytes, stamp_ns: int) -> bool:
         """Count the output of a read that is like the one learnt from; False = read it in full."""
@@ -65,7 +60,8 @@ class ShortWay:
         if text not in _seen_plain and not _is_plain(text):
             return False
         if self._wants_text:
-            self._wants_text = self.add(text, stamp_ns)
+            self._reply.add_output(text.decode("ascii"), stamp_ns)
+            self._wants_text = self._reply.room > 0
         else:
             self._append(stamp_ns)
         return True

@@ -4,7 +4,8 @@ A reader is fed the body's bytes with the stamp of their arrival and fills a Rep
 a reader never raises; what is wrong with an answer is said in ``Reply.fault``.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from withstand.record import Status, Step, TokensFrom
@@ -27,12 +28,13 @@ class Reply:
 
     __slots__ = (
         "_cumulative",
+        "_keeps_all",
+        "_room",
         "cached_tokens",
         "chunk_ns",
         "done",
         "fault",
         "finish_reason",
-        "head",
         "output_tokens",
         "prefill_ns",
         "prompt_tokens",
@@ -40,7 +42,7 @@ class Reply:
         "reasoning_tokens",
         "server_timing",
         "steps",
-        "text",
+        "texts",
         "trailed",
         "unsure",
         "unsure_since_ns",
@@ -53,8 +55,10 @@ class Reply:
         self.unsure_since_ns: list[int] = []
         self.trailed = False
         """Whether something without output has come behind the last output. Kept where a piece holds several events."""
-        self.head = ""
-        self.text: list[str] | None = [] if keep_text else None
+        self.texts: list[str] = []
+        """What the events said: of all, or of as many as a head needs."""
+        self._keeps_all = keep_text
+        self._room = sys.maxsize if keep_text else HEAD_CHARS
         self.finish_reason: str | None = None
         self.prompt_tokens: int | None = None
         self.output_tokens: int | None = None
@@ -75,17 +79,29 @@ class Reply:
     def add_output(self, text: str, stamp_ns: int, tokens_so_far: int | None = None) -> None:
         """One event that carried output."""
         self.chunk_ns.append(stamp_ns)
-        if len(self.head) < HEAD_CHARS:
-            self.head += text[:HEAD_CHARS]
-        if self.text is not None:
-            self.text.append(text)
+        if self._room > 0:
+            self.texts.append(text if self._keeps_all else text[:HEAD_CHARS])
+            self._room -= len(text)
         if tokens_so_far is not None:
             self._cumulative.append(tokens_so_far)
 
     @property
-    def wants_text(self) -> bool:
-        """Whether the text of the next output matters, and not only when it came."""
-        return self.text is not None or len(self.head) < HEAD_CHARS
+    def room(self) -> int:
+        """How many characters more of the output matter; of what comes behind them, only when it came does."""
+        return self._room
+
+    @property
+    def head(self) -> str:
+        """What the output began with: ``HEAD_CHARS`` at the most."""
+        return "".join(self.texts if not self._keeps_all else self._first_texts())[:HEAD_CHARS]
+
+    def _first_texts(self) -> Iterator[str]:
+        chars = 0
+        for text in self.texts:
+            yield text
+            chars += len(text)
+            if chars >= HEAD_CHARS:
+                return
 
     def is_plain(self, text: str) -> bool:
         """Whether this text came in one event, and nothing else: no end, no count, no reasoning, no fault."""
@@ -101,12 +117,12 @@ class Reply:
 
     def answer(self) -> str:
         """The whole text, for the history of a conversation."""
-        return "".join(self.text or ())
+        return "".join(self.texts) if self._keeps_all else ""
 
     def last_words(self) -> str:
         """The text behind the last call of a tool: an agent's answer."""
         events = max((step.events for step in self.steps if step.kind == "tool"), default=0)
-        return "".join((self.text or [])[events:])
+        return "".join(self.texts[events:]) if self._keeps_all else ""
 
     @property
     def chunk_tokens(self) -> list[int] | None:
