@@ -5,14 +5,16 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from stacks import SERVER, command, held, stack, up
+from stacks import SERVER, command, held, stack, until, up
 from withstand.errors import EngineError
+from withstand.processes.identity import has_come_of
 from withstand.stack.local import bring_up
 from withstand.stack.ports import HOST, free_port, stranger_on
 from withstand.stack.standing import standings
@@ -52,17 +54,16 @@ def another() -> Iterator[int]:
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET, ""), (socket.AF_INET6, "::")])
 def test_who_listens_is_the_keepers_or_a_stranger(family: int, address: str, another: int) -> None:
     port = free_port()
-    assert stranger_on(port, os.getpid()) is None
+    assert stranger_on(port, lambda pid: has_come_of(pid, os.getppid())) is None
     with socket.create_server((address, port), family=family, dualstack_ipv6=family is socket.AF_INET6):
-        assert stranger_on(port, os.getpid()) is None
-        assert stranger_on(port, os.getppid()) is None, "it has come of that"
-        assert f"(pid {os.getpid()})" in (stranger_on(port, another) or "")
+        assert stranger_on(port, lambda pid: has_come_of(pid, os.getppid())) is None
+        assert f"(pid {os.getpid()})" in (stranger_on(port, lambda pid: has_come_of(pid, another)) or "")
 
 
 def test_who_listens_at_another_address_is_not_asked(another: int) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.2", port)):
-        assert stranger_on(port, another) is None
+        assert stranger_on(port, lambda pid: pid == another) is None
 
 
 def test_a_server_that_takes_the_port_meanwhile_is_not_measured() -> None:
@@ -102,6 +103,27 @@ def test_another_service_of_the_stack_does_not_answer_for_one() -> None:
 def test_a_server_that_runs_away_from_its_parent_is_still_the_services() -> None:
     strays = {"kind": "command", "args": [sys.executable, "-c", STRAYS, "{port}"], "served_as": "m"}
     assert up(stack(a=strays)).is_up
+
+
+def test_a_server_that_somebody_starts_for_it_with_its_environment_is_the_services(tmp_path: Path) -> None:
+    """As Slurm does: here it is the test."""
+    port, told = free_port(), tmp_path / "environment"
+    script = f"import os, pathlib, time\npathlib.Path({str(told)!r}).write_text(os.environ['WITHSTAND_STACK'])\n"
+    script += "time.sleep(600)"
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start_it() -> None:
+        if not servers and told.exists() and (mark := told.read_text()):
+            env = {**os.environ, "WITHSTAND_STACK": mark}
+            servers.append(subprocess.Popen([sys.executable, SERVER, str(port)], env=env))
+
+    waits = {"kind": "command", "args": [sys.executable, "-c", script], "served_as": "m", "port": port}
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(up, stack(a=waits))
+        until(lambda: start_it() or servers)
+        assert coming.result().is_up
+    servers[0].kill()
+    servers[0].wait()
 
 
 def test_a_port_that_another_stack_waits_for_is_its_own() -> None:

@@ -117,8 +117,12 @@ def in_session(leader: Identity) -> list[Identity]:
 
 def marked(name: str, value: str) -> list[Identity]:
     """All that have begun with this in their environment, which only Linux tells."""
-    mark = f"{name}={value}".encode()
-    return [seen.identity for seen in _all() if seen.state not in "ZX" and mark in _environment(seen.identity.pid)]
+    return [seen.identity for seen in _all() if seen.state not in "ZX" and is_marked(seen.identity.pid, name, value)]
+
+
+def is_marked(pid: int, name: str, value: str) -> bool:
+    """Whether it is one of those."""
+    return f"{name}={value}".encode() in _environment(pid)
 
 
 def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:

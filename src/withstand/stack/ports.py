@@ -4,12 +4,12 @@ import errno
 import random
 import socket
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from withstand.errors import EngineError
-from withstand.processes.identity import has_come_of, identity_of, is_pid_spaces_other
+from withstand.processes.identity import identity_of, is_pid_spaces_other
 
 HOST = "127.0.0.1"
 _LISTENS = "0A"
@@ -68,13 +68,13 @@ def listener_on(port: int) -> str | None:
     return "a process that this user may not see" if sockets or _answers(port) else None
 
 
-def stranger_on(port: int, keeper: int) -> str | None:
-    """Who answers there and has not come of that process. None = nobody, or nobody knows, as of a container."""
+def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
+    """Who answers there though his number is not an own one. None = nobody, or nobody knows, as of a container."""
     of_socket: dict[str, set[int]] = {}
     for name, pid in _holders(_answering(port)):
         of_socket.setdefault(name, set()).add(pid)
     for pids in of_socket.values():
-        if not any(has_come_of(pid, keeper) or _is_containers(pid) for pid in pids):
+        if not any(is_own(pid) or _is_containers(pid) for pid in pids):
             return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
     return None
 

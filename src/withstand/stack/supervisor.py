@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from socket import gethostname
@@ -20,7 +21,18 @@ from socket import gethostname
 from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
-from withstand.processes.identity import Identity, boot, children_of, end, identity_of, in_session, marked, pid_space
+from withstand.processes.identity import (
+    Identity,
+    boot,
+    children_of,
+    end,
+    has_come_of,
+    identity_of,
+    in_session,
+    is_marked,
+    marked,
+    pid_space,
+)
 from withstand.processes.log import bound, opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.ports import stranger_on
@@ -63,10 +75,6 @@ class _Kept:
         assert self.keeper.stdin is not None
         with suppress(BrokenPipeError):
             self.keeper.stdin.close()
-
-    def stranger(self) -> str | None:
-        """Who has answered in its place, if that was somebody else."""
-        return stranger_on(port, self.keeper.pid) if (port := self.process.health_port) else None
 
     def last_words(self) -> str:
         """How it ended, and why."""
@@ -146,11 +154,18 @@ class Supervisor:
 
     def _greet(self, name: str, kept: _Kept) -> None:
         """It is ready, if it was itself that has answered."""
-        if stranger := kept.stranger():
-            self._dismiss(name, f"does not answer at port {kept.process.health_port}: {stranger} has it.")
+        port = kept.process.health_port
+        if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
+            self._dismiss(name, f"does not answer at port {port}: {stranger} has it.")
             return
         self._supervision.healthy(name, clock.wall_s())
         self._look_for_shared()
+
+    def _is_of(self, keeper: int, pid: int) -> bool:
+        """Whether it has come of the keeper, or was started for it elsewhere, as by Slurm, with its environment."""
+        if has_come_of(pid, keeper):
+            return True
+        return is_marked(pid, MARK, self._mark) and not has_come_of(pid, os.getpid())
 
     def _dismiss(self, name: str, reason: str) -> None:
         self._kept[name].let_go()
