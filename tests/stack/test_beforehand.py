@@ -13,8 +13,9 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, SpecError, UsageError, WithstandError
 from withstand.spec.stack import Secret, Tls, stack_of
 from withstand.stack.beforehand import check_machine
-from withstand.stack.local import planned, standings
+from withstand.stack.local import planned
 from withstand.stack.settled import settled
+from withstand.stack.standing import standings
 
 SIM = {"kind": "sim"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}

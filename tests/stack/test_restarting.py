@@ -14,9 +14,11 @@ import pytest
 from withstand.cli.entry import exit_code_of
 from withstand.processes.identity import Identity
 from withstand.spec.stack import stack_of
-from withstand.stack.local import Standing, bring_up, standing_of, standings, take_down
+from withstand.stack.local import bring_up
+from withstand.stack.standing import Standing, standing_of, standings
 from withstand.stack.state import UnitState, log_of, read_state
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import take_down
 
 SERVER = str(Path(__file__).parents[1] / "support" / "server.py")
 

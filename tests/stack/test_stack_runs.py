@@ -14,7 +14,8 @@ from outcomes import code
 from withstand.cli.entry import exit_code_of
 from withstand.record import Status
 from withstand.runs import RunFolder, RunState
-from withstand.stack.local import standings, take_down
+from withstand.stack.standing import standings
+from withstand.stack.taking_down import take_down
 
 STACK = """
 [engines.a]

@@ -7,7 +7,7 @@ from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.stacks import draw_standing, leader_of, name_of
 from withstand.stack.health import dead, restart_line
-from withstand.stack.local import Standing, check_readable, standings
+from withstand.stack.standing import Standing, check_readable, standings
 from withstand.stack.supervision import Phase
 
 
@@ -23,21 +23,23 @@ def verb(name: str | None, *, as_json: bool) -> int:
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
-        return _code(found)
+    else:
+        _draw(found, name)
+    check_readable(name)
+    return int(any(_cure(standing) for standing in found))
+
+
+def _draw(found: list[Standing], name: str | None) -> None:
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
         write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
-    check_readable(name)
-    return _code(found)
-
-
-def _code(found: list[Standing]) -> int:
-    return int(any(_cure(standing) for standing in found))
 
 
 def _cure(standing: Standing) -> str | None:
-    """The command for a stack that will not get well by itself."""
+    """The command for a stack that will not get well by itself; another machine's is not ours to mend."""
+    if standing.is_elsewhere:
+        return None
     if not standing.is_up:
         return f"withstand down {standing.name}"
     lost = dead(standing.state)
@@ -46,11 +48,14 @@ def _cure(standing: Standing) -> str | None:
 
 def _told(standing: Standing) -> dict[str, object]:
     processes = {process.name: process for process in standing.blueprint.processes}
+    holder = standing.holder
     return {
         "name": standing.name,
         "up": standing.is_up,
         "ready": standing.is_up and all(unit.phase is Phase.READY for unit in standing.state.units),
         "cure": _cure(standing),
+        "elsewhere": standing.is_elsewhere,
+        "held_by": {"pid": holder.pid, "alive": holder.is_alive} if holder else None,
         "base_url": f"{standing.blueprint.door}/v1",
         "model": standing.blueprint.model,
         "supervisor": standing.state.supervisor.pid,

@@ -8,8 +8,8 @@ from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.stacks import StackTold, draw_standing, meant
 from withstand.errors import UsageError
-from withstand.stack.local import Standing, standings
 from withstand.stack.restarting import restart
+from withstand.stack.standing import Standing, standings
 
 
 @click.command("restart", cls=Verb)

@@ -13,7 +13,7 @@ from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.health import dead, restart_line
-from withstand.stack.local import Standing, check_readable, standings
+from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
 
@@ -108,7 +108,7 @@ def _columns(standing: Standing) -> list[Column]:
     return [
         Column("service", tuple(unit.name for unit in units)),
         Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
-        Column("is", tuple(unit.phase.value if standing.is_up else "gone" for unit in units)),
+        Column("is", tuple(unit.phase.value if standing.is_up else _absence(standing) for unit in units)),
         Column(
             "since",
             tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
@@ -130,7 +130,20 @@ def leader_of(unit: UnitState) -> Identity | None:
 
 def _title(standing: Standing) -> str:
     door = f"{standing.name}: {standing.blueprint.door}/v1 · {standing.blueprint.model}"  # as clients take a base URL
-    return door if standing.is_up else f"{door} (its supervisor is gone: withstand down {standing.name})"
+    if standing.is_elsewhere:
+        return f"{door} (of another machine or container: host {standing.state.host})"
+    if not standing.is_up:
+        why = standing.state.ended or supervisors_end(standing.folder)
+        return f"{door} ({why.rstrip('.')}: withstand down {standing.name})"
+    if (holder := standing.holder) is None:
+        return door
+    if holder.is_alive:
+        return f"{door} (for the run of process {holder.pid} alone)"
+    return f"{door} (its run, process {holder.pid}, is gone: withstand down {standing.name})"
+
+
+def _absence(standing: Standing) -> str:
+    return "elsewhere" if standing.is_elsewhere else "gone"
 
 
 def _span(seconds: float) -> str:

@@ -5,6 +5,7 @@ It is written down as JSON for the supervisor, so a secret is in it by reference
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -68,6 +69,12 @@ class Process(Struct, frozen=True, kw_only=True):
     def health_url(self) -> str:
         """What is asked whether it is ready."""
         return self._url(self.health)
+
+    @property
+    def health_port(self) -> int | None:
+        """Where on this machine that is asked; None = elsewhere."""
+        at = urlsplit(self.health_url)
+        return at.port if at.hostname == HOST else None
 
     @property
     def metrics_url(self) -> str | None:

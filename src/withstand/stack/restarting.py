@@ -7,9 +7,9 @@ import msgspec
 from withstand import clock
 from withstand.errors import EngineError, UsageError
 from withstand.stack.health import dead, supervisor_is_gone
-from withstand.stack.local import Standing, standing_of
 from withstand.stack.orders import heard, order, ordered
 from withstand.stack.resting import left_to_gateway
+from withstand.stack.standing import Standing, standing_of
 from withstand.stack.state import StackState, UnitState, log_of, read_state
 from withstand.stack.supervision import Phase
 
@@ -38,6 +38,7 @@ def _check(standing: Standing, services: Sequence[str]) -> None:
             raise UsageError(f"{service} is started and stopped by the gateway, when somebody asks for it.")
         if service not in names:
             raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(names)}.")
+    standing.check_here()
     if not standing.is_up:
         raise EngineError(supervisor_is_gone(standing.name))
 
