@@ -50,7 +50,7 @@ _BOUND_S = 1.0
 """So often the sizes of logs are looked at."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
-_PATIENCE_S = 3.0
+_PATIENCE_S = 2.0
 """So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
 
