@@ -1,15 +1,17 @@
 """What a stack's file names and this machine does not have: said before anything is started, and not by a log."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from withstand.errors import EngineError, UsageError
 from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Stack, served_of
+from withstand.spec.stack import Engine, Gateway, Stack, served_of
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.composed import AGENT, GATEWAY
 from withstand.stack.flags import is_absent
@@ -20,6 +22,7 @@ _THEIR_OWN = frozenset({"command", "remote"})
 _CHECK_S = 60.0
 _OURS = "withstand: "
 """So begins what our programs say of a mistake."""
+_WRONG = re.compile(r"The configuration is wrong: (?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?\.")
 
 
 def check_machine(stack: Stack) -> None:
@@ -50,18 +53,22 @@ def check_programs(blueprint: Blueprint) -> None:
     """Programs of ours are asked themselves whether they would take their configuration, since nobody else may know it.
 
     Raises:
-        UsageError: one would not; the text is its own.
+        SpecError: something that the stack's file lays over it is wrong; the text is the program's own, with the key as
+            that file has it.
+        UsageError: it would not take it otherwise.
         EngineError: there is no program of an engine that nobody starts now.
     """
     absent = [process for process in blueprint.resting if is_absent(process, environment(process.env))]
     if told := "; ".join(f"{each.name}: there is no program {each.argv[0]}" for each in absent):
         raise EngineError(f"{told}, so the gateway could not start it. Install it, or correct its path in the file.")
-    for kind in (GATEWAY, AGENT):
-        if ours := next((process for process in blueprint.processes if process.kind == kind), None):  # copies are alike
-            _check_ours(ours)
+    for told_of in (blueprint.made_of.gateway, blueprint.made_of.agent):
+        kind = GATEWAY if isinstance(told_of, Gateway) else AGENT
+        if told_of and (ours := [process for process in blueprint.processes if process.kind == kind]):
+            _check_ours(ours[0], told_of.config)  # copies are alike
 
 
-def _check_ours(process: Process) -> None:
+def _check_ours(process: Process, config: dict[str, Any]) -> None:
+    """``config`` is what the stack's file lays over its own."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{process.kind}.json"
         file.write_text(next(iter(process.files.values())), "utf-8")
@@ -78,8 +85,28 @@ def _check_ours(process: Process) -> None:
             return
     said = " ".join(done.stderr.decode("utf-8", "replace").split())
     if done.returncode and said.startswith(_OURS):  # else it could not be asked: it lacks its extra
-        told = f"{process.kind}: {said.removeprefix(_OURS).replace(f' {file}', '')}"
-        raise UsageError(told) if done.returncode == UsageError.exit_code else EngineError(told)
+        told = said.removeprefix(_OURS).replace(f" {file}", "")
+        if done.returncode != UsageError.exit_code:
+            raise EngineError(f"{process.kind}: {told}")
+        raise _as_the_stack_has_it(process.kind, told, config)
+
+
+def _as_the_stack_has_it(kind: str, said: str, config: dict[str, Any]) -> UsageError:
+    """What is wrong in what was written for a program is said as it is: nobody has it in a file."""
+    found = _WRONG.fullmatch(said)
+    if found is None:
+        return UsageError(f"{kind}: {said}")
+    what, path = found["what"], found["path"] or ""
+    if path and not any(path == known or path.startswith(f"{known}[") for known in _paths(config)):
+        return UsageError(f"{kind}: {said}")
+    return wrong(".".join(filter(None, (kind, "config", path))), what)
+
+
+def _paths(tree: dict[str, Any]) -> Iterator[str]:
+    for key, value in tree.items():
+        yield key
+        if isinstance(value, dict):
+            yield from (f"{key}.{path}" for path in _paths(value))
 
 
 def _check_models(engines: dict[str, Engine]) -> None:
