@@ -69,10 +69,18 @@ class Reading:
             each.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def stamping() -> Iterator[None]:
+    """The kernel begins to stamp a moment after it was asked, and goes on as long as somebody asks."""
+    keeper = StampClock()
+    clock.sleep_s(0.1)
+    yield
+    keeper.close()
+
+
 @pytest.fixture
-def reading() -> Iterator[Reading]:
+def reading(stamping: None) -> Iterator[Reading]:
     made = Reading()
-    clock.sleep_s(0.05)  # the kernel begins to stamp a moment after it was asked
     yield made
     made.close()
 

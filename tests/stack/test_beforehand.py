@@ -74,7 +74,15 @@ def test_an_engines_key_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "[gateway.config]\npollicy = 1\n",
-            "gateway: The configuration is wrong: Object contains unknown field `pollicy`",
+            "s.toml is wrong: Object contains unknown field `pollicy` - at `$.gateway.config`.",
+        ),
+        (
+            '[gateway.config.models.zzz]\npolicy = "no"\n',
+            "random, round_robin, session) - at `$.gateway.config.models.zzz.policy`.",
+        ),
+        (
+            '[gateway.config.keys.a]\nsha256 = "no"\n',
+            "`withstand gateway keys hash` makes one - at `$.gateway.config.keys.a.sha256`.",
         ),
         ("[plan]\nstagess = 1\n", "The plan is wrong: Object contains unknown field `stagess`"),
         ('[plan.target]\nservice = "edge"\n', "it has no service 'edge', but a, gateway - at `$.plan.target.service`"),

@@ -1,10 +1,12 @@
 """What a stack's file names and this machine does not have: said before anything is started, and not by a log."""
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from withstand.errors import UsageError
 from withstand.spec.mistake import wrong
@@ -16,6 +18,7 @@ from withstand.stack.secrets import environment, secret
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
 _CHECK_S = 60.0
+_WRONG = re.compile(r"The configuration is wrong: (?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?\.")
 
 
 def check_machine(stack: Stack) -> None:
@@ -42,11 +45,14 @@ def check_machine(stack: Stack) -> None:
                 secret(engine.api_key)
 
 
-def check_gateway(processes: Iterable[Process]) -> None:
+def check_gateway(processes: Iterable[Process], config: dict[str, Any]) -> None:
     """Ask the gateway itself whether it would take its configuration, since nobody else may know it.
 
+    ``config`` is what the stack's file lays over it.
+
     Raises:
-        UsageError: it would not; the text is the gateway's own.
+        SpecError: something of that is wrong; the text is the gateway's own, with the key as the stack's file has it.
+        UsageError: it would not take it otherwise.
     """
     process = next((process for process in processes if process.kind == GATEWAY), None)  # its copies have the same
     if process is None:
@@ -67,7 +73,25 @@ def check_gateway(processes: Iterable[Process]) -> None:
             return
     if done.returncode == UsageError.exit_code:  # else it could not be asked: it lacks its extra
         said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("withstand: ")
-        raise UsageError(f"{GATEWAY}: {said.replace(f' {file}', '')}")
+        raise _as_the_stack_has_it(said.replace(f" {file}", ""), config)
+
+
+def _as_the_stack_has_it(said: str, config: dict[str, Any]) -> UsageError:
+    """What is wrong in what was written for the gateway is said as it is: nobody has it in a file."""
+    found = _WRONG.fullmatch(said)
+    if found is None:
+        return UsageError(f"{GATEWAY}: {said}")
+    what, path = found["what"], found["path"] or ""
+    if path and not any(path == known or path.startswith(f"{known}[") for known in _paths(config)):
+        return UsageError(f"{GATEWAY}: {said}")
+    return wrong(".".join(filter(None, (GATEWAY, "config", path))), what)
+
+
+def _paths(tree: dict[str, Any]) -> Iterator[str]:
+    for key, value in tree.items():
+        yield key
+        if isinstance(value, dict):
+            yield from (f"{key}.{path}" for path in _paths(value))
 
 
 def _check_models(engines: dict[str, Engine]) -> None:

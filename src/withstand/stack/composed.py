@@ -20,7 +20,7 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT, SUPERVISOR = "gateway", "agent", "supervisor"
-_LOOKS = {"every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
+_LOOKS = {"every_s": 0.5, "timeout_s": 5, "unhealthy": 3, "healthy": 1}
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -170,8 +170,9 @@ def _seats(
 
 
 def _health(process: Process | None) -> dict[str, Any] | None:
-    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, a slow one may be slow.
+    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, one that hangs within 16 s.
 
+    A slow one on busy cores may be late by seconds; should it be so thrice, others are asked first, nobody is refused.
     One that is not ours may not have the path; Ray minds its own, and a model of it rests only where nobody asks.
     """
     if process is None or process.kind == RAY or not process.health.startswith("/"):

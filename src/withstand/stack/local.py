@@ -259,7 +259,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
-    check_gateway(blueprint.processes)
+    check_gateway(blueprint.processes, stack.gateway.config if stack.gateway else {})
     return blueprint
 
 
