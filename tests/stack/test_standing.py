@@ -129,7 +129,7 @@ def test_a_folders_name_does_not_command_the_terminal(state: Path, capsys: pytes
 def test_the_holder_is_there_before_anything_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
 
-    def not_now(folder: Path) -> None:
+    def not_now(folder: Path, _: object) -> None:
         found.append(read_holder(folder))
         raise ZeroDivisionError
 
@@ -163,6 +163,25 @@ def test_an_interrupt_right_after_its_start_ends_it(monkeypatch: pytest.MonkeyPa
     standing = standing_of("s")
     assert standing
     assert not standing.state.supervisor.is_alive
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_burst_of_interrupts_during_its_start_ends_it_too(
+    number: signal.Signals, state: Path, tmp_path: Path
+) -> None:
+    """As `timeout` sends them: to the process, and to its group."""
+    (tmp_path / "s.json").write_text(
+        json.dumps({"engines": {"a": command()}, "plan": {"workload": {"dataset": "random"}}})
+    )
+    command_line = [sys.executable, "-m", "withstand", "run", "s.json", "--quiet"]
+    with subprocess.Popen(command_line, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL) as run:
+        until((state / "stacks" / "s" / "logs" / "supervisor.log").exists)
+        for _ in range(3):
+            os.kill(run.pid, number)
+    assert run.returncode == 130
+    standing = standing_of("s")
+    assert standing is None or not standing.is_up
+    assert run_as(SUPERVISORS, str(state / "stacks" / "s")) == []
 
 
 def test_a_run_that_prepares_its_stack_has_it_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,6 +125,13 @@ def is_marked(pid: int, name: str, value: str) -> bool:
     return f"{name}={value}".encode() in _environment(pid)
 
 
+def tell_to_end(one: Identity) -> None:
+    """Politely, and without waiting for it."""
+    if one.is_alive:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(one.pid, signal.SIGTERM)
+
+
 def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
     """End those that still live: politely first, then not. What could not be ended is returned."""
     left = list(identities)

@@ -4,14 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError, WithstandError
 from withstand.files import storage_error
-from withstand.processes.identity import Identity, end, identity_of
+from withstand.processes.identity import Identity, end, identity_of, tell_to_end
+from withstand.processes.interrupts import deferred
 from withstand.spec.stack import Stack
 from withstand.stack.beforehand import check_machine, check_programs
 from withstand.stack.blueprint import Blueprint, Place
@@ -64,8 +66,6 @@ _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
-_END_S = 10.0
-"""What it may take to end when it has just begun."""
 
 
 def bring_up(
@@ -80,15 +80,18 @@ def bring_up(
         EngineError: a port is taken, or a service does not come up.
     """
     claim = _Claim(stack)
-    try:
-        return claim.bring_up(progress, tell, look)
-    except BaseException:
-        claim.give_up()
-        raise
+    with claim, claim:
+        standing = claim.bring_up(progress, tell, look)
+        claim.let_stand()
+    return standing
 
 
 class _Claim:
-    """A stack's name that is ours from some moment on; from then on we answer for what runs under it."""
+    """A stack's name that is ours from some moment on; from then on we answer for what runs under it.
+
+    Leave it twice: who is interrupted often does it twice at once (`timeout` signals a process and its group), and the
+    first time may be cut short.
+    """
 
     def __init__(self, stack: Stack, holder: Identity | None = None) -> None:
         self._stack = stack
@@ -96,6 +99,8 @@ class _Claim:
         self._folder = stacks_folder() / stack.name
         self._blueprint: Blueprint | None = None
         self._supervisor: Identity | None = None
+        self._standing: Standing | None = None
+        self._is_over = False
 
     def bring_up(
         self, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
@@ -107,17 +112,33 @@ class _Claim:
             look(blueprint)
             self._blueprint = blueprint
             _write(self._folder, blueprint, self._holder)
-            self._supervisor = _supervise(self._folder)
-        return _wait_until_up(self._folder, blueprint, tell)
+            with deferred() as interrupts:
+                self._supervisor = _supervise(self._folder, interrupts)
+        self._standing = _wait_until_up(self._folder, blueprint, tell)
+        return self._standing
 
-    def give_up(self) -> None:
-        """What was started ends; its logs stay."""
-        if self._blueprint is None:
+    def let_stand(self) -> None:
+        """It is nobody's to take down any more."""
+        self._is_over = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """What was started ends. Of a stack that has come up nothing is left, of another its logs."""
+        if self._is_over or self._blueprint is None or self._supervisor is None:
             return
-        if self._supervisor is None and (state := read_state(self._folder)):  # an error came in between
-            self._supervisor = state.supervisor
-        if self._supervisor:
-            end([self._supervisor], stop_s(self._blueprint))
+        with deferred():
+            tell_to_end(self._supervisor)
+        try:
+            if self._standing:
+                take_down(self._standing)
+            else:
+                end([self._supervisor], stop_s(self._blueprint))
+        except WithstandError:  # it would fail again
+            self._is_over = True
+            raise
+        self._is_over = True
 
 
 @contextmanager
@@ -139,16 +160,11 @@ def standing_for(
         with _lasting(found):
             yield found
         return
-    claim, standing = _Claim(stack, identity_of(os.getpid())), None
-    try:
+    claim = _Claim(stack, identity_of(os.getpid()))
+    with claim, claim:
         standing = claim.bring_up(progress, tell, look)
         with _lasting(standing):
             yield standing
-    finally:
-        if standing:
-            take_down(standing)
-        else:
-            claim.give_up()
 
 
 @contextmanager
@@ -296,16 +312,11 @@ def _write_files(folder: Path, blueprint: Blueprint) -> None:
         raise storage_error(folder, e) from None
 
 
-def _supervise(folder: Path) -> Identity:
+def _supervise(folder: Path, interrupts: Sequence[int]) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
     log_file = log_of(folder, SUPERVISOR)
-    try:
-        _launch(folder, log_file)
-        return _announced(folder, log_file)
-    except KeyboardInterrupt:  # it may have been started all the same
-        with suppress(EngineError):
-            end([_announced(folder, log_file, _BORN_LATE_S)], _END_S)
-        raise
+    _launch(folder, log_file)
+    return _announced(folder, log_file, _BORN_S, interrupts)
 
 
 def _launch(folder: Path, log_file: Path) -> None:
@@ -325,13 +336,16 @@ def _launch(folder: Path, log_file: Path) -> None:
         raise _unborn(log_file)
 
 
-def _announced(folder: Path, log_file: Path, within_s: float = _BORN_S) -> Identity:
+def _announced(folder: Path, log_file: Path, within_s: float, interrupts: Sequence[int] = ()) -> Identity:
     """As its first state says who it is."""
     give_up_ns = clock.now_ns() + int(within_s * 1e9)
     while clock.now_ns() < give_up_ns:
         if state := read_state(folder):
             return state.supervisor
         clock.sleep_s(_LOOK_S)
+        if interrupts:
+            give_up_ns = min(give_up_ns, clock.now_ns() + int(_BORN_LATE_S * 1e9))
+            interrupts = ()
     raise _unborn(log_file)
 
 
