@@ -28,16 +28,6 @@ class BuildHook(BuildHookInterface):  # type: ignore[misc]
         include = sysconfig.get_path("include")
         options = ["-O2", "-fPIC", "-shared", f"-I{include}", f'-DSOURCE="{digest}"']
         command = [*compiler, *options, str(source), "-o", str(library)]
-            *compiler,
-            "-O2",
-            "-fPIC",
-            "-shared",
-            f"-I{include}",
-            f'-DSOURCE="{digest}"',
-            str(source),
-            "-o",
-            str(library),
-        ]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  the user's own compiler
         except (OSError, subprocess.CalledProcessError) as e:
