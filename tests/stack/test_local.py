@@ -111,7 +111,7 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
 
 def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
-    with pytest.raises(UsageError, match=r"^gateway: The configuration is wrong: .*pollicy"):
+    with pytest.raises(UsageError, match=r"^The stack is wrong: .*pollicy.* - at `\$\.gateway\.config`"):
         up(stack_of(told, "s"))
     assert standings() == []
 
