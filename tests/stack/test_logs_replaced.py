@@ -11,7 +11,8 @@ import pytest
 from stacks import command, shell, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError
-from withstand.processes.log import bound, opened
+from withstand.processes.cut import cut
+from withstand.processes.log import opened
 from withstand.processes.words import tail
 from withstand.stack.standing import standing_of, standings
 from withstand.stack.state import UnitState
@@ -68,7 +69,7 @@ def test_a_log_that_is_removed_or_replaced_is_read_and_bounded_all_the_same(tmp_
     os.write(log, b"line\n" * 1000)
     path.unlink()
     path.symlink_to(precious)
-    bound(log, 1000, 100)
+    cut(log, 1000, 100)
     assert os.fstat(log).st_size < 1000
     assert tail(log).endswith("line\nline\n")
     again = opened(path)

@@ -1,15 +1,12 @@
-"""A service's log: opened once, and known by that descriptor whatever is put in its place; it has a bound.
+"""A service's log: opened once, and known by that descriptor whatever is put in its place.
 
 Who writes may remove his log, or put a link, a pipe or a folder there: nothing but the file that was opened is read or
-cut, and it is as long as that also where nobody sees it any more.
+cut (``cut``), also where nobody sees it any more.
 """
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
-BYTES_MAX = 256 << 20
-_KEPT_BYTES = 4 << 20
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -30,17 +27,3 @@ def opened(path: Path) -> int:
 def is_lost(path: Path) -> bool:
     """Whether something stands there that is no file."""
     return path.is_symlink() or (path.exists() and not path.is_file())
-
-
-def bound(log: int, bytes_max: int = BYTES_MAX, kept_bytes: int = _KEPT_BYTES) -> None:
-    """Of one that has outgrown it the end is kept.
-
-    Who writes has opened it to append, and so goes on at its new end; what comes in the same moment may be lost.
-    """
-    with suppress(OSError):  # it is looked at again soon
-        size = os.fstat(log).st_size
-        if size <= bytes_max:
-            return
-        kept = os.pread(log, kept_bytes, size - kept_bytes).partition(b"\n")[2]
-        os.ftruncate(log, 0)
-        os.write(log, b"[withstand has cut %d bytes before this]\n" % (size - len(kept)) + kept)

@@ -21,6 +21,7 @@ from socket import gethostname
 from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
+from withstand.processes.cut import cut
 from withstand.processes.identity import (
     Identity,
     boot,
@@ -33,7 +34,7 @@ from withstand.processes.identity import (
     marked,
     pid_space,
 )
-from withstand.processes.log import bound, opened
+from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.diary import note
 from withstand.stack.orders import heard, ordered
@@ -192,7 +193,7 @@ class Supervisor:
         if (now_s := clock.wall_s()) - self._bounded_s > _BOUND_S:
             self._bounded_s = now_s
             for kept in self._kept.values():
-                bound(kept.log)
+                cut(kept.log)
 
     def _look_for_shared(self) -> None:
         """By mark and by session: who gives himself another title loses the mark."""
