@@ -24,9 +24,9 @@ from withstand.runs import Manifest, RunFolder, StageEntry, this_process
 from withstand.spec import Plan, Stage
 from withstand.spec.stack import Monitoring, stack_of
 from withstand.stack.blueprint import Blueprint, Process
-from withstand.stack.local import Standing
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, HEARD, STAGES
+from withstand.stack.standing import Standing
 from withstand.stack.state import StackState
 from withstand.testing import Schedule
 from withstand.testing.records import make_failure, make_record

@@ -259,14 +259,14 @@ def test_an_engine_that_sleeps_is_not_asked(gateway: Gateways, tmp_path: Path, n
 
 
 def checkup() -> Checkup:
-    return Checkup([0], [0], [0.0])
+    return Checkup([0], [0], [0.0], [0], bytearray(160))
 
 
 def test_so_many_in_a_row_change_what_is_held() -> None:
     told, one = Health(unhealthy=3, healthy=2), checkup()
     seen = []
     for well in (False, False, True, False, False, False, True, False, True, True, True):
-        one.found(told, well=well)
+        one.found(told, "" if well else "it answers 503")
         seen.append(one.is_ill)
     assert seen == [False] * 5 + [True] * 4 + [False] * 2
 

@@ -19,8 +19,12 @@ from gateways import PATIENCE_S, Gateway, body, get, model, post
 from money import bearer, key, spends, toml
 from withstand.errors import UsageError
 from withstand.gateway.__main__ import run
+from withstand.gateway.address import origin_of
+from withstand.gateway.bulletin import Bulletin
 from withstand.gateway.config import config_of
+from withstand.gateway.engine import Engine as WithEngine
 from withstand.gateway.preflight import preflight
+from withstand.gateway.trouble import Trouble
 from withstand.stack.ports import free_port
 
 Engines = Callable[[Behave], Engine]
@@ -139,6 +143,42 @@ def test_an_engine_that_is_not_there_is_told_everywhere_until_it_is(gateway: Gat
     assert gw.told == [f"{name} cannot be reached: connection refused.\n", f"{name} works again.\n"]
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_engine_that_fails_a_check_after_a_request_does_not_work_again(
+    engine: Engines, gateway: Gateways, nobody: str, workers: int
+) -> None:
+    """Of whichever worker is asked: one has found out, and one makes the checks."""
+    one = engine(answering())
+    more = 'policy = "round_robin"\nhealth = {every_s = 0.05, unhealthy = 100000}'
+    gw = gateway(f"workers = {workers}\n" + model(nobody, one.url, more=more))
+    while gw.control("GET", "/admin/engines")[1]["m"][0]["trouble"] is None:
+        assert gw.ask(body()).status == 200
+    checked = len(one.seen)
+    end_s = time.monotonic() + PATIENCE_S
+    while len(one.seen) < checked + 20:  # the other one is checked as often
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+    for _ in range(4 * workers):
+        seat = gw.control("GET", "/admin/engines")[1]["m"][0]
+        assert (seat["failing"], seat["trouble"], seat["healthy"]) == (True, "connection refused", True)
+    time.sleep(0.6)  # a look at all engines
+    gw.stop()
+    name = nobody.removeprefix("http://")
+    assert gw.told == [f"withstand gateway: The engine {name} cannot be reached: connection refused.\n"]
+
+
+def test_less_to_say_of_an_engine_is_not_that_it_works() -> None:
+    said: list[str] = []
+    one, bulletin = WithEngine(origin_of("http://10.0.0.1:8000")), Bulletin(said.append)
+    for at_s, trouble in enumerate((Trouble("connection refused", unreachable=True), Trouble("it answers 500"))):
+        one.failed(at_s, trouble)
+        bulletin.look([one], at_s)
+    assert said == ["The engine 10.0.0.1:8000 cannot be reached: connection refused."]
+    one.answered(200, 2.0)
+    bulletin.look([one], 2.0)
+    assert said[1:] == ["The engine 10.0.0.1:8000 works again."]
+
+
 def test_other_reasons_have_their_words(gateway: Gateways) -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
@@ -194,9 +234,10 @@ def test_a_change_that_there_is_not_is_refused(engine: Engines, gateway: Gateway
     one = engine(answering())
     gw = gateway(model(one.url))
     place = {"model": "m", "url": one.url}
-    for method, told in (("PATCH", {**place, "drainin": True}), ("POST", {**place, "wieght": 1})):
-        status, answer = gw.control(method, "/admin/engines", told)
-        assert (status, "not permitted" in answer["error"]["message"]) == (422, True)
+    for method, field, meant in (("PATCH", "drainin", "draining"), ("POST", "wieght", "weight")):
+        status, answer = gw.control(method, "/admin/engines", {**place, field: 1})
+        cure = f"There is no field '{field}' (did you mean {meant}?); correct it, or leave it out."
+        assert (status, answer["error"]["message"]) == (422, cure)
     status, seat = gw.control("PATCH", "/admin/engines", {"model": "m", "url": one.name, "draining": True})
     assert (status, seat["draining"], seat["url"]) == (200, True, one.url), "by its name too"
 
@@ -244,6 +285,7 @@ def test_a_key_sees_what_it_may_still_use(engine: Engines, gateway: Gateways, tm
     status, told = gw.control("GET", "/v1/key", authorization="Bearer sk-alice")
     assert (status, told["key"], told["models"]) == (200, "alice", None)
     assert (told["limits"]["requests"]["limit"], told["limits"]["requests"]["remaining"]) == (3, 2)
+    assert 0 < told["limits"]["requests"]["reset_s"] == round(told["limits"]["requests"]["reset_s"], 3)
     assert told["limits"]["concurrency"] == {"limit": 2, "remaining": 2}
     assert told["budget"] == {"usd": 1.0, "per": "total", "spent_usd": 0.02, "held_usd": 0.0}
     assert gw.control("GET", "/v1/key")[0] == 401

@@ -26,7 +26,7 @@ PLACE = Place(
     small_model_name="smol",
 )
 
-LOOKS = {"path": "/health", "every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
+LOOKS = {"path": "/health", "every_s": 0.5, "timeout_s": 5, "unhealthy": 3, "healthy": 1}
 """At an engine of the stack's own."""
 
 
@@ -317,6 +317,8 @@ def test_the_gateway_looks_at_engines_where_they_answer_unless_it_is_told_not_to
     asked = {seat.url: models["m"].health_of(seat) for seat in models["m"].engines}
     assert [health and health.path for health in asked.values()] == ["/alive", "/health"]
     assert all(health and health.every_s * health.unhealthy < 2 for health in asked.values())
+    hangs_s = [health.every_s + health.timeout_s * health.unhealthy for health in asked.values() if health]
+    assert max(hangs_s) < 16, "checks that wait come one after another"
     assert models["other"].health_of(models["other"].engines[0]) is None
     off = {"engines": {"small": engines["small"]}, "gateway": {"config": {"models": {"m": {"health": False}}}}}
     [file] = of(off).processes[-1].files.values()

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from withstand.processes.identity import identity_of
-from withstand.stack.local import standing_of, standings, take_down
+from withstand.stack.local import take_down
+from withstand.stack.standing import standing_of, standings
 from withstand.stack.state import StackState
 
 ENGINE = str(Path(__file__).parents[1] / "support" / "vllm_like.py")

@@ -89,6 +89,26 @@ def test_back_off_doubles_up_to_a_minute_and_is_forgotten_after_a_good_minute() 
     assert supervision.units["engine"].restarts == 10
 
 
+def test_whoever_asks_has_one_started_again_whatever_it_does() -> None:
+    supervision = Supervision(CHAIN)
+    for name in ("engine", "gateway", "edge"):
+        ready(supervision, name, 0)
+    assert supervision.restart("gateway", 10)
+    assert supervision.to_start(11) == []
+    assert supervision.restart("gateway", 11)  # once more makes no difference
+    supervision.ended("gateway", 12, "told to end")
+    assert names(supervision.to_start(12)) == ["gateway"]
+    assert (supervision.units["gateway"].reason, supervision.units["gateway"].restarts) == ("", 1)
+    supervision.ended("edge", 13, "crashed")
+    assert supervision.units["edge"].phase is Phase.FAILED
+    assert not supervision.restart("edge", 14)
+    assert names(supervision.to_start(14)) == ["gateway"]  # which the edge waits for
+    ready(supervision, "gateway", 15)
+    supervision.ended("engine", 16, "crashed")
+    assert not supervision.restart("engine", 16)
+    assert names(supervision.to_start(16)) == ["engine", "edge"]  # before its time
+
+
 def test_the_end_comes_from_the_edge_inwards() -> None:
     supervision = Supervision(CHAIN)
     alive, order = {"engine", "gateway", "edge"}, []
@@ -141,3 +161,14 @@ def test_one_that_never_was_ready_was_never_away() -> None:
     supervision.started("engine", 0)
     supervision.ended("engine", 1, "no memory")
     assert supervision.units["engine"].absences == []
+
+
+def test_one_that_is_started_anew_by_hand_was_away_too() -> None:
+    supervision = Supervision((process("engine"),))
+    ready(supervision, "engine", 0)
+    assert supervision.restart("engine", 5)
+    supervision.ended("engine", 6, "")
+    ready(supervision, "engine", 8)
+    [absence] = supervision.units["engine"].absences
+    assert (absence.began_s, absence.back_s) == (5, 8)
+    assert absence.reason == "was started anew, as somebody asked for it."

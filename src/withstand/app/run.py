@@ -20,6 +20,7 @@ from withstand.app.crew import Crew, fleet
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
+from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import Journal, ensure_time_left
 from withstand.app.preflight import check_warmup
@@ -51,10 +52,8 @@ More = Callable[[Sequence[StageSummary]], Sequence[Stage]]
 """Asked when no stage is left: further stages, in the light of those that are done; none = it is over."""
 
 
-def run(
-    plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (), services: Services | None = None
-) -> Outcome:
-    """Measure what the plan asks for; ``services`` are those of the stack that it asks, where it is one of ours.
+def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (), home: Home = NOWHERE) -> Outcome:
+    """Measure what the plan asks for.
 
     Raises:
         WithstandError: nothing was measured; where something was, it is kept and told.
@@ -69,14 +68,15 @@ def run(
     plan = salted(plan, screen)
     journal = Journal.create(plan, stages, argv)
     try:
-        return _carry_out(plan, journal, screen, _Given(foresight=foresight, more=more, services=services))
+        home.note(journal.folder.path)
+        return _carry_out(plan, journal, screen, _Given(foresight=foresight, more=more, services=home.services))
     except WithstandError:
         if not journal.has_results():
             journal.discard()
         raise
 
 
-def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outcome:
+def resume(folder: Path, *, screen: Screen, more_s: float | None = None, home: Home = NOWHERE) -> Outcome:
     """Go on where a run stopped: finished stages stay, the others are run; a search gets so much more time.
 
     Raises:
@@ -90,8 +90,9 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     if more_s is None:
         ensure_time_left(run_folder)
+    home.led(plan, folder)  # refused before anything is changed
     journal = Journal.reopen(run_folder, more_s)
-    plan = journal.manifest.plan
+    plan = home.led(journal.manifest.plan, folder)
     if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(nothing_left(plan, folder))
         return journal.finish(screen)
@@ -99,7 +100,7 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         journal.warm_up_again()
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
-    return _carry_out(plan, journal, screen, _Given(foresight=foresight))
+    return _carry_out(plan, journal, screen, _Given(foresight=foresight, services=home.services))
 
 
 class _Given(msgspec.Struct, frozen=True, kw_only=True):

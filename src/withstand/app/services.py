@@ -13,7 +13,7 @@ from withstand.app.screen import Screen
 from withstand.record import Outage
 from withstand.spec import Target
 from withstand.stack.aims import asked_there
-from withstand.stack.local import Standing
+from withstand.stack.standing import Standing
 from withstand.stack.state import StackState, read_state
 from withstand.stack.supervision import Absence
 from withstand.wire.reply import one_line

@@ -51,7 +51,8 @@ def linted(directives: tuple[Directive, ...]) -> list[Finding]:
     """
     places = places_of(directives)
     if not places:
-        return [_NOWHERE.not_tried("no proxy_pass is in this file", "Name the file that has it, or nginx.conf itself.")]
+        said = "no proxy_pass is in this file, nor in what it includes: it passes no requests on"
+        return [_NOWHERE.not_tried(said, "Name the configuration of the nginx that does.")]
     alike: dict[_Ill, list[str]] = {}
     for place in places:
         for ill in _judged(place):

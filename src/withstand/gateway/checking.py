@@ -13,7 +13,7 @@ from withstand.gateway.config import Health
 from withstand.gateway.engine import Engine
 from withstand.gateway.polling import question
 from withstand.gateway.status import status_of
-from withstand.gateway.trouble import Trouble, why_of
+from withstand.gateway.trouble import why_of
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
@@ -62,9 +62,7 @@ class Checking:
         finally:
             del self._tasks[engine]
         if trouble is not None and engine.health == told and engine.is_up:
-            if trouble:
-                engine.trouble = Trouble(trouble)
-            engine.checkup.found(told, well=not trouble)
+            engine.checkup.found(told, trouble)
 
     async def _knock(self, engine: Engine) -> None:
         """Taken back, it warms up."""

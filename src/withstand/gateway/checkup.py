@@ -8,25 +8,38 @@ import zlib
 from collections.abc import MutableSequence
 
 from withstand.gateway.config import Health
+from withstand.gateway.trouble import Note, Trouble
 
 
 class Checkup:
     """Well while nothing else was found. Of each sequence the first is used.
 
     ``against``: checks in a row that speak against what it is held to be. ``due_s``: 0 = none was planned yet.
+    ``checked``: whether one has been made. ``found``: what was wrong.
     """
 
-    __slots__ = ("_against", "_due_s", "_ill", "is_known")
+    __slots__ = ("_against", "_checked", "_due_s", "_found", "_ill")
 
     def __init__(
         self,
         against: MutableSequence[int] | memoryview,
         ill: MutableSequence[int] | memoryview,
         due_s: "MutableSequence[float] | memoryview[float]",
+        checked: MutableSequence[int] | memoryview,
+        found: bytearray | memoryview,
     ) -> None:
-        self._against, self._ill, self._due_s = against, ill, due_s
-        self.is_known = False
-        """A check has been made, by this worker."""
+        self._against, self._ill, self._due_s, self._checked = against, ill, due_s, checked
+        self._found = Note(found)
+
+    @property
+    def is_known(self) -> bool:
+        """A check has been made."""
+        return bool(self._checked[0])
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What the last check has found that failed."""
+        return self._found.read()
 
     @property
     def is_ill(self) -> bool:
@@ -44,9 +57,11 @@ class Checkup:
         self._due_s[0] = now_s + told.every_s
         return True
 
-    def found(self, told: Health, *, well: bool) -> None:
-        """A check is over."""
-        self.is_known = True
+    def found(self, told: Health, why: str) -> None:
+        """A check is over; ``why`` says what is wrong, nothing = it is well."""
+        self._checked[0], well = 1, not why
+        if why:
+            self._found.write(Trouble(why))
         if well != self.is_ill:
             self._against[0] = 0
             return
@@ -56,4 +71,4 @@ class Checkup:
 
     def forget(self) -> None:
         """It is not checked, or was started anew."""
-        self._against[0], self._ill[0], self._due_s[0], self.is_known = 0, 0, 0.0, False
+        self._against[0], self._ill[0], self._due_s[0], self._checked[0] = 0, 0, 0.0, 0

@@ -32,6 +32,8 @@ Weight = Annotated[float, Meta(ge=0, le=1000)]
 """0 = no traffic."""
 WEIGHT_MIN = 1e-6
 """Less is none as well: shares of it would be lost in rounding."""
+_FAILS_S = 5.0
+"""Besides ``stop_s``, until a command that did not get ready is known to have ended."""
 AtOnce = Annotated[int, Meta(ge=1)]
 
 
@@ -139,8 +141,8 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def line(self) -> Line:
-        """The queue. Where nothing is said nobody waits, but for an engine's start: then as long as that takes."""
-        start_s = max((engine.start_timeout_s for engine in self.engines if engine.command), default=None)
+        """The queue. Where nothing is said nobody waits, but for an engine's start: until it has, or has failed."""
+        start_s = max((e.start_timeout_s + e.stop_s + _FAILS_S for e in self.engines if e.command), default=None)
         requests, wait_s = (0, 30.0) if start_s is None else (1000, start_s)
         return Line(requests if self.queue.requests is None else self.queue.requests, self.queue.wait_s or wait_s)
 

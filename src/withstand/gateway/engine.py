@@ -14,7 +14,7 @@ from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
 from withstand.gateway.link import AnswerHead, Link, Opening
 from withstand.gateway.load import Unseen
-from withstand.gateway.trouble import Trouble
+from withstand.gateway.trouble import Note, Trouble
 from withstand.gateway.workers.board import Cell, Row, private_row
 
 IDLE_S = 4.0
@@ -44,7 +44,7 @@ class Engine:
         self.host_and_id = self.host + b"\r\nx-request-id: "
         """What stands in each request's head before its target, and before its id."""
         self.breaker = Breaker(row.failures, row.until_s)
-        self.checkup = Checkup(row.against, row.ill, row.due_s)
+        self.checkup = Checkup(row.against, row.ill, row.due_s, row.checked, row.found)
         self.health: Health | None = None
         """How it is checked; None = it is not."""
         self._row = row
@@ -61,8 +61,8 @@ class Engine:
         """It has no seat any more, and ends what it has begun."""
         self.process: Process | None = None
         """Its command, where the gateway starts it."""
-        self.trouble: Trouble | None = None
-        """The last one, over or not."""
+        self._said = Note(row.said)
+        """Of requests; checks have their own."""
         self.memory = Memory[AnswerHead]()
         """Of heads that came with their answers in one read."""
         self.opening: Opening | None = None
@@ -144,18 +144,19 @@ class Engine:
 
     @property
     def current_trouble(self) -> Trouble | None:
-        """What is wrong with it; None = nothing, or nothing that is known here."""
-        return self.trouble if self._row.failures[0] or self._row.ill[0] else None
+        """What is wrong with it; None = nothing that is known. A request knows more than a check."""
+        if self._row.failures[0]:
+            return self._said.read()
+        return self.checkup.trouble if self._row.ill[0] else None
 
     @property
     def is_unreachable(self) -> bool:
         """The last connection to it could not be had."""
-        trouble = self.current_trouble
-        return trouble is not None and trouble.unreachable
+        return bool(self._row.failures[0]) and self._said.is_unreachable
 
     def failed(self, now_s: float, trouble: Trouble) -> None:
         """It did not do what it was asked for."""
-        self.trouble = trouble
+        self._said.write(trouble)
         self.breaker.failed(now_s)
         self.unseen.erred(now_s)
 

@@ -46,7 +46,7 @@ class House:
     def __init__(
         self, config: Config, loop: asyncio.AbstractEventLoop, *, local: bool, board: Board | None = None
     ) -> None:
-        board = board or Board()
+        self._board = board = board or Board()
         self.config = config
         self._local = local
         self.loop = loop
@@ -185,7 +185,8 @@ class House:
         for engine in self.roster.engines.values():
             engine.close_idle(now_s - IDLE_S)
         self.roster.sweep()
-        self._bulletin.look(self.roster.engines.values(), now_s)
+        if self._board.speaks:
+            self._bulletin.look(self.roster.engines.values(), now_s)
         self.till.look(now_s)
         self.polling.look()
         self.ledger.flush()

@@ -26,7 +26,10 @@ def keys() -> None:
 @click.option("--model", "models", multiple=True, help="One that it is for; repeatable. Nothing = all.")
 @click.option("--admin", is_flag=True, help="It may administer the gateway.")
 def new(owner: str, models: tuple[str, ...], admin: bool) -> None:
-    """Make a key: it is shown once, on stderr, and its lines for the file go to stdout."""
+    """Make a key; stdout has its lines for the file.
+
+    The key itself is shown once, on stderr.
+    """
     key = f"sk-{secrets.token_urlsafe(_RANDOM_BYTES)}"
     click.echo(f"The key of {owner}, shown only now: {key}", err=True)
     click.echo(toml_of(owner, sha256_of(key), models, admin=admin), nl=False)

@@ -302,7 +302,7 @@ class Passage:
             return
         if self._ticket is not None:
             self._wait_no_longer()
-            self.refuse(refusals.waited_too_long(self._model.name, RETRY_AFTER_S), Outcome.QUEUE_TIMEOUT)
+            self.refuse(self._model.late(now_s, RETRY_AFTER_S), Outcome.QUEUE_TIMEOUT)
             return
         if self._dialing is not None:
             self._unreached(refusals.timed_out(late), Outcome.TIMEOUT, "it accepts no connection in time")

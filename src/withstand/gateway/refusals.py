@@ -35,9 +35,9 @@ class Refusal(Struct, frozen=True):
     """Of a key: the one that it is above."""
 
 
-def bad_request(message: str, *, status: int = 400, closes: bool = False) -> Refusal:
+def bad_request(message: str, *, status: int = 400, closes: bool = False, code: str | None = None) -> Refusal:
     """The request cannot be understood, or is too large."""
-    return Refusal(status, "invalid_request_error", message, closes=closes)
+    return Refusal(status, "invalid_request_error", message, code, closes=closes)
 
 
 def unauthorized() -> Refusal:
@@ -65,6 +65,12 @@ def no_engine(model: str, retry_after_s: int, why: str = "") -> Refusal:
 def not_started(model: str, why: str, retry_after_s: int) -> Refusal:
     """The command that was to be one has failed."""
     message = f"No engine of `{model}` can be asked at present. {why}"
+    return Refusal(503, "service_unavailable", message, "engine_not_started", retry_after_s)
+
+
+def not_ready(model: str, retry_after_s: int) -> Refusal:
+    """It is being started, for longer than the request may wait."""
+    message = f"No engine of `{model}` was ready in time; one is still being started, or waits for its turn."
     return Refusal(503, "service_unavailable", message, "engine_not_started", retry_after_s)
 
 

@@ -159,6 +159,13 @@ class Model:
             return [self]
         return [self.prefill] if self._with_room(now_s, ()) else [self.prefill, self]
 
+    def late(self, now_s: float, retry_after_s: int) -> Refusal:
+        """Why somebody has waited for too long: nobody had room, or nobody is ready yet."""
+        parts = self.lacking(now_s)
+        if any(part.coming(now_s) and not part.healthy(now_s) for part in parts):
+            return refusals.not_ready(self.name, retry_after_s)
+        return refusals.waited_too_long(self.name, retry_after_s)
+
     def nobody(self, now_s: float, retry_after_s: int) -> Refusal:
         """Why there is not even hope."""
         failed = [s.engine.process for s in self.places() if s.engine.process and s.engine.process.failure]

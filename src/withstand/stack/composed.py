@@ -20,7 +20,7 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT, SUPERVISOR = "gateway", "agent", "supervisor"
-_LOOKS = {"every_s": 0.5, "timeout_s": 30, "unhealthy": 3, "healthy": 1}
+_LOOKS = {"every_s": 0.5, "timeout_s": 5, "unhealthy": 3, "healthy": 1}
 
 
 def composed(stack: Stack, place: Place) -> Blueprint:
@@ -170,8 +170,9 @@ def _seats(
 
 
 def _health(process: Process | None) -> dict[str, Any] | None:
-    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, a slow one may be slow.
+    """How the gateway looks whether an engine is well: a dead one is known within 1.5 s, one that hangs within 16 s.
 
+    A slow one on busy cores may be late by seconds; should it be so thrice, others are asked first, nobody is refused.
     One that is not ours may not have the path; Ray minds its own, and a model of it rests only where nobody asks.
     """
     if process is None or process.kind == RAY or not process.health.startswith("/"):
@@ -215,7 +216,13 @@ def _is_small(engine: Engine | None) -> bool:
 def _ours(
     name: str, kind: str, told: Gateway | Agent, place: Place, needs: list[str], config: dict[str, Any]
 ) -> Process:
-    """A program of ours, with the configuration that is written for it and what the user lays over that."""
+    """A program of ours, with the configuration that is written for it and what the user lays over that.
+
+    Raises:
+        SpecError: it shall listen elsewhere than where it is asked.
+    """
+    if "listen" in told.config:
+        raise wrong(f"{kind}.config.listen", "where it listens is the stack's to say; give `port` instead")
     file = f"{name}.json"
     laid = laid_over_tree({"listen": f"{HOST}:{place.ports[name]}", **config}, told.config)
     return Process(

@@ -93,6 +93,22 @@ def test_a_start_that_fails_is_told_to_all_who_wait(gateway: Gateways, tmp_path:
     assert len(engine.pids) <= before + 1
 
 
+def test_a_start_that_does_not_end_is_told_to_who_waits(gateway: Gateways, tmp_path: Path, host: str) -> None:
+    engine = Hosted(tmp_path / "e", "never")
+    gw = gateway(host + engine.toml(more="start_timeout_s = 0.5"))
+    error = gw.ask(body()).error
+    assert error["code"] == "engine_not_started"
+    assert "was not ready within 0.5 s" in error["message"]
+
+
+def test_who_may_wait_for_less_than_a_start_takes_is_told_so(gateway: Gateways, tmp_path: Path, host: str) -> None:
+    engine = Hosted(tmp_path / "e", "never")
+    gw = gateway(host + "[models.m]\nqueue = {wait_s = 0.3}\n" + engine.toml())
+    error = gw.ask(body()).error
+    assert error["code"] == "engine_not_started"
+    assert error["message"].startswith("No engine of `m` was ready in time; ")
+
+
 def test_who_leaves_while_it_starts_is_not_waited_for(gateway: Gateways, tmp_path: Path, host: str) -> None:
     engine = Hosted(tmp_path / "e")
     engine.tell("cold")

@@ -8,17 +8,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import pytest
 
 from hosted import Hosted, runs, until
 from withstand.gateway.address import origin_of
-from withstand.gateway.hosting import config, orphans
+from withstand.gateway.hosting import child, config, orphans
 from withstand.gateway.hosting.orphans import Record, end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
+from withstand.processes.cut import cut
 from withstand.processes.identity import Identity, identity_of
+from withstand.stack.ports import free_port
 
 Places = Callable[[], Place]
 
@@ -100,6 +104,54 @@ def test_a_start_that_fails_is_told(
     assert process.backoff.left_s(0.0) > 0
     assert re.search(said, process.failure), process.failure
     engine.until_gone()
+
+
+_FLOOD = (
+    "i=0; while [ $i -lt 5000 ]; do echo line $i of very many; i=$((i+1)); done; while :; do echo on; sleep 0.05; done"
+)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_its_log_has_a_bound(tmp_path: Path, place: Places, monkeypatch: pytest.MonkeyPatch, *, replaced: bool) -> None:
+    """Of the file that it writes to; what stands under its name by now is nobody's to cut."""
+    monkeypatch.setattr(child, "_LOOK_S", 0.02)
+    monkeypatch.setattr(child, "cut", partial(cut, bytes_max=50_000, kept_bytes=10_000))
+    log, other = tmp_path / "log", tmp_path / "other"
+    log.write_bytes(b"older\n")
+    other.write_bytes(b"x" * 100_000)
+
+    async def live() -> None:
+        told = config.Hosted(command=("sh", "-c", _FLOOD), log=str(log), stop_s=1.0)
+        process = Process(origin_of(f"http://127.0.0.1:{free_port()}"), told)
+        process.start(place(), asked_ns=1)
+        await until_true(lambda: log.read_bytes() != b"older\n")
+        with log.open("rb") as kept:
+            if replaced:
+                log.unlink()
+                log.symlink_to(other)
+            await until_true(lambda: re.fullmatch(rb"\[withstand has cut .*\non\n", _read(kept), re.DOTALL))
+        process.stop()
+        await process.gone()
+
+    asyncio.run(live())
+    assert other.read_bytes() == b"x" * 100_000
+
+
+def _read(log: BinaryIO) -> bytes:
+    return os.pread(log.fileno(), 100_000, 0)
+
+
+@pytest.mark.parametrize(("said", "kept"), [(b"x" * 9000, b"x" * 100), (b"x" * 8999 + b"\n", b"x" * 99 + b"\n"),
+                                            (b"line\n" * 1800, b"line\n" * 19)])  # fmt: skip
+def test_of_a_log_the_last_is_kept_also_where_its_line_has_no_end(tmp_path: Path, said: bytes, kept: bytes) -> None:
+    path = tmp_path / "log"
+    with path.open("a+b", buffering=0) as log:
+        log.write(said)
+        cut(log.fileno(), 9000, 99 if kept.startswith(b"line") else 100)
+        assert path.read_bytes() == said, "it is not too long"
+        cut(log.fileno(), 8000, 99 if kept.startswith(b"line") else 100)
+        log.write(b"on\n")
+    assert path.read_bytes() == b"[withstand has cut %d bytes before this]\n" % (9000 - len(kept)) + kept + b"on\n"
 
 
 @pytest.mark.parametrize(("url", "command"), [("http://a..b:9", "x"), ("http://127.0.0.1:9", "a\0b")])

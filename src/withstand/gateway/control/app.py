@@ -10,8 +10,9 @@ from starlette.exceptions import HTTPException
 from withstand import __version__
 from withstand.errors import UsageError
 from withstand.gateway import refusals
-from withstand.gateway.control import admin, usage
+from withstand.gateway.control import admin, mistakes, usage
 from withstand.gateway.control.asking import Refused, administers, asks
+from withstand.gateway.control.changes import fields_of
 from withstand.gateway.control.crew import Crew
 from withstand.gateway.control.guide import guide
 from withstand.gateway.house import House
@@ -100,8 +101,7 @@ def _add_errors(app: FastAPI) -> None:
         if request.method != "GET" and "json" not in said and e.body is not None:
             message = "The body must be JSON, with the header content-type: application/json."
             return _answer(refusals.bad_request(message, status=415))
-        told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in e.errors())
-        return _answer(refusals.bad_request(f"The request is wrong: {told}.", status=422))
+        return _answer(refusals.bad_request(mistakes.told(e.errors(), fields_of(request.method)), status=422))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, e: HTTPException) -> Response:

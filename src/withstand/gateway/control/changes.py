@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from withstand.gateway import refusals
 from withstand.gateway.address import origin_of
@@ -28,11 +28,11 @@ class Place(BaseModel):
 
 
 class NewEngine(Place):
-    """One to add; ``served`` is the model's name there, where it is another."""
+    """One to add; ``served`` is the model's name there, where it is another. A stack's file says ``served_as``."""
 
     weight: _Weight = 1.0
     max_in_flight: _AtOnce | None = None
-    served: str | None = None
+    served: str | None = Field(None, validation_alias=AliasChoices("served", "served_as"))
     role: Role | None = None
     bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
     backup: bool = False
@@ -44,6 +44,13 @@ class Change(Place):
     weight: _Weight | None = None
     max_in_flight: _AtOnce | None = None
     draining: bool | None = None
+
+
+def fields_of(method: str) -> list[str]:
+    """Of the body of a question."""
+    kinds: dict[str, type[BaseModel]] = {"POST": NewEngine, "PATCH": Change}
+    kind = kinds.get(method)
+    return list(kind.model_fields) if kind else []
 
 
 def made(house: House, kind: str, told: str) -> dict[str, Any]:
@@ -129,15 +136,19 @@ _KINDS: dict[str, Callable[[House, str], dict[str, Any]]] = {
 def _model(house: House, place: Place) -> Model:
     model = house.roster.models.get(place.model)
     if model is None:
-        raise Refused(refusals.unknown_model(place.model))
+        there = ", ".join(house.roster.models)
+        message = f"There is no model {place.model!r}, only {there}; a new one comes with the file and a reload."
+        raise Refused(refusals.bad_request(message, status=404, code="model_not_found"))
     return model
 
 
 def _seat(house: House, place: Place) -> Seat:
     """By its url, or by its name, as logs and metrics have it."""
     places = _model(house, place).places()
-    origin = None if any(seat.engine.name == place.url for seat in places) else origin_of(place.url)
+    origin = origin_of(place.url) if "://" in place.url else None
     for seat in places:
-        if seat.engine.origin == origin or (origin is None and seat.engine.name == place.url):
+        if seat.engine.origin == origin or seat.engine.name == place.url:
             return seat
-    raise Refused(refusals.bad_request(f"{place.url} does not serve {place.model!r}.", status=404))
+    there = ", ".join(seat.engine.name for seat in places) or "none"
+    message = f"The model {place.model!r} has no engine {place.url}; it has {there}."
+    raise Refused(refusals.bad_request(message, status=404))

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import BinaryIO
 
 from withstand.errors import EngineError
 from withstand.files import discard
@@ -12,17 +11,22 @@ from withstand.gateway.hosting import orphans
 from withstand.gateway.hosting.cause import cause, secrets_of
 from withstand.gateway.hosting.config import Hosted
 from withstand.processes import KEEPER_S, under_keeper
+from withstand.processes.cut import cut
+
+_LOOK_S = 1.0
+"""How often it is seen to that the log is not longer."""
 
 
 class Child:
     """Made by ``spawned``; whoever has one ends it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, told: Hosted, log: tuple[Path, int]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, told: Hosted, path: Path, log: "_Log") -> None:
         self._process = process
         self._told = told
-        self._log = log
+        self._said = path, log.start
         self._record: Path | None = None
         self.exited = asyncio.ensure_future(process.wait())
+        self._minding = asyncio.ensure_future(log.mind(self.exited))
 
     @classmethod
     async def spawned(cls, origin: Origin, told: Hosted, folder: Path) -> "Child":
@@ -34,18 +38,21 @@ class Child:
         path = Path(told.log) if told.log else folder / f"{origin.host}-{origin.port}.log"
         token = orphans.new_token()
         try:
-            with _opened(path, folder, fresh=told.log is None) as log:
-                start = log.tell()
-                process = await _exec(told, log, token)
+            log = _Log(path, folder, fresh=told.log is None)
+            try:
+                process = await _exec(told, log.descriptor, token)
+            except BaseException:
+                os.close(log.descriptor)
+                raise
         except OSError as e:
             raise EngineError(f"The engine {origin.name} cannot be started: {e.filename}: {e.strerror}.") from None
-        child = cls(process, told, (path, start))
+        child = cls(process, told, path, log)
         child._record = orphans.remember(folder, process.pid, token, told.stop_s)
         return child
 
     def why(self) -> str:
         """How it ended, if it did, and what it said."""
-        return cause(*self._log, self._process.returncode, secrets_of(self._told, os.environ))
+        return cause(*self._said, self._process.returncode, secrets_of(self._told, os.environ))
 
     async def end(self) -> None:
         """The keeper ends what it keeps when its stdin does; should it not, the kernel does with the keeper."""
@@ -55,17 +62,32 @@ class Child:
         if not done:
             self._process.kill()
             await self.exited
+        await self._minding
         if self._record is not None:
             discard(self._record)
 
 
-def _opened(path: Path, folder: Path, *, fresh: bool) -> BinaryIO:
-    folder.mkdir(parents=True, exist_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("wb" if fresh else "ab")
+class _Log:
+    """Where it writes to, open for as long as it runs; ``start`` is where its part begins."""
+
+    def __init__(self, path: Path, folder: Path, *, fresh: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        anew = os.O_TRUNC if fresh else 0
+        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | anew, 0o666)
+        self.start = os.fstat(self.descriptor).st_size
+
+    async def mind(self, exited: "asyncio.Future[int]") -> None:
+        """Keep it within its bound until then, beside the loop."""
+        try:
+            while not exited.done():
+                await asyncio.wait({exited}, timeout=_LOOK_S)
+                await asyncio.to_thread(cut, self.descriptor)
+        finally:
+            os.close(self.descriptor)
 
 
-async def _exec(told: Hosted, log: BinaryIO, token: str) -> asyncio.subprocess.Process:
+async def _exec(told: Hosted, log: int, token: str) -> asyncio.subprocess.Process:
     assert told.command is not None
     return await asyncio.create_subprocess_exec(
         *under_keeper(told.command, told.stop_s),

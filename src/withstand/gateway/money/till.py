@@ -4,6 +4,7 @@ Every admitted request is settled once, however it ends. What it may use is held
 of an answer: events are counted a few times a second, from what has gone by since.
 """
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from withstand.gateway import tap
 from withstand.gateway.counts import Counts, Ending, Outcome
 from withstand.gateway.money import estimate
 from withstand.gateway.money.bill import NANO, Bill, Charge, bill_of, cost_nusd, was_served
-from withstand.gateway.money.meter import Held, Limit, Meter
+from withstand.gateway.money.meter import Held, Limit, Meter, Room
 from withstand.gateway.money.rate_headers import lines_of
 from withstand.gateway.money.refused import over_budget, refused, too_large
 from withstand.gateway.money.rows import Slot, Sums, periods_of
@@ -153,7 +154,7 @@ class Till:
         """What a key may use, and what it has left: limits by their headers' names, and money."""
         owner = key.owner or ""
         limits, meter, budget = self._limits.get(owner, self._common), self._meter(owner), self._budgets.get(owner)
-        rooms = {name: msgspec.to_builtins(room) for name, room in meter.rooms(limits, now_s).items()}
+        rooms = {name: _builtins(room) for name, room in meter.rooms(limits, now_s).items()}
         if limits.concurrency is not None:
             rooms["concurrency"] = {"limit": limits.concurrency, "remaining": limits.concurrency - meter.under_way}
         if budget is None:
@@ -214,6 +215,11 @@ class Till:
             return None
         self._counts.limited[owner, Limit.BUDGET.value] += 1
         return over_budget(budget)
+
+
+def _builtins(room: Room) -> dict[str, Any]:
+    """Rounded up, as in headers: nobody is to come too early."""
+    return {**msgspec.to_builtins(room), "reset_s": math.ceil(room.reset_s * 1000) / 1000}
 
 
 def _today() -> str:

@@ -14,9 +14,12 @@ from enum import IntEnum
 from pathlib import Path
 
 _ROWS = 4096
-_COMMON = 6
-"""The name's hash, and what belongs to nobody."""
 _WORD = 8
+_NUMBERS = 7
+"""The name's hash, and numbers that belong to nobody."""
+_NOTE = 20
+"""Words of memory for a sentence."""
+_COMMON = _NUMBERS + 2 * _NOTE
 
 
 class Cell(IntEnum):
@@ -31,7 +34,8 @@ class Cell(IntEnum):
 class Row:
     """One engine's, or one key's, as one worker sees it."""
 
-    __slots__ = ("_first", "_words", "against", "due_s", "failures", "ill", "under_way", "until_s")
+    __slots__ = ("_first", "_words", "against", "checked", "due_s", "failures", "found", "ill", "said", "under_way",
+                 "until_s")  # fmt: skip
 
     def __init__(self, words: memoryview, worker: int) -> None:
         self._words = words.cast("q")
@@ -43,6 +47,10 @@ class Row:
         self.against = self._words[3:4]
         self.ill = self._words[4:5]
         self.due_s = words[5 * _WORD : 6 * _WORD].cast("d")
+        self.checked = self._words[6:7]
+        self.said = words[_NUMBERS * _WORD : (_NUMBERS + _NOTE) * _WORD]
+        """Of an engine: what was wrong with it for a request, in bytes; ``found``: for a check."""
+        self.found = words[(_NUMBERS + _NOTE) * _WORD : _COMMON * _WORD]
 
     def add(self, cell: int, amount: int) -> None:
         """So much more of this worker's."""
@@ -73,6 +81,11 @@ class Board:
     def as_worker(self, number: int) -> None:
         """From now on this process counts there."""
         self._worker = number
+
+    @property
+    def speaks(self) -> bool:
+        """Of what all see it is this worker that tells."""
+        return self._worker == 0
 
     def row(self, name: str) -> Row:
         """The row of that name, whichever worker asks. Where there are too many, one that nobody else sees."""
