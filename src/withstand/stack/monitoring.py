@@ -4,6 +4,7 @@ All files are JSON, which Prometheus and Grafana's provisioning read as YAML.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
+_GATEWAY = "gateway"
 _PAGE_MAX = "32MB"
 """Of what a service tells: a larger page is one target's failure, and would be that of all."""
 _DEBIANS = "prometheus-node-exporter"
@@ -111,10 +113,20 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
                         "labels": {"service": process.name, "kind": process.kind},
                     }
                 ],
+                **({"metric_relabel_configs": _named(scraped)} if process.kind == _GATEWAY else {}),
             }
             for process in scraped
         ],
     }
+
+
+def _named(scraped: list[Process]) -> list[dict[str, Any]]:
+    """A gateway knows its engines by their addresses, and people by the names of their services."""
+    places = {process.name: urlsplit(process.base_url).netloc for process in scraped}
+    return [
+        {"source_labels": ["engine"], "regex": re.escape(place), "target_label": "engine", "replacement": name}
+        for name, place in places.items()
+    ]
 
 
 def rules(scrape_s: float) -> dict[str, Any]:
