@@ -21,7 +21,7 @@ from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
 from withstand.app.hunter import Hunter
 from withstand.app.journal import FLEET_LOG, Journal, ensure_time_left
-from withstand.app.preflight import check_warmup
+from withstand.app.preflight import check_warmup_of
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
@@ -109,11 +109,13 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
+                measuring = _Measuring(plan, endpoint, journal, screen)
+                measuring.check()
                 stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     cooling = Cooling(plan, endpoint, started, screen)
-                    crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
-                    _Measuring(plan, endpoint, journal, screen, crew).everything(_more(plan, journal, screen, more))
+                    measuring.crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
+                    measuring.everything(_more(plan, journal, screen, more))
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. {how_to_go_on(plan, journal.folder.path)}")
@@ -165,9 +167,11 @@ class _Crew(msgspec.Struct, frozen=True):
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: "_Crew") -> None:
+    crew: _Crew
+    """Is there from the first stage on."""
+
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
         self._plan = plan
-        self._crew = crew
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
@@ -176,6 +180,15 @@ class _Measuring:
         self._budget = Budget(plan.budget_s, journal.spent_ns)
         self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
 
+    def check(self) -> None:
+        """What is wrong with the plan is said before anything is sent.
+
+        Raises:
+            UsageError: a dataset cannot serve, or no stage fits into the context.
+        """
+        self._leave_out_too_long()
+        self._check_datasets()
+
     def everything(self, more: More) -> None:
         """All stages that are planned, then those that are added in their light.
 
@@ -183,8 +196,6 @@ class _Measuring:
             WithstandError: no further stage makes sense.
             KeyboardInterrupt: the user stopped it.
         """
-        self._leave_out_too_long()
-        self._check_datasets()
         self._journal.measuring()
         while True:
             while (index := self._next()) is not None:
@@ -198,7 +209,7 @@ class _Measuring:
             stage = self._journal.stage(index)
             if self._plan.leave_out_heavier and (why := self._journal.too_heavy(index)):
                 self._leave_out(index, RunState.TOO_HEAVY, why)
-            elif why := self._budget.why_not(stage, self._journal.likely_drain_s(stage)):
+            elif why := self._budget.why_not(stage, self._journal.likely_s(stage)):
                 self._leave_out(index, RunState.LEFT_OUT, why)
             else:
                 return index
@@ -229,7 +240,6 @@ class _Measuring:
             )
 
     def _check_datasets(self) -> None:
-        """A dataset that cannot serve is said before anything is sent."""
         measured = [s for s in self._journal.pending_stages() if not s.warmup]
         stages = {repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}
         for stage in stages.values():
@@ -269,9 +279,9 @@ class _Measuring:
         attended = self._attended(index, stage)
         with work_folder(self._journal.folder.path / _WORK) as work:
             requests = self._prompts(index, stage)
-            self._crew.look()
+            self.crew.look()
             result = self._load(index, stage, requests, work, attended)
-            self._crew.look()
+            self.crew.look()
             try:
                 if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
@@ -293,7 +303,7 @@ class _Measuring:
         if stage.cold:
             requests = iter(list(requests))
             self._prepared()
-            if (ready_s := self._crew.cooling.cool(stage)) is not None:
+            if (ready_s := self.crew.cooling.cool(stage)) is not None:
                 self._journal.restarted(index, ready_s)
         return requests
 
@@ -351,8 +361,8 @@ class _Measuring:
         job = msgspec.structs.replace(
             job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
         )
-        stripes = self._crew.stripes(self._plan, stage)
-        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
+        stripes = self.crew.stripes(self._plan, stage)
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self.crew.hosts.muster)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():
@@ -383,13 +393,7 @@ class _Measuring:
     def _tell(self, index: int, stage: Stage) -> None:
         """A warm-up is checked, a measured stage is shown; the report on disk is up to date after each."""
         if stage.warmup:
-            endpoint = self._endpoint
-            check_warmup(
-                list(self._journal.folder.records(index)),
-                model=endpoint.model,
-                models=endpoint.models,
-                stream=endpoint.target.stream,
-            )
+            check_warmup_of(self._endpoint, list(self._journal.folder.records(index)))
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()
