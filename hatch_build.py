@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ class BuildHook(BuildHookInterface):  # type: ignore[misc]
         source = Path(self.root) / _SOURCE
         library = source.with_name(f"_receive{sysconfig.get_config_var('EXT_SUFFIX')}")
         compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+        digest = sha256(source.read_bytes()).hexdigest()
         include = sysconfig.get_path("include")
-        command = [*compiler, "-O2", "-fPIC", "-shared", f"-I{include}", str(source), "-o", str(library)]
+        options = ["-O2", "-fPIC", "-shared", f"-I{include}", f'-DSOURCE="{digest}"']
+        command = [*compiler, *options, str(source), "-o", str(library)]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  the user's own compiler
         except (OSError, subprocess.CalledProcessError) as e:

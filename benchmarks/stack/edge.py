@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.stack.streams import Heard, streams
 
 from withstand.spec.stack import stack_of
-from withstand.stack.local import bring_up, take_down
+from withstand.stack.local import bring_up
+from withstand.stack.taking_down import take_down
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.truth import Served
 

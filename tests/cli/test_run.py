@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from withstand.app.home import NOWHERE
 from withstand.app.report import load_run
 from withstand.app.screen import Outcome, Screen
 from withstand.cli import demo as demo_verb
@@ -68,7 +69,8 @@ def test_the_price_of_an_hour_is_a_part_of_the_plan(app: App) -> None:
 def test_the_command_line_is_handed_on_without_secrets(app: App) -> None:
     exit_code_of(["run", "--model", "m", "--header", "Authorization=sesame"])
     assert app.plan.target.headers == {"Authorization": "sesame"}
-    assert app.calls[0][2] == {"argv": ["run", "--model", "m", "--header", "Authorization=***"]}
+    argv = ["run", "--model", "m", "--header", "Authorization=***"]
+    assert app.calls[0][2] == {"argv": argv, "home": NOWHERE}
 
 
 def test_stdout_has_the_result_and_stderr_the_rest(app: App, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +104,7 @@ def test_the_outcome_decides_the_exit_code(app: App, code: int) -> None:
 
 def test_resume_goes_on_with_a_folder(app: App) -> None:
     assert exit_code_of(["run", "--resume", "there", "--quiet"]) == 0
-    assert app.calls == [("resume", Path("there"), {})]
+    assert app.calls == [("resume", Path("there"), {"home": NOWHERE})]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from outcomes import code
-from withstand.stack.local import standings
+from withstand.stack.standing import standings
 
 STACK = """
 [engines.one]

@@ -1,5 +1,6 @@
 """What is wrong with a stack here is said before anything of it is started."""
 
+import importlib.util
 import os
 import re
 import sys
@@ -9,14 +10,21 @@ from typing import Any
 import pytest
 
 from withstand.cli.entry import exit_code_of
-from withstand.errors import SpecError, UsageError
-from withstand.spec.stack import stack_of
+from withstand.errors import EngineError, SpecError, UsageError, WithstandError
+from withstand.spec.stack import Secret, Tls, stack_of
 from withstand.stack.beforehand import check_machine
-from withstand.stack.local import standings
+from withstand.stack.local import planned
+from withstand.stack.settled import settled
+from withstand.stack.standing import standings
 
 SIM = {"kind": "sim"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}
 STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
 
 
 @pytest.mark.parametrize(
@@ -36,11 +44,64 @@ STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
             "there is no file /no/such.pem; correct it - at `$.edge.tls.certificate`",
         ),
         ({"engines": {"a": SIM}, "edge": {"tls": CERTS | {"certificate": "c.pem"}}}, "give its whole path"),
+        ({"engines": {"a": SIM}, "gateway": {"config": {"listen": "127.0.0.1:1"}}}, "give `port` instead"),
+        ({"engines": {"a": SIM}, "agent": {"config": {"listen": "127.0.0.1:1"}}}, "$.agent.config.listen"),
     ],
 )
 def test_a_file_that_is_not_here_is_named(tree: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=re.escape(said)):
-        check_machine(stack_of(tree, "s"))
+        planned(stack_of(tree, "s"), lambda *_: None)
+
+
+@pytest.mark.parametrize("text", ["garbage", "step_ms = -1", "step_ms = nan", "sequence_ms = inf"])
+def test_a_model_that_is_none_is_not_simulated(text: str, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(text)
+    with pytest.raises(SpecError, match=r"e\.toml.* - at `\$\.engines\.a\.model`"):
+        check_machine(stack_of({"engines": {"a": SIM | {"model": str(tmp_path / "e.toml")}}}, "s"))
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        {"kind": "command", "args": ["/no/such/program"], "served_as": "m"},
+        {"kind": "vllm", "python": "/no/such/python", "model": "org/m"},
+    ],
+)
+def test_a_program_that_the_gateway_would_not_find_is_named(engine: dict[str, Any]) -> None:
+    told = {"engines": {"a": engine | {"deploy": {"min_replicas": 0}}}, "gateway": {}}
+    with pytest.raises(EngineError, match=r"^a: there is no program /no/such/p"):
+        planned(stack_of(told, "s"), lambda *_: None)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("langgraph") is None, reason="the agent's extra is not installed")
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model": {"api_key_env": "NO_SUCH_KEY"}}, "agent: model.api_key_env: the variable NO_SUCH_KEY is not set"),
+        ({"sessions": {"path": "/no/such/s.db"}}, "agent: sessions.path: /no/such/s.db cannot be made"),
+    ],
+)
+def test_what_the_agent_would_refuse_is_said_before(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(WithstandError, match=re.escape(said)):
+        planned(stack_of({"engines": {"a": SIM}, "agent": {"config": config}}, "s"), lambda *_: None)
+
+
+def test_paths_of_a_file_belong_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "org").mkdir()
+    (tmp_path / "org" / "m").touch()
+    (tmp_path / "key").touch()
+    engines = {
+        "a": {"kind": "vllm", "model": "org/m", "env": {"K": {"from_file": "key"}, "V": "key"}},
+        "b": {"kind": "vllm", "model": "meta/llama", "api_key": {"from_file": "/k"}},
+        "c": {"kind": "command", "args": ["x"], "model": "org/m", "served_as": "m"},
+    }
+    tree = {"engines": engines, "edge": {"tls": {"certificate": "c.pem", "key": "/k.pem"}}}
+    told = settled(stack_of(tree, "s"), tmp_path)
+    assert [engine.model for engine in told.engines.values()] == [f"{tmp_path}/org/m", "meta/llama", "org/m"]
+    assert told.engines["a"].env == {"K": Secret(from_file=f"{tmp_path}/key"), "V": "key"}
+    assert told.engines["b"].api_key == Secret(from_file="/k")
+    assert told.edge
+    assert told.edge.tls == Tls(certificate=f"{tmp_path}/c.pem", key="/k.pem")
 
 
 def test_names_that_others_understand_are_left_to_them() -> None:

@@ -22,7 +22,7 @@ from withstand.gateway.config import config_of as gateway_config_of
 from withstand.spec.stack import stack_of
 from withstand.stack import model
 from withstand.stack.exports.container import WHEEL
-from withstand.stack.exports.table import PLACES, exported
+from withstand.stack.exports.table import PLACES, exported, without_gpu
 from withstand.stack.exports.yaml import document
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -286,6 +286,33 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
     assert written.exit_code == 0
     assert (tmp_path / "out/compose.yaml").read_text() == printed.stdout
     assert (tmp_path / "out/gateway/gateway.json").exists()
+    again = [str(told), "--to", "compose", "--output", str(tmp_path / "out")]
+    assert CliRunner().invoke(verb, again).exit_code == 0  # the same is no loss
+    (tmp_path / "out/compose.yaml").write_text("mine")
+    with pytest.raises(UsageError, match=r"has another compose\.yaml already; .* --force"):
+        CliRunner().invoke(verb, again, catch_exceptions=False, standalone_mode=False)
+    assert (tmp_path / "out/compose.yaml").read_text() == "mine"
+    assert CliRunner().invoke(verb, [*again, "--force"]).exit_code == 0
+    assert (tmp_path / "out/compose.yaml").read_text() == printed.stdout
+
+
+@pytest.mark.parametrize("place", ["ray", "kuberay"])
+def test_ray_takes_a_models_name_once(place: str) -> None:
+    with pytest.raises(SpecError, match=r"a is served as 'm' too, .* - at `\$\.engines\.b\.served_as`"):
+        of({"engines": {name: vllm(served_as="m") for name in "ab"}}, place)
+
+
+def test_who_wants_a_gpu_and_has_none_there_is_told() -> None:
+    engines = {"a": vllm(deploy={}), "b": vllm(deploy={"gpu": "H100"}), "c": {"kind": "llamacpp", "model": "/m.gguf"}}
+    [said] = without_gpu(stack_of({"engines": engines}, "s"))
+    assert said.startswith("engines.a: vllm gets no GPU there")
+
+
+@pytest.mark.parametrize("place", ["kubernetes", "kuberay", "modal"])
+def test_commands_take_names_with_spaces(place: str) -> None:
+    told = of({"engines": {"a": vllm(model="/my models/a b", deploy={"gpus": 1})}}, place)["README.txt"]
+    assert "'a b' " in told
+    assert " a b" not in told.replace("holds a b", "")
 
 
 def test_copies_of_the_gateway_are_replicas_but_of_what_has_the_port() -> None:

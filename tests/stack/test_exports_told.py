@@ -25,7 +25,7 @@ CHAT = {"engines": {"large": VLLM}, "gateway": {}, "agent": {}}
 def export(tree: dict[str, Any], place: str, folder: Path) -> Result:
     told = folder / "exp.json"
     told.write_bytes(msgspec.json.encode(tree))
-    return CliRunner().invoke(verb, [str(told), "--to", place, "--output", str(folder / place)])
+    return CliRunner().invoke(verb, [str(told), "--to", place, "--output", str(folder / place), "--force"])
 
 
 def written(tree: dict[str, Any], place: str, folder: Path) -> dict[str, str]:

@@ -70,7 +70,7 @@ def test_a_program_that_is_not_there_and_one_that_nobody_knows() -> None:
     found = checked([absent, other, gone], {})
     assert [one.why_not for one in found] == [
         "there is no program /no/such/engine",
-        "it is there; its options are not asked for",
+        None,
         "there is no program nosuchserver",
     ]
     assert [one.is_absent for one in found] == [True, False, True]
@@ -95,3 +95,14 @@ def test_up_check_names_the_options_and_starts_nothing(tmp_path: Path) -> None:
     assert isinstance(done.exception, UsageError)
     assert str(done.exception).startswith("a does not know --swap-space. ")
     assert not (tmp_path / "state").exists()
+
+
+def test_an_engine_that_rests_is_asked_too_and_all_others_are_one_line(tmp_path: Path) -> None:
+    engine = program(tmp_path, f"{HELP} [--host H] [--served-model-name N]")
+    told = f"kind = 'vllm'\npython = '{engine}'\nmodel = 'm'\nargs = ['--swap-space', '4']\n"
+    rests = f"[engines.a]\n{told}[engines.a.deploy]\nmin_replicas = 0\n[gateway]\n"
+    (tmp_path / "s.toml").write_text(rests + "[engines.b]\nkind = 'sim'\n")
+    done = CliRunner().invoke(verb, [str(tmp_path / "s.toml"), "--check"])
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception).startswith("a does not know --swap-space. ")
+    assert done.output == "Programs that are there, and are not asked for their options: b, gateway\n"

@@ -7,57 +7,28 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from stacks import SERVER, command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import Identity, children_of, identity_of, in_session
-from withstand.spec.stack import Stack, stack_of
-from withstand.stack import local
+from withstand.spec.stack import stack_of
+from withstand.stack import taking_down
 from withstand.stack.blueprint import Blueprint, Undo
-from withstand.stack.local import (
-    Standing,
-    _announced,
-    _leftovers,
-    bring_up,
-    planned,
-    standing_for,
-    standing_of,
-    standings,
-    take_down,
-)
+from withstand.stack.local import _announced, bring_up, planned
+from withstand.stack.standing import Standing, standing_of, standings
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import _leftovers, take_down
 
-SERVER = str(Path(__file__).parents[1] / "support" / "server.py")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose child is whose")
-
-
-def command(*more: str, **fields: object) -> dict[str, object]:
-    return {"kind": "command", "args": [sys.executable, SERVER, "{port}", *more], "served_as": "m", **fields}
-
-
-def stack(name: str = "s", **engines: dict[str, object]) -> Stack:
-    return stack_of({"name": name, "engines": engines or {"a": command(), "b": command("2")}}, name)
-
-
-def up(told: Stack) -> Standing:
-    return bring_up(told, lambda *_: None, lambda _: None)
-
-
-def until(condition: Callable[[], object], within_s: float = 60.0) -> None:
-    give_up_s = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
 
 
 def everybody(standing: Standing) -> list[Identity]:
@@ -140,14 +111,14 @@ def test_where_each_service_is_can_be_read_from_a_pipe(capsys: pytest.CaptureFix
 
 def test_a_mistake_in_the_gateways_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "gateway": {"config": {"pollicy": "random"}}}
-    with pytest.raises(UsageError, match=r"^gateway: The configuration is wrong: .*pollicy"):
+    with pytest.raises(UsageError, match=r"^The stack is wrong: .*pollicy.* - at `\$\.gateway\.config`"):
         up(stack_of(told, "s"))
     assert standings() == []
 
 
 def test_a_mistake_in_the_agents_configuration_is_the_users() -> None:
     told = {"engines": {"a": command()}, "agent": {"config": {"limmits": {}}}}
-    with pytest.raises(UsageError, match=r"agent ended \(exit code 2\).*limmits"):
+    with pytest.raises(UsageError, match=r"^The stack is wrong: .*limmits.* - at `\$\.agent\.config`"):
         up(stack_of(told, "s"))
 
 
@@ -336,10 +307,10 @@ def test_what_a_killed_service_has_left_elsewhere_is_taken_away_or_the_folder_st
     assert said.read_text() == "aloud"
     said.unlink()
     os.mkfifo(said)  # nobody reads, so who writes waits
-    monkeypatch.setattr(local, "_UNDO_S", 0.5 - process.upkeep.stop_s)
+    monkeypatch.setattr(taking_down, "_UNDO_S", 0.5 - process.upkeep.stop_s)
     with pytest.raises(EngineError, match=r"not taken away within 0\.5 s; try it again"):
         take_down(standing)
-    monkeypatch.setattr(local, "_UNDO_S", 60.0)
+    monkeypatch.setattr(taking_down, "_UNDO_S", 60.0)
     said.unlink()
     willing.touch()
     assert take_down(standing) == []
@@ -389,10 +360,6 @@ def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
 def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not start"):
         _announced(tmp_path, tmp_path / "supervisor.log", 0.1)
-
-
-def held(told: Stack) -> AbstractContextManager[Standing]:
-    return standing_for(told, lambda *_: None, lambda _: None, lambda _: None)
 
 
 def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:

@@ -21,10 +21,12 @@ import pytest
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity, children_of, end, identity_of, marked
 from withstand.spec.stack import stack_from_file, stack_of
-from withstand.stack.local import Standing, bring_up, standing_of, take_down
+from withstand.stack.local import bring_up
 from withstand.stack.ports import free_port, listener_on
+from withstand.stack.standing import Standing, standing_of
 from withstand.stack.state import MARK
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import take_down
 
 PYTHON = os.environ.get("WITHSTAND_RAY")
 pytestmark = pytest.mark.skipif(not PYTHON, reason="WITHSTAND_RAY names no environment with ray[serve] and vLLM")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from withstand.errors import EngineError
-from withstand.processes.bound import bound
+from withstand.processes.cut import cut
 from withstand.processes.words import said_reason, tail
 from withstand.stack.edge import REASON
 from withstand.stack.service import Service, is_healthy, last_words, running
@@ -246,12 +246,14 @@ def test_a_log_has_a_bound_and_goes_on(tmp_path: Path) -> None:
     with path.open("ab", buffering=0) as log:
         for number in range(1000):
             log.write(b"line %d\n" % number)
-        bound(path, 10_000, 100)
+        both = os.open(path, os.O_RDWR | os.O_APPEND)
+        cut(both, 10_000, 100)
         assert path.stat().st_size > 8000, "it is not too long"
-        bound(path, 5_000, 100)
+        cut(both, 5_000, 100)
+        os.close(both)
         log.write(b"on\n")
-    cut, *lines = path.read_text().splitlines()
-    assert cut.startswith("[withstand has cut 8")
+    said, *lines = path.read_text().splitlines()
+    assert said.startswith("[withstand has cut 8")
     assert lines[-2:] == ["line 999", "on"]
     assert len(lines) < 20
     assert tail(path, 9000).endswith("on\n")

@@ -16,7 +16,9 @@ from withstand.processes.identity import Identity, children_of
 from withstand.record import Seen
 from withstand.spec.stack import Stack, stack_of
 from withstand.stack.flags import checked
-from withstand.stack.local import Standing, bring_up, planned, standing_of, take_down
+from withstand.stack.local import bring_up, planned
+from withstand.stack.standing import Standing, standing_of
+from withstand.stack.taking_down import take_down
 from withstand.wire.engine_metrics import read_engine
 
 PYTHON = os.environ.get("WITHSTAND_SGLANG")

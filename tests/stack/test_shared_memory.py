@@ -11,7 +11,9 @@ import pytest
 
 from withstand.processes.shared_memory import mapped_by, remove
 from withstand.spec.stack import stack_of
-from withstand.stack.local import bring_up, standing_of, take_down
+from withstand.stack.local import bring_up
+from withstand.stack.standing import standing_of
+from withstand.stack.taking_down import take_down
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them as files")
 

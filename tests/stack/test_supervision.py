@@ -89,6 +89,26 @@ def test_back_off_doubles_up_to_a_minute_and_is_forgotten_after_a_good_minute() 
     assert supervision.units["engine"].restarts == 10
 
 
+def test_whoever_asks_has_one_started_again_whatever_it_does() -> None:
+    supervision = Supervision(CHAIN)
+    for name in ("engine", "gateway", "edge"):
+        ready(supervision, name, 0)
+    assert supervision.restart("gateway", 10)
+    assert supervision.to_start(11) == []
+    assert supervision.restart("gateway", 11)  # once more makes no difference
+    supervision.ended("gateway", 12, "told to end")
+    assert names(supervision.to_start(12)) == ["gateway"]
+    assert (supervision.units["gateway"].reason, supervision.units["gateway"].restarts) == ("", 1)
+    supervision.ended("edge", 13, "crashed")
+    assert supervision.units["edge"].phase is Phase.FAILED
+    assert not supervision.restart("edge", 14)
+    assert names(supervision.to_start(14)) == ["gateway"]  # which the edge waits for
+    ready(supervision, "gateway", 15)
+    supervision.ended("engine", 16, "crashed")
+    assert not supervision.restart("engine", 16)
+    assert names(supervision.to_start(16)) == ["engine", "edge"]  # before its time
+
+
 def test_the_end_comes_from_the_edge_inwards() -> None:
     supervision = Supervision(CHAIN)
     alive, order = {"engine", "gateway", "edge"}, []

@@ -10,7 +10,8 @@ import pytest
 
 from withstand.spec.stack import stack_of
 from withstand.stack.flags import checked
-from withstand.stack.local import bring_up, planned, take_down
+from withstand.stack.local import bring_up, planned
+from withstand.stack.taking_down import take_down
 
 PYTHON = os.environ.get("WITHSTAND_VLLM")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "prefill-decode.toml"

@@ -1,6 +1,7 @@
 """The agent for people: ``python -m withstand.agent``, or ``withstand agent``."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import click
 
 from withstand.agent.config import Config, config_from_file, config_of
 from withstand.errors import UsageError, WithstandError
+
+_NEEDS = "The agent needs {}: pip install 'withstand[agent]'."
 
 
 @click.command("agent", context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,12 +20,28 @@ from withstand.errors import UsageError, WithstandError
 @click.option("--base-url", metavar="URL", help="Without a file: where the model is served.")
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Serve an agent with tools behind an OpenAI-compatible address."""
+    """Serve an agent with tools behind an OpenAI-compatible address.
+
+    Only to see whether a file is good: withstand agent check FILE.
+    """
     try:
         _serve(_config(**options))
     except WithstandError as e:
         click.echo(f"withstand: {e}", err=True)
         context.exit(e.exit_code)
+
+
+@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_context
+def check(context: click.Context, /, file: Path) -> None:
+    """Say whether the agent would start with a configuration; nothing is started, changed or asked."""
+    try:
+        _check(config_from_file(file))
+    except WithstandError as e:
+        click.echo(f"withstand: {e}", err=True)
+        context.exit(e.exit_code)
+    click.echo(f"{file} is good.")
 
 
 def _config(config: Path | None, listen: str | None, model: str | None, base_url: str | None) -> Config:
@@ -38,13 +57,28 @@ def _config(config: Path | None, listen: str | None, model: str | None, base_url
     return config_from_file(config, listen)
 
 
+def _check(config: Config) -> None:
+    try:
+        from withstand.agent.server import check_unchanged  # noqa: PLC0415  --help does without the extra
+    except ModuleNotFoundError as e:
+        raise UsageError(_NEEDS.format(e.name)) from None
+    check_unchanged(config)
+
+
 def _serve(config: Config) -> None:
     try:
         from withstand.agent.server import serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:
-        raise UsageError(f"The agent needs {e.name}: pip install 'withstand[agent]'.") from None
+        raise UsageError(_NEEDS.format(e.name)) from None
     serve_forever(config, lambda url: click.echo(f"withstand agent {url} pid={os.getpid()}"))
 
 
+def run(arguments: list[str]) -> None:
+    """What is not a verb is for the agent itself."""
+    if arguments[:1] == ["check"]:
+        check(arguments[1:], prog_name="withstand agent check")
+    main(arguments, prog_name="withstand agent")
+
+
 if __name__ == "__main__":
-    main(prog_name="withstand agent")
+    run(sys.argv[1:])

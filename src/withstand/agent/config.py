@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
 from withstand.hints import hinted
+from withstand.spec.file_kinds import refuse_others
 
 ToolName = Literal["search", "calculator", "read_file", "fetch"]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -130,6 +131,7 @@ def config_from_file(path: Path, listen: str | None = None) -> Config:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise UsageError(f"The configuration {path} is no {kind}: {e}.") from None
+    refuse_others(path, tree, "an agent's", "agent")
     return config_of(tree if listen is None or not isinstance(tree, dict) else {**tree, "listen": listen})
 
 

@@ -2,10 +2,13 @@
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import uvicorn
+from msgspec.structs import replace
 
 from withstand.agent.app import agent_app
 from withstand.agent.config import Config, split_listen
@@ -34,6 +37,20 @@ def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
             server_header=False,
         )
         uvicorn.Server(settings).run(sockets=[listener])
+
+
+def check_unchanged(config: Config) -> None:
+    """Whether it could be served; a sessions' file that is not there yet is not made.
+
+    Raises:
+        WithstandError: as ``serve_forever``, but for the address.
+    """
+    path = Path(config.sessions.path) if config.sessions.path else None
+    if path and not path.exists():
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise StorageError(f"sessions.path: {path} cannot be made. Choose a folder that may be written.")
+        config = replace(config, sessions=replace(config.sessions, path=None))
+    asyncio.run(_check(config))
 
 
 async def _check(config: Config) -> None:

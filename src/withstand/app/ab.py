@@ -16,6 +16,7 @@ from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import ask_target, check_target
 from withstand.app.estimate import lasting
 from withstand.app.forgetting import forgotten
+from withstand.app.home import NOWHERE, Home, to_go_on
 from withstand.app.once import OnceScreen
 from withstand.app.report import Loader
 from withstand.app.retold import named
@@ -75,7 +76,9 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, a=a, b=b)
 
 
-def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Screen) -> AbOutcome:
+def run_ab(
+    sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Screen, home: Home = NOWHERE
+) -> AbOutcome:
     """Measure both.
 
     Raises:
@@ -101,21 +104,22 @@ def run_ab(sides: Sides, *, output_dir: Path | None, argv: list[str], screen: Sc
     except WithstandError:
         folder.discard()
         raise
-    return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen).everything()
+    home.note(folder.path)
+    return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen, home).everything()
 
 
-def resume_ab(path: Path, *, screen: Screen) -> AbOutcome:
+def resume_ab(path: Path, *, screen: Screen, home: Home = NOWHERE) -> AbOutcome:
     """Measure the pairs that are left.
 
     Raises:
         WithstandError: it cannot be gone on with.
     """
     folder = TurnsFolder.open(path)
-    plans = (folder.asked.a.plan, folder.asked.b.plan)
+    plans = (home.led(folder.asked.a.plan, path, "ab"), home.led(folder.asked.b.plan, path, "ab"))
     if any(is_redacted(plan) for plan in plans):
         raise UsageError(f"{path} was run with a secret in a header or the body, which is not stored; run it anew.")
     folder.take_over()
-    return _Turns(folder, plans, list(folder.asked.argv), OnceScreen(screen)).everything()
+    return _Turns(folder, plans, list(folder.asked.argv), OnceScreen(screen), home).everything()
 
 
 def _written(side: AskedSide) -> AskedSide:
@@ -176,11 +180,14 @@ def of_block(plan: Plan, block: Block, blocks: int, path: Path) -> Plan:
 class _Turns:
     """From block to block."""
 
-    def __init__(self, folder: TurnsFolder, plans: tuple[Plan, Plan], argv: list[str], screen: Screen) -> None:
+    def __init__(
+        self, folder: TurnsFolder, plans: tuple[Plan, Plan], argv: list[str], screen: Screen, home: Home
+    ) -> None:
         self._folder = folder
         self._plans = plans
         self._argv = argv
         self._screen = screen
+        self._home = home
         self._error: WithstandError | None = None
 
     def everything(self) -> AbOutcome:
@@ -195,7 +202,7 @@ class _Turns:
             raise self._error or KeyboardInterrupt
         whole, left = self._folder.whole(), self._folder.left()
         if left:
-            self._screen.message(f"`withstand ab --resume {self._folder.path}` measures {counted(len(left), 'pair')}.")
+            self._screen.message(f"`{to_go_on('ab', self._folder.path)}` measures {counted(len(left), 'pair')}.")
         blocks = {block.name: _judged(self._folder.of(block)) for pair in whole for block in pair}
         compared = self._compared() if whole else None
         untold = _nothing_told(compared)
@@ -245,7 +252,7 @@ class _Turns:
         self._screen.message(f"Block {block.name}, {block.place + 1} of {blocks}: {asked.sides[block.side].label}.")
         plan = of_block(self._plans[block.side], block, blocks, path)
         self._forget(block, plan.target)
-        run(plan, argv=self._argv, screen=self._screen)
+        run(plan, argv=self._argv, screen=self._screen, home=self._home)
         manifest = RunFolder.open(path).manifest
         if manifest.state is RunState.INTERRUPTED:
             raise KeyboardInterrupt

@@ -1,14 +1,15 @@
-"""What a user is told of going on with a run. Pure words."""
+"""What a user is told of going on with a run."""
 
 from pathlib import Path
 
+from withstand.app.home import to_go_on
 from withstand.spec import Plan
 
 
 def how_to_go_on(plan: Plan, folder: Path) -> str:
     """One sentence."""
     verb = "find-limit" if plan.find_limit else "run"
-    return f"`withstand {verb} --resume {folder}` goes on with it."
+    return f"`{to_go_on(verb, folder)}` goes on with it."
 
 
 def nothing_left(plan: Plan, folder: Path) -> str:

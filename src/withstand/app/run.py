@@ -19,6 +19,7 @@ from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
+from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import FLEET_LOG, Journal, ensure_time_left
 from withstand.app.preflight import check_warmup_of
@@ -51,7 +52,7 @@ More = Callable[[Sequence[StageSummary]], Sequence[Stage]]
 """Asked when no stage is left: further stages, in the light of those that are done; none = it is over."""
 
 
-def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: ()) -> Outcome:
+def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (), home: Home = NOWHERE) -> Outcome:
     """Measure what the plan asks for.
 
     Raises:
@@ -67,6 +68,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     plan = salted(plan, screen)
     journal = Journal.create(plan, stages, argv)
     try:
+        home.note(journal.folder.path)
         return _carry_out(plan, journal, screen, more, foresight)
     except WithstandError:
         if not journal.has_results():
@@ -74,7 +76,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
         raise
 
 
-def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outcome:
+def resume(folder: Path, *, screen: Screen, more_s: float | None = None, home: Home = NOWHERE) -> Outcome:
     """Go on where a run stopped: finished stages stay, the others are run; a search gets so much more time.
 
     Raises:
@@ -88,8 +90,9 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None) -> Outc
         raise UsageError(f"{folder} was run with a secret in a header or the body, which is not stored; run it anew.")
     if more_s is None:
         ensure_time_left(run_folder)
+    home.led(plan, folder)  # refused before anything is changed
     journal = Journal.reopen(run_folder, more_s)
-    plan = journal.manifest.plan
+    plan = home.led(journal.manifest.plan, folder)
     if not journal.pending() and _is_over(plan, journal, screen):
         screen.message(nothing_left(plan, folder))
         return journal.finish(screen)

@@ -14,6 +14,7 @@ from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target
+from withstand.app.home import NOWHERE, Home, to_go_on
 from withstand.app.retold import named
 from withstand.app.run import resume, run
 from withstand.app.salt import salted
@@ -36,7 +37,7 @@ class TargetsOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """None where there are no two to compare."""
 
 
-def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcome:
+def run_targets(plan: Plan, *, argv: list[str], screen: Screen, home: Home = NOWHERE) -> TargetsOutcome:
     """Measure each target.
 
     Raises:
@@ -52,10 +53,11 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen) -> TargetsOutcom
         writer=this_process(),
     )
     folder = TargetsFolder.create(Path(plan.output_dir) if plan.output_dir else None, asked)
-    return _Round(folder, plan, argv, screen).everything()
+    home.note(folder.path)
+    return _Round(folder, plan, argv, screen, home).everything()
 
 
-def resume_targets(path: Path, *, screen: Screen) -> TargetsOutcome:
+def resume_targets(path: Path, *, screen: Screen, home: Home = NOWHERE) -> TargetsOutcome:
     """Go on where it stopped.
 
     Raises:
@@ -65,8 +67,9 @@ def resume_targets(path: Path, *, screen: Screen) -> TargetsOutcome:
     plan = folder.asked.plan
     if is_redacted(plan):
         raise UsageError(f"{path} was run with a secret in a header or the body, which is not stored; run it anew.")
+    plan = home.led(plan, path)
     folder.take_over()
-    return _Round(folder, plan, list(folder.asked.argv), screen).everything()
+    return _Round(folder, plan, list(folder.asked.argv), screen, home).everything()
 
 
 def plans_of(plan: Plan, folder: Path) -> Iterator[tuple[str, Plan]]:
@@ -97,11 +100,12 @@ def _check(plans: dict[str, Plan], screen: Screen) -> None:
 class _Round:
     """From target to target."""
 
-    def __init__(self, folder: TargetsFolder, plan: Plan, argv: list[str], screen: Screen) -> None:
+    def __init__(self, folder: TargetsFolder, plan: Plan, argv: list[str], screen: Screen, home: Home) -> None:
         self._folder = folder
         self._plans = dict(plans_of(plan, folder.path))
         self._argv = argv
         self._screen = screen
+        self._home = home
         self._outcomes: dict[str, Outcome] = {}
         self._failed: list[WithstandError] = []
 
@@ -141,14 +145,14 @@ class _Round:
 
     def _stopped(self) -> bool:
         if self._folder.begun():
-            self._screen.message(f"`withstand run --resume {self._folder.path}` goes on with all targets.")
+            self._screen.message(f"`{to_go_on('run', self._folder.path)}` goes on with all targets.")
         return False
 
     def _one(self, name: str) -> Outcome:
         path = self._folder.of(name)
         if RunFolder.is_one(path):
-            return resume(path, screen=self._screen)
-        return run(self._plans[name], argv=self._argv, screen=self._screen)
+            return resume(path, screen=self._screen, home=self._home)
+        return run(self._plans[name], argv=self._argv, screen=self._screen, home=self._home)
 
     def _exit_code(self) -> int:
         codes = {outcome.exit_code for outcome in self._outcomes.values()}

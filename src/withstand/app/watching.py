@@ -5,7 +5,6 @@ This is the parent's side; the child is ``watch_part``. What goes wrong there co
 
 import contextlib
 import select
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import msgspec
 from withstand import __version__
 from withstand.app.endpoint import Endpoint
 from withstand.app.screen import Screen
+from withstand.app.work_folder import temporary_folder
 from withstand.load.address import Address, locate, parse_address
 from withstand.load.ask import Asker
 from withstand.load.child import Child
@@ -74,8 +74,8 @@ def watching(
         interval_s=plan.watch.interval_s,
         exporters=exporters,
     )
-    with tempfile.TemporaryDirectory(prefix="withstand-watch-") as room:
-        lookout = _Child(job, Path(room) / "watch.log")
+    with temporary_folder("withstand-watch-") as room:
+        lookout = _Child(job, room / "watch.log")
         try:
             yield lookout.look
         finally:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from withstand.app.ab import Sides, resume_ab, run_ab
+from withstand.app.home import NOWHERE, check_goes_on, home_of
 from withstand.app.plans import NAMES, ready_made
 from withstand.app.screen import Screen
 from withstand.cli.announced import announced, kept
@@ -33,11 +34,13 @@ from withstand.errors import UsageError
 from withstand.files import is_there
 from withstand.runs import AskedSide
 from withstand.spec import plan_from_file
+from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
-from withstand.spec.stack import Stack, is_stack, stack_of
+from withstand.spec.stack import Stack, is_stack
 from withstand.spec.targets import laid_over_tree
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
+from withstand.stack.settled import settled_tree
 
 _BLOCKS = 8
 
@@ -46,7 +49,7 @@ _BLOCKS = 8
 @click.argument("sides", metavar="[A B | STACK.toml]", nargs=-1)
 @click.option("--blocks", type=int, metavar="N", default=_BLOCKS, help=f"Blocks a side, an even number; {_BLOCKS}.")
 @click.option(
-    "--plan", "plan", metavar="FILE|NAME", help=f"The load of sides that are URLs; {', '.join(NAMES)} come along."
+    "--plan", "plan", metavar="FILE|NAME", help=f"The load of URLs, or of a stack; {', '.join(NAMES)} come along."
 )
 @click.option("--no-reset-cache", is_flag=True, help="Do not ask servers to forget prompts before each block.")
 @click.option("--force", is_flag=True, help="Compare although the models differ; the result is marked.")
@@ -57,7 +60,7 @@ _BLOCKS = 8
 @price_options
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @click.option("--output-dir", type=TYPED_PATH, metavar="DIR", help="The folder; runs/<date-time> by default.")
-@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Measure the pairs that are left.")
+@click.option("--resume", "folder", type=TYPED_PATH, metavar="DIR", help="Measure what is left, at its STACK.toml too.")
 @click.option("--set", "set_path", multiple=True, metavar="PATH=VALUE", help="Any field of both plans; again for more.")
 @output_options
 @click.pass_context
@@ -70,37 +73,43 @@ def verb(
     one STACK.toml whose plan has two targets: it is brought up, and taken down afterwards. Both sides of a pair get the
     same prompts, each pair others.
     """
-    if folder:
-        refuse_others(context, "A and B")
-        refuse_anothers(folder, "ab")
     stack = _stack(sides)
+    if folder:
+        refuse_others(context, "A and B", *(["sides"] if stack else []))
+        refuse_anothers(folder, "ab")
+        if stack:
+            check_goes_on(folder, Path(sides[0]), stack)
     blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
         drawn: Screen = screen
-        if folder:
-            outcome = resume_ab(folder, screen=screen)
+        home = NOWHERE
+        if stack:
+            with of_file(Path(sides[0])):
+                told, look = StackTold(quiet=quiet).hear, partial(_asked_of, stack, options)
+                standing = up.enter_context(standing_for(stack, screen.step, told, bool if folder else look))
+                asked = None if folder else look(standing.blueprint)
+            drawn, home = announced(screen, standing), home_of(Path(sides[0]), standing.blueprint)
+        if asked is None:
+            assert folder
+            outcome = resume_ab(folder, screen=drawn, home=home)
         else:
-            if stack:
-                with of_file(Path(sides[0])):
-                    told, look = StackTold(quiet=quiet).hear, partial(_asked_of, stack, options)
-                    standing = up.enter_context(standing_for(stack, screen.step, told, look))
-                    asked = _asked_of(stack, options, standing.blueprint)
-                drawn = announced(screen, standing)
-            assert asked is not None
             argv = without_secrets(context.obj)
-            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=drawn)
-            kept(drawn, outcome.folder)
+            outcome = run_ab(asked, output_dir=options["output_dir"], argv=argv, screen=drawn, home=home)
+        kept(drawn, outcome.folder)
     return show_ab(outcome, as_json=as_json)
 
 
 def _stack(sides: tuple[str, ...]) -> Stack | None:
     """A stack's file, where that is all that is given."""
     path = Path(sides[0]) if len(sides) == 1 else None
-    if path is None or not is_there(path) or not is_stack(tree := plan_from_file(path)):
+    if path is None or not is_there(path):
         return None
-    with of_file(path):
-        stack = stack_of(tree, path.stem)
+    tree = plan_from_file(path)
+    refuse_other_kinds(path, tree, "a stack's", "stack")
+    if not is_stack(tree):
+        return None
+    stack = settled_tree(tree, path)
     targets = stack.plan.get("targets", {})
     if len(targets) > 2:
         names = ", ".join(targets)
@@ -117,7 +126,10 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
 
 def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Sides:
     """Its plan's targets."""
-    tree = aimed(options, stack.plan, blueprint)
+    plan = stack.plan
+    if options["plan"]:  # the load; what is asked is the stack's to say
+        plan = _load(options["plan"]) | {key: plan[key] for key in ("target", "targets") if key in plan}
+    tree = aimed(options, plan, blueprint)
     base, targets = tree["target"], tree.pop("targets")
     own = options | {"output_dir": None}
     a, b = (

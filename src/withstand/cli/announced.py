@@ -12,8 +12,8 @@ from withstand.files import write_atomically
 from withstand.metrics.summary import StageSummary
 from withstand.runs import RunFolder
 from withstand.spec.stack import Monitoring
-from withstand.stack.local import Standing
 from withstand.stack.monitoring import MONITORING
+from withstand.stack.standing import Standing
 
 
 class Announced:

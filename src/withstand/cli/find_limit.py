@@ -27,6 +27,7 @@ from withstand.cli.times import SECONDS
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.spec import plan_from_file, promise_of
+from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.promise import cost_of, is_cost
 
 
@@ -67,7 +68,7 @@ def verb(
     if folder:
         refuse_others(context, "the plan file", "budget_s")
         refuse_anothers(folder, "find-limit")
-    from_file = plan_from_file(plan) if plan else {}
+    from_file = _plan_of(plan) if plan else {}
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen:
         if folder:
             outcome = resume(folder, screen=screen, more_s=options["budget_s"])
@@ -79,6 +80,12 @@ def verb(
     if outcome.limit is None:
         raise UsageError(f"{outcome.folder} looked for no limit; `withstand run --resume` goes on with it.")
     return show_limit(outcome, outcome.limit, as_json=as_json)
+
+
+def _plan_of(path: Path) -> dict[str, Any]:
+    tree = plan_from_file(path)
+    refuse_other_kinds(path, tree, "a plan")
+    return tree
 
 
 def _asked(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,17 @@
 """``withstand logs``: what services say."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from withstand import clock
 from withstand.cli.options import Verb
-from withstand.cli.output import write_result
+from withstand.cli.output import say, write_result
 from withstand.cli.stacks import meant
-from withstand.errors import UsageError
+from withstand.errors import EngineError, UsageError
+from withstand.processes.log import is_lost
 from withstand.stack.resting import left_to_gateway
 from withstand.stack.state import log_of
 
@@ -35,11 +37,26 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     if service in left_to_gateway(standing.blueprint) and not log_of(standing.folder, service).exists():
         raise UsageError(f"{service} says nothing yet: the gateway starts it when somebody asks for it.")
     logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
+    _check_files(logs, alone=service is not None)
     widest = 0 if service else max(map(len, logs))
     ends = {each: _show_tail(path, lines, each, widest) for each, path in logs.items()}
     while follow and standing.folder.exists():
         clock.sleep_s(_LOOK_S)
         ends = {each: _show_from(logs[each], ends[each], each, widest) for each in logs}
+
+
+def _check_files(logs: Mapping[str, Path], *, alone: bool) -> None:
+    """A service may put anything in the place of its log.
+
+    Raises:
+        EngineError: nothing else is asked for.
+    """
+    for service, path in logs.items():
+        if is_lost(path):
+            what = f"{service}: what stands in the place of its log, {path}, is no file."
+            if alone:
+                raise EngineError(what)
+            say(what)
 
 
 def _show_tail(path: Path, lines: int, service: str, widest: int) -> int:
@@ -63,6 +80,8 @@ def _show_from(path: Path, start: int, service: str, widest: int) -> int:
 
 def _read(path: Path, start: int | None) -> tuple[bytes, int]:
     """A part that is not too large, and where it begins; its end, where it has become shorter."""
+    if is_lost(path):  # meanwhile; a pipe would be waited for
+        return b"", start or 0
     try:
         with path.open("rb") as log:
             end = log.seek(0, 2)

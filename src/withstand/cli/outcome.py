@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from withstand.app.home import to_go_on
 from withstand.app.hunter import limit_code
 from withstand.app.screen import Outcome
 from withstand.cli.output import rendered, say, write_result
@@ -56,7 +57,7 @@ def show_ab(outcome: "AbOutcome", *, as_json: bool) -> int:
     if outcome.compared:
         _show_compared(outcome.compared, outcome.folder, as_json=as_json)
     if outcome.pairs < outcome.asked:
-        rest = f"`withstand ab --resume {outcome.folder}` measures the rest"
+        rest = f"`{to_go_on('ab', outcome.folder)}` measures the rest"
         say(f"withstand: {outcome.pairs} of {outcome.asked} pairs are measured; {rest}.")
     elif outcome.unmeasured:
         say(f"withstand: {outcome.unmeasured}")

@@ -5,33 +5,58 @@ import msgspec
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing, name_of
-from withstand.stack.local import Standing, check_readable, standings
+from withstand.cli.stacks import draw_standing, leader_of, name_of
+from withstand.stack.health import dead, restart_line
+from withstand.stack.standing import Standing, check_readable, standings
+from withstand.stack.supervision import Phase
 
 
 @click.command("ps", cls=Verb)
 @click.argument("name", metavar="[NAME|STACK.toml]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def verb(name: str | None, *, as_json: bool) -> None:
-    """Show the stacks that are up, and how their services stand."""
+def verb(name: str | None, *, as_json: bool) -> int:
+    """Show the stacks that are up, and how their services stand.
+
+    The exit code is 1 where a service, or what minds it, has failed and stays so.
+    """
     name = name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
-        return
+    else:
+        _draw(found, name)
+    check_readable(name)
+    return int(any(_cure(standing) for standing in found))
+
+
+def _draw(found: list[Standing], name: str | None) -> None:
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
         write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
-    check_readable(name)
+
+
+def _cure(standing: Standing) -> str | None:
+    """The command for a stack that will not get well by itself; another machine's is not ours to mend."""
+    if standing.is_elsewhere:
+        return None
+    if not standing.is_up:
+        return f"withstand down {standing.name}"
+    lost = dead(standing.state)
+    return restart_line(standing.name, lost) if lost else None
 
 
 def _told(standing: Standing) -> dict[str, object]:
     processes = {process.name: process for process in standing.blueprint.processes}
+    holder = standing.holder
     return {
         "name": standing.name,
         "up": standing.is_up,
-        "base_url": standing.blueprint.door,
+        "ready": standing.is_up and all(unit.phase is Phase.READY for unit in standing.state.units),
+        "cure": _cure(standing),
+        "elsewhere": standing.is_elsewhere,
+        "held_by": {"pid": holder.pid, "alive": holder.is_alive} if holder else None,
+        "base_url": f"{standing.blueprint.door}/v1",
         "model": standing.blueprint.model,
         "supervisor": standing.state.supervisor.pid,
         "services": [
@@ -40,12 +65,13 @@ def _told(standing: Standing) -> dict[str, object]:
                 "kind": processes[unit.name].kind,
                 "phase": unit.phase,
                 "base_url": processes[unit.name].base_url,
-                "pid": unit.leader.pid if unit.leader else None,
-                "memory_bytes": unit.leader.memory_bytes if unit.leader else None,
+                "pid": leader.pid if leader else None,
+                "memory_bytes": leader.memory_bytes if leader else None,
                 "ready_after_s": unit.ready_after_s,
                 "restarts": unit.restarts,
                 "reason": unit.reason or None,
             }
             for unit in standing.state.units
+            for leader in [leader_of(unit)]
         ],
     }

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from withstand.app.home import NOWHERE, Home, check_goes_on, home_of
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
-from withstand.app.screen import Screen
+from withstand.app.screen import Outcome, Screen
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
 from withstand.cli.options import (
@@ -29,12 +30,15 @@ from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
+from withstand.files import is_there
 from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
+from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
-from withstand.spec.stack import is_stack, stack_of
+from withstand.spec.stack import is_stack
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
+from withstand.stack.settled import settled_tree
 
 if TYPE_CHECKING:
     from withstand.app.targets import TargetsOutcome
@@ -45,7 +49,9 @@ if TYPE_CHECKING:
 @target_options
 @workload_options
 @load_options
-@click.option("--plan", "named", metavar="NAME", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more.")
+@click.option(
+    "--plan", "named", metavar="NAME|FILE", help=f"A plan that comes along: {', '.join(NAMES)}; list tells more."
+)
 @budget_option
 @click.option("--goodput", multiple=True, metavar="NAME:MS", help="A limit of good requests: ttft:500; again for more.")
 @price_options
@@ -69,39 +75,38 @@ def verb(
 
     A stack's file is brought up first, measured by its [plan], and taken down, unless it was up before. What is typed
     wins over the file. Several rates or concurrencies are measured one after the other, as stages.
-    `withstand schema plan` lists every field that --set reaches.
+    `withstand schema plan` lists every field that --set reaches. What was measured at a stack is gone on with by
+    `withstand run STACK.toml --resume DIR`.
     """
     if options["named"] == LIST:
         write_result(listing())
         return None
-    if folder:
+    if folder and plan and not is_there(plan):
         refuse_others(context, "the plan file")
-        refuse_anothers(folder, "run")
     written = _written(plan, options["named"])
+    stack = settled_tree(written, plan) if plan and is_stack(written) else None
+    if folder:
+        refuse_others(context, "the plan file", *(["plan"] if stack else []))
+        refuse_anothers(folder, "run")
+        if stack and plan:
+            check_goes_on(folder, plan, stack)
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
         drawn: Screen = screen
-        if plan and is_stack(written):
-            named = options["named"]
+        home = NOWHERE
+        if plan and stack:
             with of_file(plan):
-                stack = stack_of(written, plan.stem)
-                tree = ready_made(named) if named else stack.plan
+                tree = _plan_of(options["named"]) if options["named"] else {} if folder else stack.plan
                 told = StackTold(quiet=quiet).hear
                 look = partial(_look, options, tree)
                 standing = up.enter_context(standing_for(stack, screen.step, told, look))
                 written = aimed(options, tree, standing.blueprint)
-            drawn = announced(screen, standing)
-        asked = build_plan(options, written)
-        if asked.targets or (folder and TargetsFolder.is_one(folder)):
-            several = _several(asked, folder, argv, drawn)
-            kept(drawn, several.folder)
-        else:
-            outcome = resume(folder, screen=drawn) if folder else run(asked, argv=argv, screen=drawn)
-            several = None
-            kept(drawn, outcome.folder)
-    if several:
-        return show_targets(several, as_json=as_json)
-    return show_outcome(outcome, as_json=as_json)
+            drawn, home = announced(screen, standing), home_of(plan, standing.blueprint)
+        outcome = _measured(build_plan(options, written), folder, argv, drawn, home)
+        kept(drawn, outcome.folder)
+    if isinstance(outcome, Outcome):
+        return show_outcome(outcome, as_json=as_json)
+    return show_targets(outcome, as_json=as_json)
 
 
 def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint) -> None:
@@ -109,18 +114,36 @@ def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint) -
     build_plan(options, aimed(options, tree, blueprint))
 
 
-def _several(asked: Plan, folder: Path | None, argv: list[str], screen: Screen) -> "TargetsOutcome":
-    """One run needs no comparison, so it does not wait for that to be loaded."""
-    from withstand.app.targets import resume_targets, run_targets  # noqa: PLC0415
+def _measured(
+    asked: Plan, folder: Path | None, argv: list[str], screen: Screen, home: Home
+) -> "Outcome | TargetsOutcome":
+    """What is asked for, or what is left of a folder's."""
+    if asked.targets or (folder and TargetsFolder.is_one(folder)):
+        # One run needs no comparison, so it does not wait for that to be loaded.
+        from withstand.app.targets import resume_targets, run_targets  # noqa: PLC0415
 
-    return resume_targets(folder, screen=screen) if folder else run_targets(asked, argv=argv, screen=screen)
+        if folder:
+            return resume_targets(folder, screen=screen, home=home)
+        return run_targets(asked, argv=argv, screen=screen, home=home)
+    return resume(folder, screen=screen, home=home) if folder else run(asked, argv=argv, screen=screen, home=home)
 
 
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:
     """A file's tree, that of a plan that comes along, or an empty one."""
     if path is None:
-        return ready_made(named) if named else {}
+        return _plan_of(named) if named else {}
     written = plan_from_file(path)
+    refuse_other_kinds(path, written, "a plan's or a stack's", "stack")
     if named and not is_stack(written):
         raise UsageError(f"--plan {named} and the plan file {path} are two plans; give one of them.")
     return written
+
+
+def _plan_of(named: str) -> dict[str, Any]:
+    """Of ``--plan``."""
+    path = Path(named)
+    if named in NAMES or not (path.suffix or is_there(path)):
+        return ready_made(named)
+    tree = plan_from_file(path)
+    refuse_other_kinds(path, tree, "a plan")
+    return tree

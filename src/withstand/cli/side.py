@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from withstand.errors import UsageError
 from withstand.files import is_there, numbered
 from withstand.spec import plan_from_file
+from withstand.spec.file_kinds import kind_of, refuse_others
 
 Tree = dict[str, Any]
 EMBEDDED = "embedded"
@@ -35,7 +36,7 @@ def tree_of(side: str, load: Tree) -> Tree:
     if side != EMBEDDED and (is_there(Path(side)) or side.endswith(_FILES)):
         if load:
             raise UsageError(f"{side} is a plan already; leave out --plan.")
-        return plan_from_file(Path(side))
+        return _plan_of(Path(side))
     tree = copy.deepcopy(load)
     if side == EMBEDDED:
         tree.setdefault("target", {}).pop("base_url", None)
@@ -43,6 +44,18 @@ def tree_of(side: str, load: Tree) -> Tree:
         tree.setdefault("target", {})["base_url"] = side
     else:
         raise UsageError(f"{side} is neither a URL (http://host:port), nor a plan file, nor `{EMBEDDED}`.")
+    return tree
+
+
+def _plan_of(path: Path) -> Tree:
+    tree = plan_from_file(path)
+    if kind_of(tree) == "stack":
+        raise UsageError(
+            f"{path} is a stack's file, and a side of ab is a URL or a plan. Put what is compared into one stack "
+            "with two [plan.targets.NAME], and give that file alone; or bring both up, and give the URLs that "
+            "`withstand ps` shows."
+        )
+    refuse_others(path, tree, "a plan")
     return tree
 
 

@@ -8,11 +8,13 @@ from withstand import clock
 from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.local import Standing, check_readable, standings
-from withstand.stack.state import StackState
+from withstand.stack.health import dead, restart_line
+from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
+from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
 
 if TYPE_CHECKING:
@@ -28,6 +30,17 @@ def name_of(typed: str) -> str:
         UsageError: the file cannot be read.
     """
     return name_in_file(Path(typed)) if Path(typed).suffix else typed
+
+
+def is_down(typed: str) -> bool:
+    """Whether nothing at all is left of the stack of that name or file, as after a first ``down``.
+
+    Raises:
+        WithstandError: the file cannot be read, or what stands of the stack.
+    """
+    name = name_of(typed)
+    check_readable(name)
+    return name not in {standing.name for standing in standings()}
 
 
 def meant(name: str | None, *, or_all: bool = False) -> Standing:
@@ -79,21 +92,23 @@ def draw_standing(standing: Standing, console: "Console") -> None:
     width = console.width if console.is_terminal else None
     for line in (_title(standing), *lines_of(_columns(standing), width)):
         console.print(Text(line), soft_wrap=True)
+    lost = dead(standing.state) if standing.is_up else []
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
-            console.print(f"{unit.name} {unit.reason}", markup=False, highlight=False)
+            cure = f" Start it again: {restart_line(standing.name, [unit])}" if unit in lost else ""
+            console.print(Text(f"{unit.name} {unit.reason}{cure}"), soft_wrap=True)
 
 
 def _columns(standing: Standing) -> list[Column]:
     processes = {process.name: process for process in standing.blueprint.processes}
     units = standing.state.units
-    leaders = [unit.leader for unit in units]
+    leaders = [leader_of(unit) for unit in units]
     ready = tuple("" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s" for unit in units)
-    memory = tuple(f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "" for leader in leaders)
+    memory = tuple(f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-" for leader in leaders)
     return [
         Column("service", tuple(unit.name for unit in units)),
         Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
-        Column("is", tuple(unit.phase.value if standing.is_up else "gone" for unit in units)),
+        Column("is", tuple(unit.phase.value if standing.is_up else _absence(standing) for unit in units)),
         Column(
             "since",
             tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
@@ -103,14 +118,32 @@ def _columns(standing: Standing) -> list[Column]:
         Column("ready in", ready, right=True, spare=5),
         Column("starts again", tuple(str(unit.restarts or "") for unit in units), spare=2),
         Column("memory", memory, right=True, spare=4),
-        Column("pid", tuple(str(leader.pid) if leader else "" for leader in leaders), right=True, spare=2),
+        Column("pid", tuple(str(leader.pid) if leader else "-" for leader in leaders), right=True, spare=2),
         Column("address", tuple(processes[unit.name].base_url.removeprefix("http://") for unit in units)),
     ]
 
 
+def leader_of(unit: UnitState) -> Identity | None:
+    """None = it does not run."""
+    return unit.leader if unit.leader and unit.leader.is_alive else None
+
+
 def _title(standing: Standing) -> str:
     door = f"{standing.name}: {standing.blueprint.door}/v1 · {standing.blueprint.model}"  # as clients take a base URL
-    return door if standing.is_up else f"{door} (its supervisor is gone: withstand down {standing.name})"
+    if standing.is_elsewhere:
+        return f"{door} (of another machine or container: host {standing.state.host})"
+    if not standing.is_up:
+        why = standing.state.ended or supervisors_end(standing.folder)
+        return f"{door} ({why.rstrip('.')}: withstand down {standing.name})"
+    if (holder := standing.holder) is None:
+        return door
+    if holder.is_alive:
+        return f"{door} (for the run of process {holder.pid} alone)"
+    return f"{door} (its run, process {holder.pid}, is gone: withstand down {standing.name})"
+
+
+def _absence(standing: Standing) -> str:
+    return "elsewhere" if standing.is_elsewhere else "gone"
 
 
 def _span(seconds: float) -> str:

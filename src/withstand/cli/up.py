@@ -11,11 +11,11 @@ from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed, draw_standing
 from withstand.errors import EngineError, UsageError
 from withstand.spec.mistake import of_file
-from withstand.spec.stack import stack_from_file
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.flags import checked
 from withstand.stack.local import bring_up, planned
 from withstand.stack.secrets import environment
+from withstand.stack.settled import settled_stack
 
 
 @click.command("up", cls=Verb)
@@ -34,7 +34,7 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
     """
     told = StackTold(quiet=quiet)
     with of_file(path), terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
-        stack = stack_from_file(path)
+        stack = settled_stack(path)
         if check:
             blueprint = planned(stack, screen.step)
             if stack.plan:
@@ -52,10 +52,13 @@ def _check(blueprint: Blueprint) -> None:
         UsageError: one does not know an option.
         EngineError: one is not there.
     """
-    found = checked(blueprint.processes, {p.name: environment(p.env) for p in blueprint.processes})
+    everything = (*blueprint.processes, *blueprint.resting)
+    found = checked(everything, {p.name: environment(p.env) for p in everything})
     for one in found:
-        if not (one.unknown or one.is_absent):
+        if one.is_asked and not (one.unknown or one.is_absent):
             write_result(f"{one.name}: {one.why_not or 'every option is known'}\n")
+    if others := [one.name for one in found if not (one.is_asked or one.is_absent)]:
+        write_result(f"Programs that are there, and are not asked for their options: {', '.join(others)}\n")
     if wrong := [f"{one.name} does not know {', '.join(one.unknown)}" for one in found if one.unknown]:
         raise UsageError(f"{'; '.join(wrong)}. The version that is installed is another one.")
     if absent := [f"{one.name}: {one.why_not}" for one in found if one.is_absent]:

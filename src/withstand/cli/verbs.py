@@ -27,6 +27,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
     "up": ("withstand.cli.up", "Bring up a stack: engines, gateway, and what else its file names."),
     "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
+    "restart": ("withstand.cli.restart", "End services of a stack and start them again."),
     "logs": ("withstand.cli.logs", "Print what a stack's services say."),
     "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
     "export": ("withstand.cli.export", "Write a stack as files of compose, Kubernetes, Ray Serve, KubeRay or Modal."),

@@ -34,7 +34,8 @@ def linted(directives: tuple[Directive, ...]) -> list[Finding]:
     """What is wrong or in doubt at each place that passes requests on; one that is sound is told so."""
     places = places_of(directives)
     if not places:
-        return [_NOWHERE.not_tried("no proxy_pass is in this file", "Name the file that has it, or nginx.conf itself.")]
+        said = "no proxy_pass is in this file, nor in what it includes: it passes no requests on"
+        return [_NOWHERE.not_tried(said, "Name the configuration of the nginx that does.")]
     return [finding for place in places for finding in _sound_or_not(place)]
 
 

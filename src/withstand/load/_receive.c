@@ -14,6 +14,9 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#ifndef SOURCE
+#define SOURCE ""           /* what it was built from: receiver._source */
+#endif
 #define READ_BYTES 16384    /* connection.READ_BYTES */
 #define SCM_STAMPS 37       /* SO_TIMESTAMPING as it comes back */
 #define EVERYDAY_AGE_NS 2000000 /* stamps._EVERYDAY_AGE_NS */
@@ -310,7 +313,8 @@ PyMODINIT_FUNC PyInit__receive(void) {
     s_broke = PyUnicode_InternFromString("broke");
     PyObject *made = PyModule_Create(&module);
     if (s_long_way == NULL || s_other == NULL || s_broke == NULL || made == NULL ||
-        PyModule_AddObjectRef(made, "Receiver", (PyObject *)&ReceiverType) < 0) {
+        PyModule_AddObjectRef(made, "Receiver", (PyObject *)&ReceiverType) < 0 ||
+        PyModule_AddStringConstant(made, "SOURCE", SOURCE) < 0) {
         Py_XDECREF(made);
         return NULL;
     }

@@ -4,6 +4,8 @@ from typing import Self
 from withstand.load.connection import Connection
 from withstand.load.stamps import StampClock
 
+SOURCE: str
+
 class Receiver:
     def __new__(cls, descriptor: int, connection: Connection, stamps: StampClock, /) -> Self: ...
     def __call__(self, events: int, /) -> None: ...

@@ -5,14 +5,22 @@ Both do the same in the same order. ``WITHSTAND_READER=python`` asks for the sec
 
 import os
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+
+def _source() -> str:
+    """Of which text the compiled one has to be."""
+    return sha256(Path(__file__).with_name("_receive.c").read_bytes()).hexdigest()
+
 
 try:
     from withstand.load import _receive
 except ImportError:  # no compiler when withstand was installed, or no Linux
     IS_COMPILED = False
-else:
-    IS_COMPILED = os.environ.get("WITHSTAND_READER") != "python"
+else:  # the source may have changed since
+    IS_COMPILED = os.environ.get("WITHSTAND_READER") != "python" and _source() == getattr(_receive, "SOURCE", "")
 
 READER = "compiled" if IS_COMPILED else "Python"
 

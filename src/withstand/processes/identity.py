@@ -20,6 +20,7 @@ from withstand import clock
 _PROC = Path("/proc")
 _LINUX = sys.platform == "linux"
 _LOOK_S = 0.02
+_LOOKS = 3
 
 
 class Identity(Struct, frozen=True):
@@ -61,6 +62,42 @@ def boot() -> str:
         return ""
 
 
+def pid_space() -> str:
+    """In which numbering of processes we are: another container's numbers mean nothing here. Empty = it is not told."""
+    try:
+        return str((_PROC / "self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def is_pid_spaces_other(pid: int) -> bool:
+    """Whether it is known to be a container's, which is nobody's child here."""
+    try:
+        return str((_PROC / str(pid) / "ns/pid").readlink()) != pid_space()
+    except OSError:
+        return False
+
+
+def has_come_of(pid: int, keeper: int) -> bool:
+    """Whether it is that process or its child's child, however far; orphans are children of who keeps them."""
+    return any(keeper in _line_of(pid) for _ in range(_LOOKS))  # one in between may end while we look
+
+
+def _line_of(pid: int) -> list[int]:
+    """It, its parent, and so on."""
+    line: list[int] = []
+    while pid not in line and (seen := _look(pid)):
+        line.append(pid)
+        pid = seen.parent
+    return line
+
+
+def run_as(*end_of_argv: str) -> list[Identity]:
+    """Those whose command line ends so, which only Linux tells."""
+    ending = list(map(os.fsencode, end_of_argv))
+    return [seen.identity for seen in _all() if _argv(seen.identity.pid)[-len(ending) :] == ending]
+
+
 def children_of(pid: int) -> list[Identity]:
     """Those that it has started, or that have become its own."""
     return [seen.identity for seen in _all() if seen.parent == pid and seen.state not in "ZX"]
@@ -80,8 +117,19 @@ def in_session(leader: Identity) -> list[Identity]:
 
 def marked(name: str, value: str) -> list[Identity]:
     """All that have begun with this in their environment, which only Linux tells."""
-    mark = f"{name}={value}".encode()
-    return [seen.identity for seen in _all() if seen.state not in "ZX" and mark in _environment(seen.identity.pid)]
+    return [seen.identity for seen in _all() if seen.state not in "ZX" and is_marked(seen.identity.pid, name, value)]
+
+
+def is_marked(pid: int, name: str, value: str) -> bool:
+    """Whether it is one of those."""
+    return f"{name}={value}".encode() in _environment(pid)
+
+
+def tell_to_end(one: Identity) -> None:
+    """Politely, and without waiting for it."""
+    if one.is_alive:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(one.pid, signal.SIGTERM)
 
 
 def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
@@ -100,9 +148,17 @@ def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
     return left
 
 
+def _argv(pid: int) -> list[bytes]:
+    return _strings(pid, "cmdline")[:-1]
+
+
 def _environment(pid: int) -> list[bytes]:
+    return _strings(pid, "environ")
+
+
+def _strings(pid: int, what: str) -> list[bytes]:
     try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return (_PROC / str(pid) / what).read_bytes().split(b"\0")
     except OSError:  # another user's, or gone
         return []
 

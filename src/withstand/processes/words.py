@@ -29,12 +29,24 @@ def ending(code: int | None) -> str:
     return f" (killed by {number.name}{', perhaps for want of memory' if number is signal.SIGKILL else ''})"
 
 
-def tail(log_file: Path, start: int = 0) -> str:
-    """The end of what was written from ``start`` on."""
-    with log_file.open("rb") as log:
-        size = log.seek(0, os.SEEK_END)
-        log.seek(max(start if start <= size else 0, size - _LOG_TAIL_BYTES))  # it may have been cut meanwhile
-        return log.read().decode("utf-8", "replace")
+def tail(log: Path | int, start: int = 0) -> str:
+    """The end of what was written from ``start`` on, of a log that is open or not; nothing of what is no file."""
+    try:
+        if isinstance(log, int):
+            return _tail(log, start)
+        descriptor = os.open(log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+        try:
+            return _tail(descriptor, start)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return ""
+
+
+def _tail(log: int, start: int) -> str:
+    size = os.fstat(log).st_size
+    at = max(start if start <= size else 0, size - _LOG_TAIL_BYTES)  # it may have been cut meanwhile
+    return os.pread(log, _LOG_TAIL_BYTES, at).decode("utf-8", "replace")
 
 
 def said_reason(log: str, pattern: str | None) -> str:

@@ -8,6 +8,7 @@ from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 from withstand.runs.several import Asked, TargetsFolder
 from withstand.runs.shelf import Shelf
+from withstand.runs.site import Site, site_of, write_site
 
 __all__ = [
     "WHOLE",
@@ -19,6 +20,7 @@ __all__ = [
     "RunState",
     "Share",
     "Shelf",
+    "Site",
     "StageEntry",
     "TargetsFolder",
     "TokenizerFacts",
@@ -33,6 +35,8 @@ __all__ = [
     "machine_facts",
     "manifest_of",
     "open_import",
+    "site_of",
     "still_runs",
     "this_process",
+    "write_site",
 ]

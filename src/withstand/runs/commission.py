@@ -13,6 +13,7 @@ from withstand.errors import StorageError, UsageError
 from withstand.files import discard, write_atomically
 from withstand.runs.environment import still_runs, this_process
 from withstand.runs.manifest import Writer
+from withstand.runs.site import SITE_NAME
 
 SCHEMA = 1
 
@@ -74,5 +75,6 @@ def taken_over(manifest: Path, asked: _Kind) -> _Kind:
 def called_off(manifest: Path) -> None:
     """Nothing came of it: it goes, and its folder unless others have put something beside it."""
     discard(manifest)
+    discard(manifest.with_name(SITE_NAME))
     with contextlib.suppress(OSError):
         manifest.parent.rmdir()

@@ -1,5 +1,6 @@
 """What a simulated engine is made of, typed; ``withstand fit`` writes such a file."""
 
+import math
 import tomllib
 from pathlib import Path
 from typing import Annotated
@@ -80,9 +81,13 @@ def parameters_of(tree: object, where: str) -> Parameters:
     if isinstance(tree, dict):
         tree = {key: value for key, value in tree.items() if key != "fit"}
     try:
-        return msgspec.convert(tree, Parameters)
+        found = msgspec.convert(tree, Parameters)
     except msgspec.ValidationError as e:
         raise UsageError(f"{where}: {e}; a simulated engine has {', '.join(Parameters.__struct_fields__)}.") from None
+    for name, value in msgspec.structs.asdict(found).items():
+        if not math.isfinite(value):
+            raise UsageError(f"{where}: {name} is {value}; give it a number.")
+    return found
 
 
 def simulated_name(name: str | None) -> str:

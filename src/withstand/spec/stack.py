@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from withstand.errors import SpecError
 from withstand.hints import hinted
 from withstand.spec.arrivals import Seconds
+from withstand.spec.file_kinds import kind_of, refuse_others
 from withstand.spec.mistake import of_file, unfit, with_keys, wrong
 from withstand.spec.parse import tree_from_file
 
@@ -216,7 +216,7 @@ class Stack(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def is_stack(tree: dict[str, Any]) -> bool:
     """Whether a file is one of these, and not a plan."""
-    return "engines" in tree
+    return kind_of(tree) == "stack"
 
 
 def stack_from_file(path: Path) -> Stack:
@@ -227,8 +227,7 @@ def stack_from_file(path: Path) -> Stack:
         SpecError: a key is wrong; the text names it, and the file.
     """
     tree = tree_from_file(path, "stack")
-    if "models" in tree and "engines" not in tree:
-        raise SpecError(f"{path} is a gateway's file, not a stack's: withstand gateway {path}.")
+    refuse_others(path, tree, "a stack's", "stack")
     with of_file(path):
         return stack_of(tree, path.stem)
 

@@ -4,20 +4,24 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from withstand.errors import UsageError
+from withstand.errors import EngineError, UsageError
+from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Stack, served_of
-from withstand.stack.blueprint import Process
-from withstand.stack.composed import GATEWAY
+from withstand.spec.stack import Engine, Gateway, Stack, served_of
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.composed import AGENT, GATEWAY
+from withstand.stack.flags import is_absent
 from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
 _CHECK_S = 60.0
+_OURS = "withstand: "
+"""So begins what our programs say of a mistake."""
 _WRONG = re.compile(r"The configuration is wrong: (?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?\.")
 
 
@@ -45,20 +49,28 @@ def check_machine(stack: Stack) -> None:
                 secret(engine.api_key)
 
 
-def check_gateway(processes: Iterable[Process], config: dict[str, Any]) -> None:
-    """Ask the gateway itself whether it would take its configuration, since nobody else may know it.
-
-    ``config`` is what the stack's file lays over it.
+def check_programs(blueprint: Blueprint) -> None:
+    """Programs of ours are asked themselves whether they would take their configuration, since nobody else may know it.
 
     Raises:
-        SpecError: something of that is wrong; the text is the gateway's own, with the key as the stack's file has it.
+        SpecError: something that the stack's file lays over it is wrong; the text is the program's own, with the key as
+            that file has it.
         UsageError: it would not take it otherwise.
+        EngineError: there is no program of an engine that nobody starts now.
     """
-    process = next((process for process in processes if process.kind == GATEWAY), None)  # its copies have the same
-    if process is None:
-        return
+    absent = [process for process in blueprint.resting if is_absent(process, environment(process.env))]
+    if told := "; ".join(f"{each.name}: there is no program {each.argv[0]}" for each in absent):
+        raise EngineError(f"{told}, so the gateway could not start it. Install it, or correct its path in the file.")
+    for told_of in (blueprint.made_of.gateway, blueprint.made_of.agent):
+        kind = GATEWAY if isinstance(told_of, Gateway) else AGENT
+        if told_of and (ours := [process for process in blueprint.processes if process.kind == kind]):
+            _check_ours(ours[0], told_of.config)  # copies are alike
+
+
+def _check_ours(process: Process, config: dict[str, Any]) -> None:
+    """``config`` is what the stack's file lays over its own."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "gateway.json"
+        file = Path(folder) / f"{process.kind}.json"
         file.write_text(next(iter(process.files.values())), "utf-8")
         try:
             done = subprocess.run(  # noqa: S603  our own module
@@ -71,20 +83,23 @@ def check_gateway(processes: Iterable[Process], config: dict[str, Any]) -> None:
             )
         except subprocess.TimeoutExpired:  # it will say so when it is started
             return
-    if done.returncode == UsageError.exit_code:  # else it could not be asked: it lacks its extra
-        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("withstand: ")
-        raise _as_the_stack_has_it(said.replace(f" {file}", ""), config)
+    said = " ".join(done.stderr.decode("utf-8", "replace").split())
+    if done.returncode and said.startswith(_OURS):  # else it could not be asked: it lacks its extra
+        told = said.removeprefix(_OURS).replace(f" {file}", "")
+        if done.returncode != UsageError.exit_code:
+            raise EngineError(f"{process.kind}: {told}")
+        raise _as_the_stack_has_it(process.kind, told, config)
 
 
-def _as_the_stack_has_it(said: str, config: dict[str, Any]) -> UsageError:
-    """What is wrong in what was written for the gateway is said as it is: nobody has it in a file."""
+def _as_the_stack_has_it(kind: str, said: str, config: dict[str, Any]) -> UsageError:
+    """What is wrong in what was written for a program is said as it is: nobody has it in a file."""
     found = _WRONG.fullmatch(said)
     if found is None:
-        return UsageError(f"{GATEWAY}: {said}")
+        return UsageError(f"{kind}: {said}")
     what, path = found["what"], found["path"] or ""
     if path and not any(path == known or path.startswith(f"{known}[") for known in _paths(config)):
-        return UsageError(f"{GATEWAY}: {said}")
-    return wrong(".".join(filter(None, (GATEWAY, "config", path))), what)
+        return UsageError(f"{kind}: {said}")
+    return wrong(".".join(filter(None, (kind, "config", path))), what)
 
 
 def _paths(tree: dict[str, Any]) -> Iterator[str]:
@@ -101,14 +116,23 @@ def _check_models(engines: dict[str, Engine]) -> None:
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
             if path and path.startswith("/") and not Path(path).exists():
                 raise wrong(f"engines.{name}.{key}", f"there is no {path}; correct it")
-        if engine.kind == "sim" and engine.model and not Path(engine.model).is_file():
-            raise wrong(f"engines.{name}.model", f"there is no file {engine.model}; withstand fit writes one")
+        if engine.kind == "sim" and engine.model:
+            _check_simulated(f"engines.{name}.model", Path(engine.model))
+
+
+def _check_simulated(where: str, path: Path) -> None:
+    if not path.is_file():
+        raise wrong(where, f"there is no file {path}; withstand fit writes one")
+    try:
+        parameters_from_file(path)
+    except UsageError as e:
+        raise wrong(where, str(e).rstrip(".")) from None
 
 
 def _check_certificate(key: str, path: str) -> None:
     where = f"edge.tls.{key}"
     if not Path(path).is_absolute():
-        raise wrong(where, f"nginx looks for {path} in the stack's own folder; give its whole path")
+        raise wrong(where, f"nginx would look for {path} in the stack's own folder; give its whole path")
     if not Path(path).is_file():
         raise wrong(where, f"there is no file {path}; correct it")
 

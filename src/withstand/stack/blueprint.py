@@ -5,6 +5,7 @@ It is written down as JSON for the supervisor, so a secret is in it by reference
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -70,6 +71,12 @@ class Process(Struct, frozen=True, kw_only=True):
         return self._url(self.health)
 
     @property
+    def health_port(self) -> int | None:
+        """Where on this machine that is asked; None = elsewhere."""
+        at = urlsplit(self.health_url)
+        return at.port if at.hostname == HOST else None
+
+    @property
     def metrics_url(self) -> str | None:
         """Where it tells them, if it does."""
         return self._url(self.metrics) if self.metrics else None
@@ -113,6 +120,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """What is asked for there."""
     models: dict[str, str] = {}
     """Engine → its model's name in requests."""
+    resting: tuple[Process, ...] = ()
+    """Engines that the gateway starts and stops, as it would start them."""
 
     @property
     def name(self) -> str:

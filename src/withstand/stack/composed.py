@@ -216,7 +216,13 @@ def _is_small(engine: Engine | None) -> bool:
 def _ours(
     name: str, kind: str, told: Gateway | Agent, place: Place, needs: list[str], config: dict[str, Any]
 ) -> Process:
-    """A program of ours, with the configuration that is written for it and what the user lays over that."""
+    """A program of ours, with the configuration that is written for it and what the user lays over that.
+
+    Raises:
+        SpecError: it shall listen elsewhere than where it is asked.
+    """
+    if "listen" in told.config:
+        raise wrong(f"{kind}.config.listen", "where it listens is the stack's to say; give `port` instead")
     file = f"{name}.json"
     laid = laid_over_tree({"listen": f"{HOST}:{place.ports[name]}", **config}, told.config)
     return Process(

@@ -28,6 +28,8 @@ class Checked(Struct, frozen=True):
     why_not: str | None = None
     is_absent: bool = False
     """There is no such program: it cannot be started either."""
+    is_asked: bool = True
+    """Whether programs of its kind are asked at all."""
 
 
 def checked(processes: Iterable[Process], environments: Mapping[str, Mapping[str, str]]) -> list[Checked]:
@@ -49,12 +51,17 @@ def _plain(flag: str) -> str:
     return flag.replace("_", "-").removeprefix("--").removeprefix("no-")
 
 
+def is_absent(process: Process, env: Mapping[str, str]) -> bool:
+    """Whether its program is not there."""
+    return shutil.which(process.argv[0], path=env.get("PATH") or os.environ.get("PATH")) is None
+
+
 def _checked(process: Process, env: Mapping[str, str]) -> Checked:
     program = process.argv[0]
-    if shutil.which(program, path=env.get("PATH") or os.environ.get("PATH")) is None:
+    if is_absent(process, env):
         return Checked(process.name, why_not=f"there is no program {program}", is_absent=True)
     if process.kind not in _HELP:
-        return Checked(process.name, why_not="it is there; its options are not asked for")
+        return Checked(process.name, is_asked=False)
     try:
         done = subprocess.run(  # noqa: S603  the argv of the blueprint, without a shell
             _asking(process),

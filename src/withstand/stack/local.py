@@ -1,24 +1,22 @@
-"""A stack on this machine: brought up, looked at, taken down. The folder of its state is the only thing that lasts."""
+"""A stack on this machine: brought up, and held while somebody measures it. Its folder is the only thing that lasts."""
 
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-
-import msgspec
+from typing import Self
 
 from withstand import clock
-from withstand.errors import EngineError, UsageError
+from withstand.errors import EngineError, StorageError, UsageError, WithstandError
 from withstand.files import storage_error
-from withstand.processes import shared_memory
-from withstand.processes.identity import Identity, boot, end, identity_of, in_session, marked
-from withstand.processes.words import said_reason, tail
+from withstand.processes.identity import Identity, end, identity_of, tell_to_end
+from withstand.processes.interrupts import deferred
 from withstand.spec.stack import Stack
-from withstand.stack.beforehand import check_gateway, check_machine
-from withstand.stack.blueprint import Blueprint, Place, Process
+from withstand.stack.beforehand import check_machine, check_programs
+from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import (
     AGENT,
     GATEWAY,
@@ -30,6 +28,7 @@ from withstand.stack.composed import (
     wanted_small,
     welcome_programs_of,
 )
+from withstand.stack.health import dead, is_of_another_file, is_up_already, not_whole
 from withstand.stack.hf_model import hf_folder
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
@@ -39,21 +38,26 @@ from withstand.stack.progress import Progress
 from withstand.stack.ray import RAY
 from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
-from withstand.stack.service import last_words
+from withstand.stack.standing import (
+    SUPERVISORS,
+    Standing,
+    check_readable,
+    claimed_ports,
+    standing_of,
+    supervisors_end,
+)
 from withstand.stack.state import (
-    MARK,
+    TAKEN_DOWN,
     StackState,
     UnitState,
-    has_state,
     log_of,
-    read_blueprint,
-    read_holder,
     read_state,
     stacks_folder,
     write_blueprint,
     write_holder,
 )
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import stop_s, take_down
 from withstand.stack.turn import wait_for_turn
 
 _LOOK_S = 0.05
@@ -62,24 +66,6 @@ _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
-_MORE_S = 10.0
-"""What a supervisor may take besides its services' own time to end."""
-_UNDO_S = 60.0
-"""What is left elsewhere is reached within this, besides the service's own time to end."""
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack as it is now. Its ``supervisor`` is gone where it was killed: then it can only be taken down."""
-
-    name: str
-    folder: Path
-    blueprint: Blueprint
-    state: StackState
-
-    @property
-    def is_up(self) -> bool:
-        """Whether somebody minds it."""
-        return self.state.ended is None and self.state.supervisor.is_alive
 
 
 def bring_up(
@@ -93,18 +79,66 @@ def bring_up(
         UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
         EngineError: a port is taken, or a service does not come up.
     """
-    folder = stacks_folder() / stack.name
-    with _alone(progress):
-        _clear_away(folder, stack.name)
-        blueprint = planned(stack, progress)
-        look(blueprint)
-        _write(folder, blueprint)
-        supervisor = _supervise(folder)
-    try:
-        return _wait_until_up(folder, blueprint, tell)
-    except BaseException:
-        end([supervisor], _stop_s(blueprint))
-        raise
+    claim = _Claim(stack)
+    with claim, claim:
+        standing = claim.bring_up(progress, tell, look)
+        claim.let_stand()
+    return standing
+
+
+class _Claim:
+    """A stack's name that is ours from some moment on; from then on we answer for what runs under it.
+
+    Leave it twice: who is interrupted often does it twice at once (`timeout` signals a process and its group), and the
+    first time may be cut short.
+    """
+
+    def __init__(self, stack: Stack, holder: Identity | None = None) -> None:
+        self._stack = stack
+        self._holder = holder
+        self._folder = stacks_folder() / stack.name
+        self._blueprint: Blueprint | None = None
+        self._supervisor: Identity | None = None
+        self._standing: Standing | None = None
+        self._is_over = False
+
+    def bring_up(
+        self, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
+    ) -> Standing:
+        """Who comes later finds the holder there before anything else."""
+        with _alone(progress):
+            _clear_away(self._folder, self._stack)
+            blueprint = planned(self._stack, progress)
+            look(blueprint)
+            self._blueprint = blueprint
+            _write(self._folder, blueprint, self._holder)
+            with deferred() as interrupts:
+                self._supervisor = _supervise(self._folder, interrupts)
+        self._standing = _wait_until_up(self._folder, blueprint, tell)
+        return self._standing
+
+    def let_stand(self) -> None:
+        """It is nobody's to take down any more."""
+        self._is_over = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """What was started ends. Of a stack that has come up nothing is left, of another its logs."""
+        if self._is_over or self._blueprint is None or self._supervisor is None:
+            return
+        with deferred():
+            tell_to_end(self._supervisor)
+        try:
+            if self._standing:
+                take_down(self._standing)
+            else:
+                end([self._supervisor], stop_s(self._blueprint))
+        except WithstandError:  # it would fail again
+            self._is_over = True
+            raise
+        self._is_over = True
 
 
 @contextmanager
@@ -118,98 +152,51 @@ def standing_for(
     """
     found = standing_of(stack.name)
     if found and found.is_up:
-        if found.blueprint.made_of != stack:
-            raise UsageError(f"The stack {stack.name!r} that is up is of another file: withstand down {stack.name}.")
+        if found.held:
+            raise UsageError(f"{found.held}; wait for that, or bring it up for several by `withstand up`.")
+        if other := is_of_another_file(found.blueprint, stack):
+            raise UsageError(other)
         found = _wait_until_up(found.folder, found.blueprint, tell)
-        if (holder := read_holder(found.folder)) and holder.is_alive:
-            raise UsageError(
-                f"The stack {stack.name!r} is up for another run alone (process {holder.pid}), which takes it down "
-                "when it ends; wait for that, or bring it up for several by `withstand up`."
-            )
-        yield found
+        with _lasting(found):
+            yield found
         return
-    standing = bring_up(stack, progress, tell, look)
-    if me := identity_of(os.getpid()):
-        write_holder(standing.folder, me)
+    claim = _Claim(stack, identity_of(os.getpid()))
+    with claim, claim:
+        standing = claim.bring_up(progress, tell, look)
+        with _lasting(standing):
+            yield standing
+
+
+@contextmanager
+def _lasting(standing: Standing) -> Iterator[None]:
+    """Who measures one that is taken away hears of that, and not of what came of it.
+
+    Raises:
+        EngineError: it did not last.
+    """
     try:
-        yield standing
-    finally:
-        take_down(standing)
+        yield
+    except WithstandError:
+        _check_lasts(standing)
+        raise
+    _check_lasts(standing)
 
 
-def take_down(standing: Standing) -> list[Identity]:
-    """Nothing of it is left; what could not be ended is returned, and its folder kept.
-
-    Raises:
-        EngineError: something that it has left elsewhere could not be taken away; its folder is kept.
-    """
-    end([standing.state.supervisor], _stop_s(standing.blueprint))
-    state = read_state(standing.folder) or standing.state
-    left = end(_leftovers(state), _MORE_S)
-    if not left:
-        for process in standing.blueprint.processes:
-            _undo(process, standing.folder)
-        for scratch in standing.blueprint.scratch:
-            shutil.rmtree(scratch, ignore_errors=True)
-        shutil.rmtree(standing.folder, ignore_errors=True)
-        if state.scratch:
-            shutil.rmtree(state.scratch, ignore_errors=True)
-        shared_memory.remove(state.shared)
-        with suppress(OSError):  # others may be up
-            standing.folder.parent.rmdir()
-    return left
+def _check_lasts(standing: Standing) -> None:
+    now = read_state(standing.folder)
+    is_there = now is not None and now.mark == standing.state.mark
+    if why := _end_of(standing.folder, now) if now and is_there else TAKEN_DOWN:
+        raise EngineError(
+            f"While the stack {standing.name!r} was measured, {why.rstrip('.')}; what was measured before is kept."
+        )
 
 
-def _undo(process: Process, folder: Path) -> None:
-    if process.undo is None or not (folder / process.undo.trace).exists():
-        return
-    log_file, within_s = log_of(folder, process.name), process.upkeep.stop_s + _UNDO_S
-    with log_file.open("ab") as log:
-        start = log.tell()
-        try:
-            code = subprocess.run(  # noqa: S603  argv is built by us, without a shell
-                process.undo.argv,
-                env=os.environ | environment(process.env),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                check=False,
-                timeout=within_s,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            raise EngineError(
-                f"What {process.name} has left elsewhere is not taken away within {within_s:g} s; try it again."
-            ) from None
-    if code:
-        words = last_words(log_file, start, code, process.reason)
-        raise EngineError(f"What {process.name} has left elsewhere is not taken away{words}")
-
-
-def standings() -> list[Standing]:
-    """Of all stacks of this user, by name."""
-    found = (standing_of(folder.name) for folder in sorted(stacks_folder().glob("*/")))
-    return [standing for standing in found if standing is not None]
-
-
-def standing_of(name: str) -> Standing | None:
-    """None = there is no such stack."""
-    folder = stacks_folder() / name
-    blueprint, state = read_blueprint(folder), read_state(folder)
-    return Standing(name=name, folder=folder, blueprint=blueprint, state=state) if blueprint and state else None
-
-
-def check_readable(name: str | None = None) -> None:
-    """Of one stack, or of all.
-
-    Raises:
-        EngineError: what stands of one cannot be read.
-    """
-    for folder in sorted(stacks_folder().glob("*/")):
-        if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
-            raise EngineError(
-                f"What {folder} tells of a stack cannot be read, as where another version of withstand wrote it. End "
-                "the stack's processes, if there are any, and remove the folder."
-            )
+def _end_of(folder: Path, state: StackState) -> str | None:
+    """Why nobody minds it any more; None = somebody does."""
+    if state.ended is None and not state.supervisor.is_alive:
+        now = read_state(folder)  # with its last word, said since; or gone
+        return (now.ended or supervisors_end(folder)) if now else TAKEN_DOWN
+    return state.ended
 
 
 @contextmanager
@@ -228,11 +215,14 @@ def _alone(progress: Progress) -> Iterator[None]:
         os.close(lock)
 
 
-def _clear_away(folder: Path, name: str) -> None:
+def _clear_away(folder: Path, stack: Stack) -> None:
     """What an earlier one of the name has left."""
+    name = stack.name
     standing = standing_of(name)
     if standing and standing.is_up:
-        raise UsageError(f"The stack {name!r} is up already: withstand down {name}, or give this one another name.")
+        if standing.held:
+            raise UsageError(f"{standing.held}; wait for that, or give this one another name.")
+        raise UsageError(is_up_already(standing.blueprint, stack))
     if standing and (left := take_down(standing)):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
@@ -270,30 +260,47 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     blueprint = with_resting(composed(stack, place), place)
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
-    check_gateway(blueprint.processes, stack.gateway.config if stack.gateway else {})
+    check_programs(blueprint)
     return blueprint
 
 
 def _ports(stack: Stack) -> dict[str, int]:
     """Of all services, no two alike."""
-    wanted = {name: _wanted_port(stack, name) for name in service_names(stack)}
+    claimed = claimed_ports()
+    wanted = {name: _wanted_port(stack, name, claimed) for name in service_names(stack)}
     ports = {name: port for name, port in wanted.items() if port is not None}
     for name in wanted.keys() - ports.keys():
-        ports[name] = free_port(besides=ports.values())
+        ports[name] = free_port(besides={*ports.values(), *claimed})
     return {name: ports[name] for name in wanted}
 
 
-def _wanted_port(stack: Stack, name: str) -> int | None:
+def _wanted_port(stack: Stack, name: str, claimed: Mapping[int, str]) -> int | None:
     if name == RAY and stack.ray.port and stack.ray.address != "local":
         return stack.ray.port  # Serve on that cluster may listen there already
     served = told_of(stack, name)
     wanted = stack.ray.port if name == RAY else served.port if served else None
     if wanted is not None and (owner := listener_on(wanted)):
         raise EngineError(f"Port {wanted} of {HOST}, which {name} wants, is taken by {owner}; choose another one.")
+    if wanted is not None and (other := claimed.get(wanted)):
+        raise EngineError(
+            f"Port {wanted} of {HOST}, which {name} wants, is of the stack {other!r}; choose another one."
+        )
     return None if wanted is None else free_port(wanted)
 
 
-def _write(folder: Path, blueprint: Blueprint) -> None:
+def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
+    """All that stands there before anything is started, or nothing."""
+    try:
+        _write_files(folder, blueprint)
+        write_blueprint(folder, blueprint)
+        if holder:
+            write_holder(folder, holder)
+    except StorageError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write_files(folder: Path, blueprint: Blueprint) -> None:
     try:
         (folder / "logs").mkdir(parents=True)
         folder.chmod(0o700)
@@ -303,42 +310,42 @@ def _write(folder: Path, blueprint: Blueprint) -> None:
                 (folder / path).write_text(text, "utf-8")
     except OSError as e:
         raise storage_error(folder, e) from None
-    write_blueprint(folder, blueprint)
 
 
-def _supervise(folder: Path) -> Identity:
+def _supervise(folder: Path, interrupts: Sequence[int]) -> Identity:
     """Start a supervisor, which belongs to no terminal and is nobody's child."""
     log_file = log_of(folder, SUPERVISOR)
-    try:
-        _launch(folder, log_file)
-        return _announced(folder, log_file)
-    except KeyboardInterrupt:  # it may have been started all the same
-        with suppress(EngineError):
-            end([_announced(folder, log_file, _BORN_LATE_S)], _MORE_S)
-        raise
+    _launch(folder, log_file)
+    return _announced(folder, log_file, _BORN_S, interrupts)
 
 
 def _launch(folder: Path, log_file: Path) -> None:
-    with log_file.open("ab") as log:
-        started = subprocess.run(  # noqa: S603  our own module
-            [sys.executable, "-P", "-m", "withstand.stack.supervisor", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            check=False,
-        )
+    try:
+        with log_file.open("ab") as log:
+            started = subprocess.run(  # noqa: S603  our own module
+                [sys.executable, "-P", "-m", SUPERVISORS, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                check=False,
+            )
+    except OSError as e:
+        raise storage_error(log_file, e) from None
     if started.returncode:
         raise _unborn(log_file)
 
 
-def _announced(folder: Path, log_file: Path, within_s: float = _BORN_S) -> Identity:
+def _announced(folder: Path, log_file: Path, within_s: float, interrupts: Sequence[int] = ()) -> Identity:
     """As its first state says who it is."""
     give_up_ns = clock.now_ns() + int(within_s * 1e9)
     while clock.now_ns() < give_up_ns:
         if state := read_state(folder):
             return state.supervisor
         clock.sleep_s(_LOOK_S)
+        if interrupts:
+            give_up_ns = min(give_up_ns, clock.now_ns() + int(_BORN_LATE_S * 1e9))
+            interrupts = ()
     raise _unborn(log_file)
 
 
@@ -357,38 +364,20 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
             told = state
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
+        if (lost := dead(state)) and state.supervisor.is_alive:
+            raise EngineError(not_whole(blueprint.name, lost))
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
-        if state.ended is not None or failed or not state.supervisor.is_alive:
-            said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
-            why = (state.ended or said or _supervisors_end(folder)).rstrip(".")
+        said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
+        if why := state.ended or said or _end_of(folder, state):
+            if why == TAKEN_DOWN:
+                raise EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
+            why = why.rstrip(".")
             what = f"The stack {blueprint.name!r} does not come up: {why}. Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
-
-
-def _supervisors_end(folder: Path) -> str:
-    """It writes nothing but a fault of its own; who was killed has written nothing."""
-    said = said_reason(tail(log_of(folder, SUPERVISOR)), None)
-    return f"its supervisor has failed: {said}" if said else "its supervisor was killed"
 
 
 def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:
     """Whether a program of ours has refused what the file says of it."""
     ours = {process.name for process in blueprint.processes if process.kind in {GATEWAY, AGENT}}
     return unit.name in ours and unit.exit_code == UsageError.exit_code
-
-
-def _stop_s(blueprint: Blueprint) -> float:
-    """The most that its supervisor may take to end all."""
-    return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
-
-
-def _leftovers(state: StackState) -> list[Identity]:
-    """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
-    if state.boot and state.boot != boot():
-        return []
-    found = marked(MARK, state.mark)
-    for unit in state.units:
-        found += [unit.keeper] if unit.keeper else []
-        found += in_session(unit.leader) if unit.leader else []
-    return found

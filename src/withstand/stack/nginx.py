@@ -29,18 +29,22 @@ _LOGGED = {
     "client": "$remote_addr",
     "method": "$request_method",
     "path": "$uri",
+    "upstream": "$upstream_addr",
+}
+"""Texts, escaped as JSON wants it. Of upstreams a list where several were tried."""
+_COUNTED = {
     "status": "$status",
     "bytes_in": "$request_length",
     "bytes_out": "$bytes_sent",
     "request_s": "$request_time",
-    "upstream": "$upstream_addr",
     "upstream_status": "$upstream_status",
     "upstream_connect_s": "$upstream_connect_time",
     "upstream_header_s": "$upstream_header_time",
     "upstream_s": "$upstream_response_time",
 }
-"""Texts all of them: nginx writes ``-`` where there is none, and a list where several were tried."""
+"""Numbers; null where nginx has none (it writes ``-``), an array of them where several upstreams were tried."""
 _ERRORS = {
+    404: ("invalid_request_error", "The edge does not pass this path; it passes those below /v1/."),
     413: ("invalid_request_error", "The request is larger than the edge lets pass; edge.max_body_mb is its limit."),
     502: ("server_error", "Nothing answers behind the edge."),
     504: ("server_error", "What is behind the edge does not answer in time."),
@@ -80,7 +84,8 @@ def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool
             "http",
             [
                 *_paths(),
-                f"log_format edge escape=json '{json.dumps(_LOGGED)}';",
+                *(line for name, variable in _COUNTED.items() for line in _number(variable, name)),
+                f"log_format edge escape=json '{_log_line()}';",
                 "access_log logs/edge-access.log edge;",
                 *_milliseconds("$request_time", "$edge_whole_ms"),
                 *_milliseconds("$upstream_header_time", "$edge_behind_ms"),
@@ -94,6 +99,19 @@ def nginx_conf(told: Edge, behind: Behind, ports: tuple[int, int], *, root: bool
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _log_line() -> str:
+    told = [f"{json.dumps(name)}: {json.dumps(variable)}" for name, variable in _LOGGED.items()]
+    told += [f"{json.dumps(name)}: $edge_log_{name}" for name in _COUNTED]
+    return f"{{{', '.join(told)}}}"
+
+
+def _number(variable: str, name: str) -> list[str]:
+    """JSON knows no number that begins with another's zero."""
+    one = r"(0|[1-9][0-9]*)([.][0-9]+)?"
+    numbers = [f'"~^{one}$" {variable};', f'"~^{one}(, {one})+$" "[{variable}]";']
+    return _block(f"map {variable} $edge_log_{name}", ["default null;", *numbers])
 
 
 def _milliseconds(seconds: str, name: str) -> list[str]:

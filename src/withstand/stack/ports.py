@@ -3,11 +3,13 @@
 import errno
 import random
 import socket
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from withstand.errors import EngineError
+from withstand.processes.identity import identity_of, is_pid_spaces_other
 
 HOST = "127.0.0.1"
 _LISTENS = "0A"
@@ -16,6 +18,9 @@ _LOOK_S = 0.5
 _OURS = range(20_000, 30_000)
 _KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _TRIES = 100
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_CONTAINERS = frozenset({"docker-proxy", "rootlesskit", "rootlessport"})
+"""Who listens for a container, whatever has started that."""
 
 
 def free_port(wanted: int | None = None, besides: Collection[int] = ()) -> int:
@@ -57,29 +62,71 @@ def _kernels_own() -> bool:
 
 def listener_on(port: int) -> str | None:
     """Who listens there: ``nginx (pid 123)``, or as much of it as may be known. None = nobody."""
-    inodes = _listening_inodes(port)
-    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if inodes else ():
+    sockets = {name for _, _, name in _listening(port)}
+    if pid := next((pid for _, pid in _holders(sockets)), None):
+        return _called(pid)
+    return "a process that this user may not see" if sockets or _answers(port) else None
+
+
+def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
+    """Who answers there though his number is not an own one. None = nobody, or nobody knows, as of a container."""
+    of_socket: dict[str, set[int]] = {}
+    for name, pid in _holders(_answering(port)):
+        of_socket.setdefault(name, set()).add(pid)
+    for pids in of_socket.values():
+        if not any(is_own(pid) or _is_containers(pid) for pid in pids):
+            return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+    return None
+
+
+def _is_containers(pid: int) -> bool:
+    return is_pid_spaces_other(pid) or _command(pid) in _CONTAINERS
+
+
+def _called(pid: int) -> str:
+    return f"{_command(pid) or 'a process'} (pid {pid})"
+
+
+def _command(pid: int) -> str:
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text("utf-8", "replace")
+    except OSError:  # it is gone
+        return ""
+    return "".join(c for c in name if c.isprintable())
+
+
+def _holders(sockets: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Each of them with the number of a process that has it, as far as this user may know; a pair may come twice."""
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
         try:
             target = str(descriptor.readlink())
         except OSError:  # not ours to look at, or gone
             continue
-        if target in inodes:
-            pid = descriptor.parts[2]
-            return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} (pid {pid})"
-    return "a process that this user may not see" if inodes or _answers(port) else None
+        if target in sockets:
+            yield target, int(descriptor.parts[2])
 
 
-def _listening_inodes(port: int) -> set[str]:
-    """As descriptors are called that hold it."""
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+def _answering(port: int) -> set[str]:
+    """Of sockets on one port the kernel takes those of the nearest address."""
+    ours = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"
+    mapped = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}{ours}"
+    near = list(zip((_TABLES[0], _TABLES[0], _TABLES[1], _TABLES[1]), (ours, "0" * 8, mapped, "0" * 32), strict=True))
+    found = _listening(port)
+    return next((names for at in near if (names := {name for *there, name in found if tuple(there) == at})), set())
+
+
+def _listening(port: int) -> list[tuple[str, str, str]]:
+    """Table, address, and the name that descriptors have which hold it, of each socket that listens there."""
+    found = []
+    for table in _TABLES:
         try:
             lines = Path(table).read_text("ascii").splitlines()[1:]
         except OSError:
             continue
         for fields in map(str.split, lines):
-            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
-                found.add(f"socket:[{fields[9]}]")
+            address, _, number = fields[1].rpartition(":")
+            if fields[3] == _LISTENS and int(number, 16) == port:
+                found.append((table, address, f"socket:[{fields[9]}]"))
     return found
 
 

@@ -34,7 +34,7 @@ def with_resting(blueprint: Blueprint, place: Place) -> Blueprint:
     hosted = {process.base_url: _command(process, resting[name], place) for name, process in there.items()}
     left = [_needing_less(process, set(there)) for process in blueprint.processes if process.name not in there]
     processes = tuple(_told(process, hosted, place) if process.name == GATEWAY else process for process in left)
-    return msgspec.structs.replace(blueprint, processes=processes)
+    return msgspec.structs.replace(blueprint, processes=processes, resting=tuple(there.values()))
 
 
 def left_to_gateway(blueprint: Blueprint) -> list[str]:

@@ -132,10 +132,10 @@ def _words(service: Service, process: subprocess.Popen[bytes], log_start: int) -
     return last_words(service.log_file, log_start, process.poll(), service.reason)
 
 
-def last_words(log_file: Path, log_start: int, code: int | None, reason: str | None) -> str:
+def last_words(log: Path | int, log_start: int, code: int | None, reason: str | None) -> str:
     """How it ended, if it did, and why, in its own words. Who was killed has not said why."""
     how = ending(code)
-    why = one_line(said_reason(tail(log_file, log_start), reason))
+    why = one_line(said_reason(tail(log, log_start), reason))
     if not why:
         told = ", as one that was told to end," if code == 0 else ""
         return f"{how}{told} and said nothing."

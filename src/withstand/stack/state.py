@@ -8,12 +8,15 @@ from typing import TypeVar
 import msgspec
 
 from withstand.errors import EngineError
-from withstand.files import write_atomically
+from withstand.files import discard, write_atomically
 from withstand.processes.identity import Identity
+from withstand.processes.log import is_lost
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.supervision import Phase
 
 MARK = "WITHSTAND_STACK"
+TAKEN_DOWN = "it was taken down"
+"""Why a stack ended that had no reason of its own."""
 _ENV = "WITHSTAND_STATE"
 _STATE, _BLUEPRINT, _HOLDER = "state.json", "blueprint.json", "holder.json"
 
@@ -41,7 +44,10 @@ class StackState(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
     """Stands in the environment of all that is the stack's, under ``MARK``."""
     boot: str = ""
-    """Of the machine; empty = not known."""
+    """Of the machine; empty = not known, as the next two."""
+    host: str = ""
+    pid_space: str = ""
+    """In which its processes have their numbers."""
     began_s: float
     scratch: str | None = None
     """The folder for its services' temporary files, and gone with it. Its path is short: sockets lie there."""
@@ -77,7 +83,7 @@ def log_of(folder: Path, name: str) -> Path:
 
 def write_state(folder: Path, state: StackState) -> None:
     """In one go."""
-    write_atomically(folder / _STATE, msgspec.json.encode(state))
+    _write(folder / _STATE, state)
 
 
 def read_state(folder: Path) -> StackState | None:
@@ -87,12 +93,12 @@ def read_state(folder: Path) -> StackState | None:
 
 def has_state(folder: Path) -> bool:
     """Whether there is one, readable or not."""
-    return (folder / _STATE).exists()
+    return os.path.lexists(folder / _STATE)
 
 
 def write_holder(folder: Path, holder: Identity) -> None:
     """Who takes the stack down when he has done with it."""
-    write_atomically(folder / _HOLDER, msgspec.json.encode(holder))
+    _write(folder / _HOLDER, holder)
 
 
 def read_holder(folder: Path) -> Identity | None:
@@ -102,7 +108,7 @@ def read_holder(folder: Path) -> Identity | None:
 
 def write_blueprint(folder: Path, blueprint: Blueprint) -> None:
     """For the supervisor, and for those who ask where what is."""
-    write_atomically(folder / _BLUEPRINT, msgspec.json.encode(blueprint))
+    _write(folder / _BLUEPRINT, blueprint)
 
 
 def read_blueprint(folder: Path) -> Blueprint | None:
@@ -113,7 +119,15 @@ def read_blueprint(folder: Path) -> Blueprint | None:
 _T = TypeVar("_T")
 
 
+def _write(path: Path, value: msgspec.Struct) -> None:
+    if is_lost(path):
+        discard(path)  # a pipe would be written into, and waited for
+    write_atomically(path, msgspec.json.encode(value))
+
+
 def _read(path: Path, kind: type[_T]) -> _T | None:
+    if is_lost(path):
+        return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError, RecursionError):

@@ -2,7 +2,7 @@
 
 A process is started once all that it needs is ready. One that ends before the stack has ever been up has failed, and
 the stack with it, unless it was ready and is to be restarted: it is then, as later too, after 1 s, 2 s, 4 s … 60 s, and
-after 1 s when a minute went well.
+after 1 s when a minute went well. Whoever asks has any of them ended and started again, at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,8 @@ class Phase(StrEnum):
     STARTING = "starting"
     READY = "ready"
     BACKING_OFF = "backing off"
+    ENDING = "ending"
+    """It is told to end, and will be started again."""
     FAILED = "failed"
     ENDED = "ended"
 
@@ -55,6 +57,13 @@ class Unit:
         self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
         self.restarts += 1
         self.to(Phase.BACKING_OFF, now_s)
+
+    def anew(self, now_s: float) -> None:
+        """As if it had never failed; it waits for its turn."""
+        self._quick_ends = 0
+        self.restarts += 1
+        self.reason, self.exit_code = "", None
+        self.to(Phase.WAITING, now_s)
 
 
 class Supervision:
@@ -92,9 +101,21 @@ class Supervision:
             if unit.phase is Phase.STARTING and now_s - unit.since_s > unit.process.upkeep.ready_s
         ]
 
-    def ended(self, name: str, now_s: float, reason: str, exit_code: int | None = None) -> None:
-        """It is gone, and nobody had told it to end."""
+    def restart(self, name: str, now_s: float) -> bool:
+        """Somebody asks for a new start; whether it runs, and is to be ended for that."""
         unit = self.units[name]
+        if unit.phase in {Phase.STARTING, Phase.READY}:
+            unit.to(Phase.ENDING, now_s)
+        elif unit.phase is not Phase.ENDING:
+            unit.anew(now_s)
+        return unit.phase is Phase.ENDING
+
+    def ended(self, name: str, now_s: float, reason: str, exit_code: int | None = None) -> None:
+        """It is gone; unless it is to start anew, nobody had told it to end."""
+        unit = self.units[name]
+        if unit.phase is Phase.ENDING:
+            unit.anew(now_s)
+            return
         unit.reason, unit.exit_code = reason, exit_code
         has_been_ready = unit.ready_after_s is not None
         if unit.process.upkeep.restart and has_been_ready:

@@ -13,33 +13,53 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
+from socket import gethostname
 
 from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
-from withstand.processes.bound import bound
-from withstand.processes.identity import Identity, boot, children_of, end, identity_of, in_session, marked
+from withstand.processes.cut import cut
+from withstand.processes.identity import (
+    Identity,
+    boot,
+    children_of,
+    end,
+    has_come_of,
+    identity_of,
+    in_session,
+    is_marked,
+    marked,
+    pid_space,
+)
+from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.diary import note
+from withstand.stack.orders import heard, ordered
+from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
-from withstand.stack.state import MARK, StackState, UnitState, log_of, read_blueprint, write_state
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, read_blueprint, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
+from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
 _BOUND_S = 1.0
 """So often the sizes of logs are looked at."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
+_PATIENCE_S = 2.0
+"""So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 class _Kept:
-    """A service that was started: its keeper, and where its part of the log begins."""
+    """A service that was started: its keeper, and its log, which is open, and where its part of that begins."""
 
-    def __init__(self, process: Process, keeper: "subprocess.Popen[bytes]", log: Path, log_start: int) -> None:
+    def __init__(self, process: Process, keeper: "subprocess.Popen[bytes]", log: int, log_start: int) -> None:
         self.process = process
         self.keeper = keeper
         self.log = log
@@ -54,7 +74,7 @@ class _Kept:
             self.leader = next(iter(children_of(self.keeper.pid)), None)
 
     def let_go(self) -> None:
-        """Have the keeper end it."""
+        """Have the keeper end it; also more than once."""
         assert self.keeper.stdin is not None
         with suppress(BrokenPipeError):
             self.keeper.stdin.close()
@@ -63,6 +83,10 @@ class _Kept:
         """How it ended, and why."""
         code = self.keeper.poll()
         return "ended" * (code is not None) + last_words(self.log, self.log_start, code, self.process.reason)
+
+    def close(self) -> None:
+        """Nothing more is read of it."""
+        os.close(self.log)
 
 
 class Supervisor:
@@ -80,8 +104,11 @@ class Supervisor:
         self._others_shared = shared_memory.there()
         self._bounded_s = self._began_s
         self._told_to_end = False
+        self._heard: set[str] = set()
         self._ended: str | None = None
         self._written: StackState | None = None
+        self._has_told_ready = False
+        self._unwritten_s: float | None = None
         signal.signal(signal.SIGTERM, self._hear)
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -99,39 +126,74 @@ class Supervisor:
             self._write()
             clock.sleep_s(_LOOK_S)
         self._look_for_shared()
+        self._ended = self._ended or TAKEN_DOWN
+        self._write()  # who measures it shall know why its services go
         self._end_all()
         shared_memory.remove(self._shared)
         for scratch in (str(self._scratch), *self._elsewhere):
             shutil.rmtree(scratch, ignore_errors=True)
-        self._ended = self._ended or "it was taken down"
         self._write()
+
+    def fail(self, e: Exception) -> None:
+        """Its last word; the keepers end what is theirs once we are gone."""
+        self._ended = f"its supervisor has failed: {one_line(str(e) or type(e).__name__)}"
+        with suppress(Exception):  # the fault that is told is the first
+            self._write()
 
     def _step(self) -> None:
         supervision = self._supervision
+        self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
             self._bury(name, self._kept[name].last_words())
         for name in supervision.overdue(clock.wall_s()):
             ready_s = supervision.units[name].process.upkeep.ready_s
-            words = self._kept[name].last_words()
-            self._kept[name].let_go()
-            self._kept[name].keeper.wait()
-            self._bury(name, f"was not ready within {ready_s:g} s{words}")
+            self._dismiss(name, f"was not ready within {ready_s:g} s{self._kept[name].last_words()}")
         for process in supervision.to_start(clock.wall_s()):
             self._start(process)
-        for name, kept in self._kept.items():
+        for name, kept in list(self._kept.items()):
             kept.find_leader()
-            unit = supervision.units[name]
-            if unit.phase is Phase.STARTING and kept.health.is_answered():
-                supervision.healthy(name, clock.wall_s())
-                self._look_for_shared()
+            if supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
+                self._greet(name, kept)
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
+
+    def _hear_orders(self) -> None:
+        """Services that somebody wants ended and started again; a keeper that does not end is killed."""
+        now_s, supervision = clock.wall_s(), self._supervision
+        for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
+            self._heard.add(name)
+            if supervision.restart(name, now_s):
+                self._kept[name].let_go()
+        for name, kept in self._kept.items():
+            unit = supervision.units[name]
+            if unit.phase is Phase.ENDING and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S:
+                kept.keeper.kill()
+
+    def _greet(self, name: str, kept: _Kept) -> None:
+        """It is ready, if it was itself that has answered."""
+        port = kept.process.health_port
+        if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
+            self._dismiss(name, f"does not answer at port {port}: {stranger} has it.")
+            return
+        self._supervision.healthy(name, clock.wall_s())
+        self._look_for_shared()
+
+    def _is_of(self, keeper: int, pid: int) -> bool:
+        """Whether it has come of the keeper, or was started for it elsewhere, as by Slurm, with its environment."""
+        if has_come_of(pid, keeper):
+            return True
+        return is_marked(pid, MARK, self._mark) and not has_come_of(pid, os.getpid())
+
+    def _dismiss(self, name: str, reason: str) -> None:
+        self._kept[name].let_go()
+        self._kept[name].keeper.wait()
+        self._bury(name, reason)
 
     def _bound_logs(self) -> None:
         if (now_s := clock.wall_s()) - self._bounded_s > _BOUND_S:
             self._bounded_s = now_s
             for kept in self._kept.values():
-                bound(kept.log)
+                cut(kept.log)
 
     def _look_for_shared(self) -> None:
         """By mark and by session: who gives himself another title loses the mark."""
@@ -140,24 +202,33 @@ class Supervisor:
         self._shared |= shared_memory.mapped_by({one.pid for one in found}) - self._others_shared
 
     def _start(self, process: Process) -> None:
-        path = log_of(self._folder, process.name)
         try:
-            with path.open("ab") as log:
-                keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
-                    _keeper(process),
-                    env=self._environment(process),
-                    stdin=subprocess.PIPE,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-                self._kept[process.name] = _Kept(process, keeper, path, log.tell())
+            self._kept[process.name] = self._begun(process)
         except OSError as e:
-            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e.strerror}.")
+            where = f"{e.filename}: " if e.filename else ""
+            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {where}{e.strerror}.")
         except (ValueError, WithstandError) as e:  # the first: a NUL, or a name that no variable can have
             self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
         else:
             self._supervision.started(process.name, clock.wall_s())
+
+    def _begun(self, process: Process) -> _Kept:
+        log = opened(log_of(self._folder, process.name))
+        try:
+            note(log, f"{process.name} starts")
+            start = os.fstat(log).st_size
+            keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
+                _keeper(process),
+                env=self._environment(process),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(log)
+            raise
+        return _Kept(process, keeper, log, start)
 
     def _environment(self, process: Process) -> dict[str, str]:
         return os.environ | {"TMPDIR": str(self._scratch)} | environment(process.env) | {MARK: self._mark}
@@ -165,6 +236,9 @@ class Supervisor:
     def _bury(self, name: str, reason: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
         kept = self._kept.pop(name)
+        asked_for = self._supervision.units[name].phase is Phase.ENDING
+        note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
+        kept.close()
         end(self._strays(kept), 0.0)
         self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
@@ -194,6 +268,7 @@ class Supervisor:
             kept.keeper.wait()
         if kept.keeper.poll() is not None:
             del self._kept[name]
+            kept.close()
             end(self._strays(kept), 0.0)
             self._supervision.units[name].to(Phase.ENDED, clock.wall_s())
 
@@ -205,20 +280,38 @@ class Supervisor:
             supervisor=me,
             mark=self._mark,
             boot=self._boot,
+            host=gethostname(),
+            pid_space=pid_space(),
             began_s=self._began_s,
             scratch=str(self._scratch),
             shared=tuple(sorted(self._shared)),
             units=units,
             ended=self._ended,
         )
-        if state != self._written:
-            try:
-                write_state(self._folder, state)
-            except WithstandError:
-                if self._written is None:
-                    raise
-                return  # services do not end for a disk that is full; it is tried again
-            self._written = state
+        if state != self._written and not self._keep(state):
+            return
+        heard(self._folder, self._heard)
+        self._heard.clear()
+
+    def _keep(self, state: StackState) -> bool:
+        """Whether it is written down."""
+        try:
+            write_state(self._folder, state)
+        except WithstandError as e:
+            if self._written is None:
+                raise
+            self._bear(e)
+            return False
+        self._written, self._unwritten_s = state, None
+        self._has_told_ready = self._has_told_ready or self._supervision.all_ready
+        return True
+
+    def _bear(self, e: WithstandError) -> None:
+        """It is tried again: services do not end for a disk that is full; but who waits for them would never hear."""
+        now_s = clock.wall_s()
+        self._unwritten_s = self._unwritten_s or now_s
+        if not self._has_told_ready and now_s - self._unwritten_s > _PATIENCE_S:
+            self._ended = self._ended or str(e).partition("; ")[0]
 
     def _told(self, unit: Unit) -> UnitState:
         kept = self._kept.get(unit.process.name)
@@ -252,7 +345,12 @@ def main() -> None:
         os._exit(0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    Supervisor(folder, blueprint).run()
+    supervisor = Supervisor(folder, blueprint)
+    try:
+        supervisor.run()
+    except Exception as e:
+        supervisor.fail(e)
+        raise
 
 
 if __name__ == "__main__":

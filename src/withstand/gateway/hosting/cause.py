@@ -22,10 +22,7 @@ def cause(log_file: Path, start: int, code: int | None, hidden: Iterable[str]) -
 
     ``start`` is where its part of the log begins, ``code`` None where it has not ended.
     """
-    try:
-        said = said_reason(tail(log_file, start), _TELLS)
-    except OSError:
-        said = ""
+    said = said_reason(tail(log_file, start), _TELLS)
     how = ending(code)
     return f"{how}: {without_secrets(said, hidden)}" if said else f"{how}, and said nothing"
 

@@ -1,6 +1,7 @@
 """A stack's engines as a program for Modal. Pure."""
 
 from collections.abc import Iterator
+from shlex import quote
 
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
@@ -73,7 +74,7 @@ def _told(stack: str, engines: list[Container]) -> Iterator[str]:
     if names := sorted({last(path) for each in engines for path in each.volumes}):
         yield f"- the models at the top of the volume {stack}-models, each under its own name:"
         yield f"  modal volume create {stack}-models"
-        yield from (f"  modal volume put {stack}-models {name} /{name}" for name in names)
+        yield from (f"  modal volume put {stack}-models {quote(name)} {quote(f'/{name}')}" for name in names)
     yield "Each engine has an address of its own, which the command prints."
 
 

@@ -96,6 +96,7 @@ def application(stack: Stack, side_ports: Mapping[str, int] = _NONE) -> dict[str
     engines = _engines(stack)
     apart = {engine.role: llm_config(name, engine, stack) for name, engine in engines.items() if engine.role}
     if not apart:
+        _check_model_ids(engines)
         told: dict[str, Any] = {"llm_configs": [llm_config(name, engine, stack) for name, engine in engines.items()]}
         builder = _BUILDER
     elif set(apart) == {"prefill", "decode"} and len(engines) == len(apart):
@@ -108,6 +109,14 @@ def application(stack: Stack, side_ports: Mapping[str, int] = _NONE) -> dict[str
     else:
         raise wrong("engines", "Ray wants one engine for prefill and one for decode, and no others beside them")
     return {"name": stack.name, "route_prefix": "/", "import_path": f"ray.serve.llm:{builder}", "args": told}
+
+
+def _check_model_ids(engines: Mapping[str, Engine]) -> None:
+    owners = dict[str, str]()
+    for name, engine in engines.items():
+        if model_id(engine) and (owner := owners.setdefault(model_id(engine), name)) != name:
+            what = f"{owner} is served as {model_id(engine)!r} too, and Ray wants another name for each"
+            raise wrong(f"engines.{name}.served_as", f"{what}; or take one engine with deploy.min_replicas")
 
 
 def on_ray(stack: Stack) -> list[str]:

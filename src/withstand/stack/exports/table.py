@@ -64,6 +64,19 @@ def _as_replicas(gateway: Gateway) -> Gateway:
     return msgspec.structs.replace(gateway, copies=1, deploy=deploy)
 
 
+_GPU_KINDS: Final = frozenset({"vllm", "sglang", "tgi", "trtllm"})
+
+
+def without_gpu(stack: Stack) -> list[str]:
+    """A sentence for each engine that is made for a GPU and has none there, as where that was only not said."""
+    return [
+        f"engines.{name}: {told.kind} gets no GPU there and has to compute on the CPU, which its image must be made "
+        "for; say deploy.gpus = 1 if that is not meant."
+        for name, told in _elsewhere(stack).engines.items()
+        if told.kind in _GPU_KINDS and not told.deploy.gpus
+    ]
+
+
 _INSTEAD: Final[Mapping[str, str]] = {
     "edge": "use the place's own ingress, without buffering and with long timeouts",
     "monitoring": "have a Prometheus of the place scrape /metrics of the services",

@@ -1,6 +1,7 @@
 """What must be there before an export can be applied, as lines of its README. Pure."""
 
 from collections.abc import Iterable
+from shlex import quote
 
 README = "README.txt"
 
@@ -20,7 +21,10 @@ def kept(stack: str, keys: Iterable[str], models: Iterable[str]) -> list[str]:
     if names := sorted({last(path) for path in models}):
         lines += [
             f"- a PersistentVolumeClaim {stack}-models that many pods may read, and that holds {', '.join(names)};",
-            *(f"  from a pod that has it at /upload: kubectl cp {name} POD:/upload/{name}" for name in names),
+            *(
+                f"  from a pod that has it at /upload: kubectl cp {quote(name)} POD:{quote(f'/upload/{name}')}"
+                for name in names
+            ),
         ]
     return lines
 

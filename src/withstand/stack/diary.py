@@ -1,0 +1,13 @@
+"""What the supervisor itself notes in a service's log: that it starts, that it has ended and why."""
+
+import os
+from contextlib import suppress
+
+from withstand import clock
+
+
+def note(log: int, what: str) -> None:
+    """A line of its own, with the time; none where the disk is full."""
+    line = f"[withstand {clock.utc_iso(clock.anchor().wall_ns)}] {what}\n"
+    with suppress(OSError):
+        os.write(log, line.encode("utf-8", "replace"))

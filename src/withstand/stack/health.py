@@ -1,0 +1,51 @@
+"""How a stack that is up fares, in words, each with its cure. Pure, but that it asks whether a process lives."""
+
+from withstand.spec.stack import Stack
+from withstand.spec.stack_tables import differing, in_brackets
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.state import StackState, UnitState
+from withstand.stack.supervision import Phase
+
+
+def dead(state: StackState) -> list[UnitState]:
+    """Services of a stack that is up which nobody starts again by himself."""
+    if state.ended is not None:
+        return []
+    return [unit for unit in state.units if unit.phase is Phase.FAILED]
+
+
+def restart_line(name: str, units: list[UnitState]) -> str:
+    """The command that has them started again."""
+    return " ".join(["withstand", "restart", name, *(unit.name for unit in units)])
+
+
+def not_whole(name: str, units: list[UnitState]) -> str:
+    """One sentence of a stack that is up without some of its services."""
+    told = "; ".join(f"{unit.name} {unit.reason or 'is down'}".rstrip(".") for unit in units)
+    return f"The stack {name!r} is up, but not all of it: {told}. Start it again: {restart_line(name, units)}."
+
+
+def supervisor_is_gone(name: str) -> str:
+    """One sentence of a stack that can only be taken down."""
+    return f"The stack {name!r} is not up any more: its supervisor is gone. withstand down {name}, then up again."
+
+
+def is_up_already(up: Blueprint, wanted: Stack) -> str:
+    """Said to whoever would bring it up once more."""
+    name = up.name
+    if not (tables := differing(up.made_of, wanted)):
+        return f"The stack {name!r} is up already: withstand down {name}, or give this one another name (`name = …`)."
+    return (
+        f"The stack {name!r} is up already, and not as this file has it: {in_brackets(tables)} different. "
+        f"withstand down {name}, then up again; or give this one another name (`name = …`)."
+    )
+
+
+def is_of_another_file(up: Blueprint, wanted: Stack) -> str | None:
+    """Said to whoever would measure it; None = it is as the file has it, whatever plan that has."""
+    if not (tables := differing(up.made_of, wanted)):
+        return None
+    return (
+        f"The stack {up.name!r} that is up is not the one of this file: {in_brackets(tables)} different. "
+        f"withstand down {up.name} ends it."
+    )

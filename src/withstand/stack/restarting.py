@@ -1,0 +1,85 @@
+"""Services of a stack that is up, ended and started again by its supervisor; the others stay as they are."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from withstand import clock
+from withstand.errors import EngineError, UsageError
+from withstand.stack.health import dead, supervisor_is_gone
+from withstand.stack.orders import heard, order, ordered
+from withstand.stack.resting import left_to_gateway
+from withstand.stack.standing import Standing, standing_of
+from withstand.stack.state import StackState, UnitState, log_of, read_state
+from withstand.stack.supervision import Phase
+
+_LOOK_S = 0.05
+_HEARD_S = 60.0
+"""A supervisor may take this long to hear, besides the time that a service may take to end."""
+
+
+def restart(standing: Standing, services: Sequence[str], tell: Callable[[StackState], None]) -> Standing:
+    """The stack, these services of it ready again; ``tell`` hears of theirs.
+
+    Raises:
+        UsageError: there is no such service, or it is not the supervisor's.
+        EngineError: the stack is not up, or one of them does not come up; then it stays down.
+    """
+    _check(standing, services)
+    order(standing.folder, services)
+    _wait_until_heard(standing, services)
+    return _wait_until_ready(standing, services, tell)
+
+
+def _check(standing: Standing, services: Sequence[str]) -> None:
+    names = [process.name for process in standing.blueprint.processes]
+    for service in services:
+        if service in left_to_gateway(standing.blueprint):
+            raise UsageError(f"{service} is started and stopped by the gateway, when somebody asks for it.")
+        if service not in names:
+            raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(names)}.")
+    standing.check_here()
+    if not standing.is_up:
+        raise EngineError(supervisor_is_gone(standing.name))
+
+
+def _wait_until_heard(standing: Standing, services: Sequence[str]) -> None:
+    stop_s = sum(process.upkeep.stop_s for process in standing.blueprint.processes)
+    give_up_ns = clock.now_ns() + int((stop_s + _HEARD_S) * 1e9)
+    while waiting := ordered(standing.folder).intersection(services):
+        now = standing_of(standing.name)
+        if now is None or not now.is_up:
+            raise EngineError(supervisor_is_gone(standing.name))
+        if clock.now_ns() > give_up_ns:
+            heard(standing.folder, waiting)
+            raise EngineError(f"The supervisor of {standing.name!r} does not hear; withstand down {standing.name}.")
+        clock.sleep_s(_LOOK_S)
+
+
+def _wait_until_ready(standing: Standing, services: Sequence[str], tell: Callable[[StackState], None]) -> Standing:
+    while True:
+        state = read_state(standing.folder)
+        if state is None or state.ended is not None or not state.supervisor.is_alive:
+            raise EngineError(f"The stack {standing.name!r} was taken down meanwhile.")
+        asked = tuple(unit for unit in state.units if unit.name in services)
+        tell(msgspec.structs.replace(state, units=asked))
+        for unit in asked:
+            if why := _why_not(standing, state, unit):
+                raise EngineError(f"{why} Its log: {log_of(standing.folder, unit.name)}")
+        if all(unit.phase is Phase.READY for unit in asked):
+            return Standing(name=standing.name, folder=standing.folder, blueprint=standing.blueprint, state=state)
+        clock.sleep_s(_LOOK_S)
+
+
+def _why_not(standing: Standing, state: StackState, unit: UnitState) -> str | None:
+    """None = it may still come up."""
+    reason = unit.reason.rstrip(".")
+    if unit.phase is Phase.FAILED:
+        return f"{unit.name} does not come up: {reason}."
+    if unit.phase is Phase.BACKING_OFF:
+        return f"{unit.name} does not come up: {reason}; it is tried again by itself."
+    process = next(process for process in standing.blueprint.processes if process.name == unit.name)
+    if unit.phase is Phase.WAITING and (gone := [one.name for one in dead(state) if one.name in process.needs]):
+        both = " ".join([standing.name, *gone, unit.name])
+        return f"{unit.name} waits for {', '.join(gone)}, which is down: withstand restart {both}."
+    return None

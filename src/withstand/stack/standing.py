@@ -1,0 +1,140 @@
+"""Which stacks there are, as their folders tell: up, ended, held by a run, or another machine's. It changes nothing."""
+
+from pathlib import Path
+from socket import gethostname
+
+import msgspec
+
+from withstand.errors import EngineError
+from withstand.files import discard, make_durable, storage_error
+from withstand.processes.identity import Identity, boot, pid_space, run_as
+from withstand.processes.words import said_reason, tail
+from withstand.stack.blueprint import Blueprint
+from withstand.stack.composed import SUPERVISOR
+from withstand.stack.state import (
+    StackState,
+    has_state,
+    log_of,
+    read_blueprint,
+    read_holder,
+    read_state,
+    stacks_folder,
+)
+from withstand.wire.reply import one_line
+
+SUPERVISORS = "withstand.stack.supervisor"
+"""The module that each of them runs, with the stack's folder behind it."""
+_PROBE_BYTES = 64 << 10
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack as it is now. Its ``supervisor`` is gone where it was killed: then it can only be taken down."""
+
+    name: str
+    folder: Path
+    blueprint: Blueprint
+    state: StackState
+
+    @property
+    def is_up(self) -> bool:
+        """Whether somebody minds it."""
+        return self.state.ended is None and not self.is_elsewhere and self.state.supervisor.is_alive
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is another machine's or container's, which has the same folder: numbers mean nothing here then."""
+        if self.state.boot == boot():
+            return _differ(self.state.pid_space, pid_space())
+        return _differ(self.state.host, gethostname())
+
+    @property
+    def holder(self) -> Identity | None:
+        """The run that it is up for alone, dead or alive; None = it stays up until it is taken down."""
+        return read_holder(self.folder)
+
+    @property
+    def held(self) -> str | None:
+        """A clause for who would use it besides that run, or end it; None = anybody may."""
+        if self.is_elsewhere or (holder := self.holder) is None or not holder.is_alive:
+            return None
+        return (
+            f"The stack {self.name!r} is up for another run alone (process {holder.pid}), which takes it down when it "
+            "ends"
+        )
+
+    def check_here(self) -> None:
+        """Of one that is to be changed.
+
+        Raises:
+            EngineError: it is not ours to change.
+        """
+        if self.is_elsewhere:
+            raise EngineError(
+                f"The stack {self.name!r} belongs to another machine or container (host {self.state.host!r}), which "
+                f"has this folder too: take it down there. If that is no more, remove {self.folder}."
+            )
+
+
+def standings() -> list[Standing]:
+    """Of all stacks of this user, by name."""
+    found = (standing_of(folder.name) for folder in sorted(stacks_folder().glob("*/")))
+    return [standing for standing in found if standing is not None]
+
+
+def standing_of(name: str) -> Standing | None:
+    """None = there is no such stack, or what its files tell does not fit together."""
+    folder = stacks_folder() / name
+    blueprint, state = read_blueprint(folder), read_state(folder)
+    if blueprint is None or state is None or blueprint.name != name:
+        return None
+    if not {unit.name for unit in state.units} <= {process.name for process in blueprint.processes}:
+        return None
+    return Standing(name=name, folder=folder, blueprint=blueprint, state=state)
+
+
+def claimed_ports() -> dict[int, str]:
+    """Of stacks that are up or come up, where perhaps nobody listens yet: port → the stack's name."""
+    return {process.port: each.name for each in standings() if each.is_up for process in each.blueprint.processes}
+
+
+def check_readable(name: str | None = None) -> None:
+    """Of one stack, or of all.
+
+    Raises:
+        EngineError: what stands of one cannot be read.
+    """
+    for folder in sorted(stacks_folder().glob("*/")):
+        if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
+            found = ", ".join(str(one.pid) for one in run_as(SUPERVISORS, str(folder)))
+            cure = (
+                f"End its supervisor, process {found}, and remove" if found else "No supervisor of it is seen; remove"
+            )
+            raise EngineError(
+                f"What {one_line(str(folder), 4096)} tells of a stack cannot be read, as where another version of "
+                f"withstand wrote it. {cure} the folder."
+            )
+
+
+def supervisors_end(folder: Path) -> str:
+    """Of one that has written no state about it: a fault of its own, or a disk that is full; else it was killed."""
+    if said := one_line(said_reason(tail(log_of(folder, SUPERVISOR)), None)):
+        return f"its supervisor has failed: {said}"
+    return _full(folder) or "its supervisor was killed"
+
+
+def _full(folder: Path) -> str | None:
+    """Tried, since nothing else tells whether a file of ours has room."""
+    probe = folder / "probe"
+    try:
+        probe.write_bytes(bytes(_PROBE_BYTES))
+        make_durable(probe)
+    except OSError as e:
+        return str(storage_error(folder, e)).partition("; ")[0]
+    finally:
+        discard(probe)
+    return None
+
+
+def _differ(there: str, here: str) -> bool:
+    """What is not known does not differ."""
+    return bool(there and here) and there != here

@@ -1,0 +1,89 @@
+"""The end of a stack, whatever became of its supervisor: no process of it is left, no file, and nothing elsewhere."""
+
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from withstand.errors import EngineError
+from withstand.processes import shared_memory
+from withstand.processes.identity import Identity, boot, end, in_session, marked
+from withstand.processes.log import opened
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.secrets import environment
+from withstand.stack.service import last_words
+from withstand.stack.standing import Standing
+from withstand.stack.state import MARK, StackState, log_of, read_state
+
+_MORE_S = 10.0
+"""What a supervisor may take besides its services' own time to end."""
+_UNDO_S = 60.0
+"""What is left elsewhere is reached within this, besides the service's own time to end."""
+
+
+def take_down(standing: Standing) -> list[Identity]:
+    """Nothing of it is left; what could not be ended is returned, and its folder kept.
+
+    Raises:
+        EngineError: it is another machine's; or something that it has left elsewhere could not be taken away. Its
+            folder is kept.
+    """
+    standing.check_here()
+    end([standing.state.supervisor], stop_s(standing.blueprint))
+    state = read_state(standing.folder) or standing.state
+    left = end(_leftovers(state), _MORE_S)
+    if not left:
+        for process in standing.blueprint.processes:
+            _undo(process, standing.folder)
+        for scratch in standing.blueprint.scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(standing.folder, ignore_errors=True)
+        if state.scratch:
+            shutil.rmtree(state.scratch, ignore_errors=True)
+        shared_memory.remove(state.shared)
+        with suppress(OSError):  # others may be up
+            standing.folder.parent.rmdir()
+    return left
+
+
+def stop_s(blueprint: Blueprint) -> float:
+    """The most that its supervisor may take to end all."""
+    return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
+
+
+def _leftovers(state: StackState) -> list[Identity]:
+    """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
+    if state.boot and state.boot != boot():
+        return []
+    found = marked(MARK, state.mark)
+    for unit in state.units:
+        found += [unit.keeper] if unit.keeper else []
+        found += in_session(unit.leader) if unit.leader else []
+    return found
+
+
+def _undo(process: Process, folder: Path) -> None:
+    if process.undo is None or not (folder / process.undo.trace).exists():
+        return
+    log, within_s = opened(log_of(folder, process.name)), process.upkeep.stop_s + _UNDO_S
+    try:
+        start = os.fstat(log).st_size
+        code = subprocess.run(  # noqa: S603  argv is built by us, without a shell
+            process.undo.argv,
+            env=os.environ | environment(process.env),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=within_s,
+        ).returncode
+        if code:
+            words = last_words(log, start, code, process.reason)
+            raise EngineError(f"What {process.name} has left elsewhere is not taken away{words}")
+    except subprocess.TimeoutExpired:
+        raise EngineError(
+            f"What {process.name} has left elsewhere is not taken away within {within_s:g} s; try it again."
+        ) from None
+    finally:
+        os.close(log)

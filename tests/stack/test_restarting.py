@@ -1,0 +1,178 @@
+"""``withstand restart``: services ended and started again where they were; and what ``ps`` says."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from withstand.cli.entry import exit_code_of
+from withstand.processes.identity import Identity
+from withstand.spec.stack import stack_of
+from withstand.stack.local import bring_up
+from withstand.stack.standing import Standing, standing_of, standings
+from withstand.stack.state import UnitState, log_of, read_state
+from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import take_down
+
+SERVER = str(Path(__file__).parents[1] / "support" / "server.py")
+
+
+def command(*more: str, **fields: object) -> dict[str, object]:
+    return {"kind": "command", "args": [sys.executable, SERVER, "{port}", *more], "served_as": "m", **fields}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    yield
+    for standing in standings():
+        assert not take_down(standing)
+
+
+def up(**engines: dict[str, object]) -> Standing:
+    told = {"name": "s", "engines": engines or {"a": command(), "b": command("2")}}
+    return bring_up(stack_of(told, "s"), lambda *_: None, lambda _: None)
+
+
+def unit(name: str) -> UnitState:
+    standing = standing_of("s")
+    assert standing
+    return next(unit for unit in standing.state.units if unit.name == name)
+
+
+def leader(name: str) -> Identity:
+    found = unit(name).leader
+    assert found
+    return found
+
+
+def until(condition: Callable[[], object]) -> None:
+    give_up_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
+
+
+def kill(name: str) -> None:
+    os.kill(leader(name).pid, signal.SIGKILL)
+    until(lambda: unit(name).phase is Phase.FAILED)
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_one_is_another_process_on_the_same_port_and_the_other_goes_on() -> None:
+    standing = up()
+    before = {name: leader(name) for name in ("a", "b")}
+    assert exit_code_of(["restart", "s", "b", "--quiet"]) == 0
+    assert leader("a") == before["a"]
+    assert not before["b"].is_alive
+    assert leader("b") != before["b"]
+    assert (unit("b").phase, unit("b").restarts) == (Phase.READY, 1)
+    now = read_state(standing.folder)
+    assert now
+    assert now.supervisor == standing.state.supervisor
+    assert not list((standing.folder / "restart").iterdir())
+    noted = [
+        line.split("] ")[1] for line in log_of(standing.folder, "b").read_text().splitlines() if "[withstand" in line
+    ]
+    assert noted == ["b starts", "b has ended, for it was told to start again", "b starts"]
+
+
+def test_one_that_has_failed_is_told_with_its_cure_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up()
+    kill("b")
+    capsys.readouterr()
+    assert exit_code_of(["ps"]) == 1
+    said = capsys.readouterr().out
+    assert "Start it again: withstand restart s b" in said
+    row = next(line.split() for line in said.splitlines() if line.startswith("b "))
+    assert row.count("-") == 2  # no memory, no number
+    assert exit_code_of(["ps", "--json"]) == 1
+    [known] = told(capsys)
+    assert (known["up"], known["ready"], known["cure"]) == (True, False, "withstand restart s b")
+    assert known["base_url"].endswith("/v1")
+    assert known["services"][1]["pid"] is None
+    assert exit_code_of(["restart", "b"]) == 0
+    assert {line.split(":")[0] for line in capsys.readouterr().err.splitlines()} == {"b"}
+    log = log_of(standing.folder, "b").read_text()
+    assert "] b ended (killed by SIGKILL, perhaps for want of memory)" in log
+    assert exit_code_of(["ps", "--json"]) == 0
+    assert told(capsys)[0]["ready"]
+
+
+def test_a_run_says_what_is_dead_and_not_that_the_stack_does_not_come_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"engines": {"a": command(), "b": command()}}))
+    assert exit_code_of(["up", str(file), "--quiet"]) == 0
+    kill("b")
+    capsys.readouterr()
+    assert exit_code_of(["run", str(file)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "is up, but not all of it: b ended" in said
+    assert "withstand restart s b" in said
+
+
+def test_one_that_does_not_come_up_again_is_named_and_the_stack_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marker = tmp_path / "once"
+    script = (
+        f'test -e {marker} && echo "no more" >&2 && exit 7; touch {marker}; exec {sys.executable} {SERVER} {{port}}'
+    )
+    up(a=command(), b={"kind": "command", "args": ["sh", "-c", script], "served_as": "m"})
+    capsys.readouterr()
+    assert exit_code_of(["restart", "s", "b"]) == 3
+    assert "b does not come up: ended (exit code 7): no more. Its log: " in capsys.readouterr().err
+    standing = standing_of("s")
+    assert standing
+    assert standing.is_up
+    assert unit("a").phase is Phase.READY
+    marker.unlink()
+    assert exit_code_of(["restart", "s", "b"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        (["s", "c"], 2, "The stack 's' has no service 'c'; it has a, b."),
+        (["c"], 2, "The stack 's' has no service 'c'; it has a, b."),
+        (["s"], 2, "Name the services of 's' that shall start again; it has a, b."),
+        ([], 2, "Missing argument"),
+    ],
+)
+def test_what_cannot_be_started_again_is_said(
+    names: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    up()
+    assert exit_code_of(["restart", *names]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_without_its_supervisor_it_can_only_be_taken_down(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up()
+    os.kill(standing.state.supervisor.pid, signal.SIGKILL)
+    until(lambda: not standing.state.supervisor.is_alive)
+    assert exit_code_of(["restart", "s", "a"]) == 3
+    assert "withstand down s, then up again." in capsys.readouterr().err
+    until(lambda: not leader("a").is_alive and not leader("b").is_alive)
+    assert exit_code_of(["ps"]) == 1
+    assert all(line.split().count("-") == 2 for line in capsys.readouterr().out.splitlines()[2:4])
+
+
+def test_the_stack_of_a_file_that_is_down_is_down(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"engines": {"a": command()}}))
+    for _ in range(2):
+        assert exit_code_of(["down", str(file)]) == 0
+    assert capsys.readouterr().out == "s is not up.\n" * 2
+    assert exit_code_of(["down", "s"]) == 2
