@@ -118,7 +118,7 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, more: More, foresig
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     cooling = Cooling(plan, endpoint, started, screen)
                     measuring.crew = _Crew(hosts=hosts, foresight=foresight, look=look, cooling=cooling)
-                    measuring.everything(_more(plan, journal, screen, more))
+                    measuring.everything(Hunter(plan.find_limit, journal, screen).more if plan.find_limit else more)
     except KeyboardInterrupt:
         journal.interrupted()
         screen.message(f"Interrupted. {how_to_go_on(plan, journal.folder.path)}")
@@ -136,11 +136,6 @@ def _is_over(plan: Plan, journal: Journal, screen: Screen) -> bool:
     if plan.find_limit:
         return Hunter(plan.find_limit, journal, screen).is_over(measured)
     return not decided(plan, journal.known_stages(), measured)
-
-
-def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
-    """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
-    return Hunter(plan.find_limit, journal, screen).more if plan.find_limit else more
 
 
 @contextlib.contextmanager
