@@ -76,6 +76,9 @@ def test_limits_end_a_task_and_say_so(model: Model, agent: MakeAgent, limits: di
     assert answer.raw.endswith("data: [DONE]\n\n")
     if limit == "seconds":
         assert scripted.script.left.wait(20), "the model's call is cut"
+        cut = answer.steps[-2]
+        assert (cut["kind"], cut["ok"]) == ("model", False)
+        assert cut["ms"] > 100, "its time is the model's"
 
 
 def test_a_model_that_wants_tools_to_the_last_is_ended_by_steps(model: Model, agent: MakeAgent) -> None:
@@ -95,7 +98,70 @@ def test_a_task_that_outgrows_the_model_is_ended_by_its_context(model: Model, ag
 def test_a_question_that_the_model_cannot_read_is_refused(model: Model, agent: MakeAgent) -> None:
     answer = agent(model(400).url).ask("?")
     assert answer.status == 400
-    assert "context size" in answer.json["error"]["message"]
+    error = answer.json["error"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "context_length_exceeded")
+    assert "context size" in error["message"]
+
+
+def test_an_engine_that_refuses_within_its_stream(model: Model, agent: MakeAgent) -> None:
+    """As SGLang does."""
+    scripted = model(["error"], [{"content": "It"}, "error"])
+    scripted.script.error = {
+        "message": "The input (5000 tokens) is longer than the model's context length (2048 tokens)."
+    }
+    running = agent(scripted.url)
+    first, second = running.ask("?"), running.ask("?")
+    assert (first.status, first.json["error"]["code"]) == (400, "context_length_exceeded")
+    assert (second.status, second.events[-1]["error"]["code"]) == (200, "model_failed")
+
+
+def test_a_refusal_that_only_mentions_the_context_is_none_of_it(model: Model, agent: MakeAgent) -> None:
+    scripted = model(400)
+    scripted.script.error = {"message": "tools need --jinja; context length is 2048"}
+    answer = agent(scripted.url).ask("?")
+    assert (answer.status, answer.json["error"]["code"]) == (502, "model_failed")
+
+
+@pytest.mark.parametrize("way", ["schema", "native"])
+def test_what_a_client_says_of_sampling_goes_on_as_said(model: Model, agent: MakeAgent, way: str) -> None:
+    scripted = model(said("x"))
+    running = agent(scripted.url, way=way)
+    told = {"temperature": 1.9, "seed": 7, "top_p": 0.5, "stop": [".", "\n"], "top_k": 3}
+    answer = running.ask("?", **told, user="u", logit_bias=None)
+    asked = scripted.script.asked[0]
+    assert {name: asked[name] for name in told} == told
+    assert not {"user", "logit_bias"} & asked.keys()
+    assert answer.headers["x-withstand-ignored"] == "user"
+    assert "x-withstand-ignored" not in running.ask("?").headers
+    assert scripted.script.asked[1]["temperature"] == 0.0
+
+
+def test_fields_that_an_agent_cannot_serve(model: Model, agent: MakeAgent) -> None:
+    running = agent(model(said("x")).url)
+    for field, value in (("response_format", {"type": "json_object"}), ("logprobs", True), ("temperature", "hot")):
+        got = running.ask("?", **{field: value})
+        assert got.status == 400
+        assert field in got.json["error"]["message"]
+    assert running.ask("?", response_format={"type": "text"}, logprobs=False, tools=[]).status == 200
+
+
+def test_a_value_that_the_model_refuses_is_the_clients_mistake(model: Model, agent: MakeAgent) -> None:
+    scripted = model(400)
+    scripted.script.error = {"message": "temperature must be at most 2"}
+    got = agent(scripted.url).ask("?", temperature=9)
+    assert (got.status, got.json["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_the_models_server_says_whose_key_is_good(model: Model, agent: MakeAgent) -> None:
+    scripted = model(said("x"))
+    scripted.script.key = "k"
+    running = agent(scripted.url)
+    for got in (running.ask("?"), running.send("/v1/models")):
+        assert (got.status, got.json["error"]["type"]) == (401, "authentication_error")
+        assert got.json["error"]["code"] == "invalid_api_key"
+    mine = {"authorization": "Bearer k"}
+    assert running.ask("?", headers=mine).text == "x"
+    assert running.send("/v1/models", headers=mine).json["data"][0]["id"] == "agent"
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -125,6 +191,7 @@ def test_a_model_that_is_not_there_and_one_that_breaks_off(model: Model, agent: 
     assert agent("http://127.0.0.1:9").ask("?").status == 502
     broken = agent(model(wants(SIX_TIMES_SEVEN), [{"content": "It"}, "cut"]).url).ask("?")
     assert broken.status == 200
+    assert "Error)" not in broken.raw, "no name of a class"
     assert "error" in broken.events[-1]
     assert "[DONE]" not in broken.raw
 
@@ -172,8 +239,7 @@ def test_a_task_left_in_the_middle_does_not_spoil_its_session(model: Model, agen
     running = agent(scripted.url)
     assert "error" in running.ask("6*7?", headers={"x-session-id": "s"}).events[-1]
     assert running.ask("Once more.", headers={"x-session-id": "s"}).text == "Better."
-    roles = [m["role"] for m in scripted.script.asked[2]["messages"]]
-    assert roles == ["user", "assistant", "tool", "user"]
+    assert [m["content"] for m in scripted.script.asked[2]["messages"]] == ["Once more."]
 
 
 def test_one_task_at_a_time_in_a_session(model: Model, agent: MakeAgent) -> None:

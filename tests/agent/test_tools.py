@@ -150,6 +150,12 @@ def test_files_are_read_from_the_allow_list_and_nowhere_else(tmp_path: Path) -> 
         ("https://docs.org/guide/../admin", False),
         ("https://docs.org/guide/%2e%2e/admin", False),
         ("https://docs.org/guide\\..\\admin", False),
+        ("https://docs.org/guide/..;/admin", False),
+        ("https://docs.org/guide/..%3b/admin", False),
+        ("https://docs.org/guide/%252e%252e/admin", False),
+        ("https://docs.org/guide/...%252fadmin", False),
+        ("https://docs.org/guide/.../admin", False),
+        ("https://docs.org/guide/a?b=50%25;c", True),
         ("file:///etc/passwd", False),
         ("https://docs.org:bad/guide", False),
         ("", False),
@@ -165,6 +171,7 @@ def test_which_addresses_may_be_fetched(url: str, may: bool) -> None:
         ("93.184.216.34", True),
         ("2606:2800:220:1::1", True),
         *((a, False) for a in ("127.0.0.1", "10.1.2.3", "169.254.169.254", "192.168.0.1", "100.64.0.1", "0.0.0.0")),
+        *((a, False) for a in ("168.63.129.16", "::ffff:168.63.129.16")),
         *(
             (a, False)
             for a in ("::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::")

@@ -1,10 +1,11 @@
 """A plan is made to fit into a time, and kept within it. Pure: the clock is a number."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.app.budget import FILLED, SHORTEST_S, Budget, Lasted, fitted, likely_drain_s, of_length
+from withstand.app.budget import FILLED, SHORTEST_S, WARMUP, Budget, Lasted, fitted, likely_drain_s, likely_s, of_length
 from withstand.app.estimate import estimated
 from withstand.app.stages import filled
 from withstand.errors import UsageError
@@ -118,7 +119,29 @@ def test_a_stage_without_an_end_by_time_begins_while_time_is_left_and_ends_with_
     assert after(40, None).bounded(COUNTED, 5) is COUNTED
 
 
-@given(st.floats(0, 59), st.floats(0, 100), st.sampled_from([TIMED, COUNTED]))
+WARM = Stage(name="w", max_concurrency=1, num_prompts=15, warmup=True)
+
+
+def test_a_warm_up_leaves_the_stages_their_time() -> None:
+    """It took all of the budget, and nothing was measured."""
+    budget = after(20)
+    bounded = budget.bounded(WARM, 0)
+    assert bounded.duration_s is not None
+    took_s = bounded.duration_s + budget.drain_ns(bounded, 100) / 1e9
+    assert took_s == pytest.approx(40 * WARMUP)
+    assert after(0, None).bounded(WARM, 0) is WARM
+
+
+def test_a_stage_of_a_later_cycle_is_foretold_by_the_same_one_before() -> None:
+    cold, warm = (Stage(name=f"{n}-1", max_concurrency=1, num_prompts=k) for n, k in (("cold", 1), ("warm", 4)))
+    done = [Lasted(cold, 3.0), Lasted(warm, 8.0), Lasted(msgspec.structs.replace(warm, name="warm-2"), 9.0)]
+    again = msgspec.structs.replace(warm, name="warm-3")
+    assert likely_s(again, done) == 9.0
+    assert likely_s(TIMED, done) == likely_s(COUNTED, done) == 0
+    assert after(52).why_not(again, 9.0) == "it needs 9 s, and 8 s of the budget is left"
+
+
+@given(st.floats(0, 59), st.floats(0, 100), st.sampled_from([TIMED, COUNTED, WARM]))
 def test_what_may_begin_ends_within_the_budget(spent_s: float, drain_s: float, stage: Stage) -> None:
     budget = after(spent_s)
     if budget.why_not(stage, min(drain_s, 1)) is None:

@@ -212,7 +212,7 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
         (["doctor", "ftp://x"], 2, "must begin with http"),
         (["doctor", __file__], 2, f"`withstand up {__file__} --check` asks a stack's engines"),
         (["doctor", "127.0.0.1:18101"], 2, "withstand: URL: '127.0.0.1:18101' must begin with http"),
-        (["doctor", "http://u:p@x"], 2, "give the key by --api-key-env."),
+        (["doctor", "http://u:p@x"], 2, "give the key by --api-key-env or --api-key-file."),
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
         (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
         (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
@@ -241,7 +241,7 @@ def test_a_refused_key_names_the_option_that_there_is(*, direct: bool, capsys: p
         path, engine = (server, closed) if direct else (closed, server)
         assert exit_code_of(["doctor", path.base_url, "--direct", engine.base_url]) == 3
     said = capsys.readouterr().err.strip()
-    assert said.endswith("by --direct-api-key-env." if direct else "by --api-key-env.")
+    assert said.endswith("by --direct-api-key-env." if direct else "by --api-key-env, or its file by --api-key-file.")
 
 
 def test_a_run_has_its_diagnosis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,10 +113,17 @@ class Told:
 
     def __init__(self, body: bytes, status: int = 200) -> None:
         self.answer = (status, body)
+        self.props = (404, b"")
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        assert (method, path) == ("GET", "/v1/models")
-        return self.answer
+        assert method == "GET"
+        return self.answer if path == "/v1/models" else self.props
+
+
+def test_llama_cpp_of_older_versions_says_it_elsewhere() -> None:
+    told = Told(b'{"data":[{"id":"m","meta":{"n_ctx_train":8192}}]}')
+    told.props = (200, b'{"default_generation_settings":{"n_ctx":2048},"total_slots":1}')
+    assert served_context(told, parse_address("http://127.0.0.1:1"), "m") == 2048
 
 
 @pytest.mark.parametrize(

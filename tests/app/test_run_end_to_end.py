@@ -109,6 +109,7 @@ def records_of(folder: Path) -> list[tuple[object, ...]]:
         (("--request-rate", "-3"), 2, "--request-rate"),
         (("--max-concurrency", "0"), 2, "--max-concurrency"),
         (("--set", "targt.model=x"), 2, "`targt`"),
+        (("--doctor", "--set", "workload.options.inputs=5"), 2, "`inputs`"),  # before the path is examined
         (("bad.toml",), 2, "unknown field `speed` (there are: name, phase, "),
         (("none.toml",), 2, "none.toml"),
         (("--base-url", "localhost:8000"), 2, "--base-url"),
@@ -142,7 +143,8 @@ def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], c
     ("server_options", "arguments", "sentence"),
     [
         ({"models": ("truth",)}, ("--model", "other"), "does not know the model 'other'"),
-        ({"api_key": "right"}, (), "refuses the key"),
+        ({"api_key": "right"}, (), "wants a key, and none was sent"),
+        ({"api_key": "right"}, ("--header", "Authorization: Bearer wrong"), "refuses the key"),
         ({"behaviour": "html_error"}, (), "web page"),
         ({"behaviour": "html_200"}, (), "web page"),
         ({"behaviour": "non_json"}, (), "not what --backend expects"),

@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from withstand.app.report import load_run
+from withstand.app.report import load_run, why_partial
 from withstand.app.screen import Outcome
 from withstand.app.verdict import GOOD, MISSED, NOT_MEASURED, exit_code, missed_slo, not_measured
 from withstand.cli.outcome import show_outcome
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import Summary
-from withstand.runs import Manifest, RunFolder
-from withstand.spec import Slo
+from withstand.runs import Manifest, RunFolder, RunState, StageEntry
+from withstand.spec import Slo, Stage
 
 SAMPLE = Path(__file__).parents[1] / "runs" / "samples" / "schema-1"
 BOUND = Doubt(DoubtKind.CLIENT_BOUND, "It may be.", "Look.", blocking=True)
@@ -25,6 +25,19 @@ def summary(*doubts: Doubt, **facts: object) -> Summary:
 def manifest(ttft_ms: float | None = None) -> Manifest:
     manifest = RunFolder.open(SAMPLE).manifest
     return msgspec.structs.replace(manifest, plan=msgspec.structs.replace(manifest.plan, goodput=Slo(ttft=ttft_ms)))
+
+
+@pytest.mark.parametrize("cycles", [1, 2])
+def test_a_further_cycle_that_the_budget_leaves_out_is_not_missed(cycles: int) -> None:
+    stage = Stage(name="warm-1", max_concurrency=1, num_prompts=4)
+    again = msgspec.structs.replace(stage, name="warm-2")
+    entries = (
+        StageEntry(name="warm-1", stage=stage, state=RunState.DONE),
+        StageEntry(name="warm-2", stage=again, state=RunState.LEFT_OUT),
+    )
+    plan = msgspec.structs.replace(manifest().plan, cycles=cycles)
+    told = why_partial(msgspec.structs.replace(manifest(), plan=plan, stages=entries, state=RunState.DONE))
+    assert (told is None) is (cycles == 2)
 
 
 def test_a_run_that_stands_is_good() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from withstand.cli.build import build_plan
 from withstand.errors import UsageError
-from withstand.spec import Constant, Gamma, Inf, Plan, Poisson, Stage
+from withstand.spec import Constant, Gamma, Inf, Plan, Poisson, Stage, Workload
 
 
 def plan(from_file: dict[str, Any] | None = None, **options: Any) -> Plan:
@@ -55,6 +55,17 @@ def test_every_simple_option_reaches_its_field() -> None:
     assert (built.seed, built.num_warmups, built.workers, built.output_dir) == (3, 0, 2, "out")
     assert built.fleet == "ray://head:10001"
     assert [(s.num_prompts, s.duration_s) for s in built.stages] == [(7, 30.0)]
+
+
+@pytest.mark.parametrize("named", [{"dataset": "random"}, {}])
+def test_a_dataset_that_is_typed_takes_nothing_of_another_ones(named: dict[str, Any]) -> None:
+    file = {"workload": {**named, "num_prompts": 5, "options": {"input_len": 64}}}
+    assert plan(file, dataset_name="agent").workload == Workload(dataset="agent", num_prompts=5)
+    assert plan(file, dataset_name="agent", set_path=['workload.options.kinds=["fact"]']).workload.options
+    assert plan(file, dataset_name="random", output_len=8).workload.options == {"input_len": 64, "output_len": 8}
+    assert plan({"workload": {"path": "s.json"}}, dataset_name="sharegpt").workload.path == "s.json"
+    other = {"workload": {"dataset": "sharegpt", "path": "s.json"}}
+    assert plan(other, dataset_name="random").workload.path is None
 
 
 def test_several_rates_and_concurrencies_are_stages() -> None:

@@ -1,10 +1,18 @@
 """The printed "Serving Benchmark Result" in the shapes that people paste it in."""
 
+from pathlib import Path
+
 import pytest
 
 from foreign import VLLM_BLOCK, one, several
+from withstand.app.report import load_run
+from withstand.cli.block import stage_block
+from withstand.cli.output import rendered
 from withstand.errors import FormatError
 from withstand.interop.read import read_text
+from withstand.report.terminal import print_report
+
+OURS = Path(__file__).parents[1] / "runs" / "samples" / "schema-2"
 
 
 def test_a_block_gives_its_numbers_and_no_others() -> None:
@@ -18,6 +26,17 @@ def test_a_block_gives_its_numbers_and_no_others() -> None:
     assert run.conditions.max_concurrency == 8
     assert "e2el" not in run.stats, "a section that is missing is no 0"
     assert len(run.shown) == 19
+
+
+def test_our_own_text_is_ours() -> None:
+    """The block is the same to the letter; ``withstand run > run.log`` was taken for vLLM's."""
+    summary = load_run(OURS).summary
+    report = rendered(lambda console: print_report(summary, console))
+    for ours in (stage_block(summary.stages[0], "sglang"), stage_block(summary.stages[0])):
+        assert one(f"{ours}\n\n{report}").source.tool == "withstand"
+    assert one(VLLM_BLOCK).source.tool == "vLLM"
+    both = several(f"{VLLM_BLOCK}\n{ours}\n")
+    assert [run.source.tool for run in both] == ["vLLM", "withstand"]
 
 
 def test_any_prefix_indent_and_colour_is_taken_off() -> None:

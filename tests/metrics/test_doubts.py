@@ -600,6 +600,8 @@ def test_too_few_samples_is_said_once_for_all_percentiles(judge: Judge, paced: C
     assert found.sentence.startswith("50 answers cannot bound p95 (needs 72), p99 (needs 368)")
     assert "at least 368" in found.remedy
     assert not judge(paced()[:368])
+    again = only(judge(paced()[:4], cycles=6), DoubtKind.TOO_FEW_SAMPLES)
+    assert again.remedy.startswith("Raise `cycles` above 6")
 
 
 ERROR_TEXT = "Backend Error (http://10.0.0.1:8000/v1/chat/completions): Expecting value: line 1 column 1 (char 0)"

@@ -113,6 +113,13 @@ def test_legends_tell_the_mean_and_the_highest_and_what_is_empty_is_named() -> N
     assert "None called." in render_board(msgspec.structs.replace(BOARD, alerts=[]))
 
 
+def test_counts_are_whole_numbers() -> None:
+    lines = [Line("good", [1.0, 4.0, 10.0]), Line("failed", [0.0, 0.0])]
+    page = render_board(msgspec.structs.replace(BOARD, graphs=[Graph("Answers so far", "short", "r", lines)]))
+    assert "<b>good</b> <span>mean 5.00, up to 10</span>" in page
+    assert "<b>failed</b> <span>mean 0, up to 0</span>" in page
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_all_graphs_are_drawn_in_silence(tmp_path: Path) -> None:

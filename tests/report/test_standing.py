@@ -51,6 +51,15 @@ def test_the_figures_of_the_others_stand_behind_their_names() -> None:
     assert once.where == "in rate-30 · alike in rate-35: 27 of 35"
 
 
+def test_of_a_side_of_several_runs_each_figure_has_its_side() -> None:
+    """``alike in one, four: 2 of 180; one: 3 of 90; four: 4 of 90`` told nobody whose they were."""
+    said = [("one", "2 of 105"), ("one", "2 of 180"), ("four", "2 of 180"), ("one", "3 of 90"), ("four", "4 of 90")]
+    (once,) = gathered(
+        (Doubt(DoubtKind.RATE_NOT_ACHIEVED, f"{brief}!", "Look.", brief=brief), side) for side, brief in said
+    )
+    assert once.where == "in one · alike in other runs of one: 2 of 180, 3 of 90; runs of four: 2 of 180, 4 of 90"
+
+
 def test_of_very_many_places_the_first_are_named() -> None:
     (once,) = gathered((doubt(DoubtKind.TOO_FEW_SAMPLES, f"{n}."), f"stage-{n}") for n in range(40))
     assert once.where.endswith("and 33 more")

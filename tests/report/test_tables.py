@@ -9,12 +9,18 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from withstand.metrics.agents import Agents
 from withstand.metrics.cost import priced
+from withstand.metrics.latency import timing_if_good
 from withstand.metrics.summary import Summary
+from withstand.record import Step
 from withstand.report.csv import csv_text
+from withstand.report.figures import figures
+from withstand.report.html import render_html
 from withstand.report.markdown import markdown
 from withstand.report.terminal import print_report
 from withstand.spec import Price
+from withstand.testing.records import make_record
 
 Matches = Callable[[str, str], None]
 
@@ -75,6 +81,25 @@ def test_csv_has_a_row_a_stage_with_full_numbers(sample: Any, matches: Matches) 
         p50_ms = getattr(sample.summary.stages[0], form).percentiles["p50"]
         assert rows[0][f"{form}_p50_ms"] == ("" if p50_ms is None else str(p50_ms))
     matches("stages.csv", text)
+
+
+def test_what_a_run_of_agents_is_about(single: Any) -> None:
+    """“Answered well 100 %” stood there where no task was solved."""
+    agents = Agents()
+    for i in range(4):
+        steps = [Step(kind="model", took_ns=2_000_000), Step(kind="tool", name="search", took_ns=1_000_000)]
+        record = make_record(i, steps=[*steps, *steps[: 1 + i % 2]], correct=i == 0)
+        agents.add(record, timing_if_good(record))
+    stage = msgspec.structs.replace(single.summary.stages[0], agent=agents.side())
+    summary = msgspec.structs.replace(single.summary, stages=(stage,))
+    told = {figure.label: f"{figure.value}, {figure.note}" for figure in figures(summary)}
+    assert list(told)[:3] == ["Tasks solved", "Steps a task, median", "Task time, median"]
+    assert told["Tasks solved"] == "25 %, 1 of 4 tasks"
+    page = render_html(summary, single.series, single.about)
+    assert page.index("Tasks solved") < page.index("Answered well")
+    (row,) = csv.DictReader(io.StringIO(csv_text(summary)))
+    assert (row["agent_tasks"], row["agent_solved"], row["agent_success_rate"]) == ("4", "1", "0.25")
+    assert float(row["agent_model_p50_ms"]) >= 2
 
 
 def test_a_name_is_no_formula(fallen: Any) -> None:

@@ -71,6 +71,20 @@ def test_a_known_engine_gives_its_parameters_back() -> None:
     assert found.tpot_off < 0.05
 
 
+def test_what_came_out_below_0_is_told_with_the_run_that_would_tell_it() -> None:
+    """A prompt whose first token came as if sent before: no engine takes less than nothing."""
+    early = [
+        msgspec.structs.replace(a, token_ns=tuple(max(a.sent_ns + 1, t - 30_000_000) for t in a.token_ns))
+        for a in stage(0.7, seed=2)
+    ]
+    found = fit({"slow": early, "fast": stage(8, seed=3)})
+    assert found.coefficients["overhead_ms"].value < 0
+    assert found.parameters.overhead_ms == 0
+    (told,) = (notice for notice in found.notices if notice.startswith("overhead_ms"))
+    assert "cannot be told" in told
+    assert "--max-concurrency 1" in told
+
+
 def test_a_stage_that_it_has_not_seen_is_foretold() -> None:
     found = fit({"slow": stage(0.7, seed=2), "middle": stage(4, seed=4), "fast": stage(8, seed=3)})
     assert [held.stage for held in found.held] == ["slow", "middle", "fast"]

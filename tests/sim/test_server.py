@@ -48,6 +48,14 @@ def completed(url: str, **body: object) -> dict[str, Any]:
     return answer
 
 
+def test_a_chat_template_is_counted_and_a_completion_has_none() -> None:
+    with simulated("template_tokens=30") as url:
+        chat = {"model": "simulated-toy", "messages": [{"role": "user", "content": "a b c d"}], "max_tokens": 1}
+        told = msgspec.json.decode(asked(url, "POST", "/v1/chat/completions", chat)[1])
+        assert told["usage"]["prompt_tokens"] == 34
+        assert completed(url, max_tokens=1)["usage"]["prompt_tokens"] == 4
+
+
 def seen(url: str) -> dict[Seen, float]:
     engine, values = read_engine(asked(url, "GET", "/metrics")[1].decode())
     assert engine == "vLLM"

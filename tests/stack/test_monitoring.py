@@ -68,6 +68,18 @@ def test_the_configuration_and_the_rules_are_taken(tmp_path: Path) -> None:
     assert scraped == ["a", "gateway", "bench", "host"]
 
 
+def test_a_gateways_engines_have_the_names_of_their_services() -> None:
+    stack = stack_of(TREE, "s")
+    ports = {name: 9000 + i for i, name in enumerate(service_names(stack))}
+    place = Place(folder=Path("/s"), python="p", ports=ports, threads=1, programs=dict.fromkeys(NEEDED, "x"))
+    jobs = json.loads(composed(stack, place).processes[-1].files["prometheus.json"])["scrape_configs"]
+    (gateway,) = (job for job in jobs if job["job_name"] == "gateway")
+    places = [
+        rule for rule in gateway["metric_relabel_configs"] if re.fullmatch(rule["regex"], f"127.0.0.1:{ports['a']}")
+    ]
+    assert [(rule["target_label"], rule["replacement"]) for rule in places] == [("engine", "a")]
+
+
 @pytest.mark.parametrize(
     ("program", "asks"), [("/usr/bin/prometheus-node-exporter", False), ("/opt/node_exporter", True)]
 )
@@ -119,7 +131,7 @@ def test_a_name_is_taken_of_whose_it_is(name: str, taken_of: set[str]) -> None:
     taken = {
         job
         for job, told in jobs.items()
-        if not any(re.fullmatch(rule["regex"], name) for rule in told["metric_relabel_configs"])
+        if not any(re.fullmatch(rule["regex"], name) for rule in told["metric_relabel_configs"] if "action" in rule)
     }
     assert taken == taken_of
 

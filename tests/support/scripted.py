@@ -19,7 +19,10 @@ from typing import Any
 
 PATIENCE_S = 20.0
 Event = dict[str, Any] | str
-"""A delta; or ``hang``, ``cut``, ``error``, ``endless`` (one line); or ``raw`` and an event's data."""
+"""A delta; or ``hang``, ``cut``, ``error``, ``endless`` (one line); or ``raw`` and an event's data.
+
+``length`` is how it finishes.
+"""
 
 
 def said(text: str) -> list[Event]:
@@ -42,12 +45,20 @@ def wants(*calls: tuple[str, dict[str, Any] | str]) -> list[Event]:
 
 @dataclass
 class Script:
-    """``answers`` come one after another; the last one again and again. An int is an HTTP status."""
+    """``answers`` come one after another; the last one again and again. An int is an HTTP status.
+
+    ``chars_max``: a conversation of more is refused, as one that is longer than the model's context.
+    """
 
     answers: list[list[Event] | int]
     usage: tuple[int, int] | None = (10, 5)
     more: dict[str, Any] = field(default_factory=dict)
     """Of the last event."""
+    chars_max: int | None = None
+    error: dict[str, Any] | None = None
+    """What is said with a status."""
+    key: str | None = None
+    """The one that it knows."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
@@ -84,6 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.script.asked.append(body)
         self.script.headers.append({k.lower(): v for k, v in self.headers.items()})
+        if self._lacks_key() or self._is_full(body):
+            return
         answers = self.script.answers
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, int):
@@ -97,9 +110,26 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):  # whoever has had enough leaves
             self._play(answer)
 
-    def _whole(self, status: int) -> None:
+    def do_GET(self) -> None:
+        if not self._lacks_key():
+            self._whole(200)
+
+    def _lacks_key(self) -> bool:
+        if self.script.key is None or self.headers["authorization"] == f"Bearer {self.script.key}":
+            return False
+        self._whole(401, {"message": "The API key is missing or unknown.", "code": "invalid_api_key"})
+        return True
+
+    def _is_full(self, body: dict[str, Any]) -> bool:
+        most = self.script.chars_max
+        if most is None or sum(len(text) for text in texts(body["messages"])) <= most:
+            return False
+        self._whole(400)
+        return True
+
+    def _whole(self, status: int, error: dict[str, Any] | None = None) -> None:
         said = "request (2171 tokens) exceeds the available context size (2048 tokens)" if status == 400 else "no"
-        text = json.dumps({"error": {"message": said}}).encode()
+        text = json.dumps({"error": error or self.script.error or {"message": said}}).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(text)))
         self.send_header("retry-after", "7")
@@ -107,7 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def _play(self, events: list[Event]) -> None:
-        for event in events:
+        finish = "length" if "length" in events else "stop"
+        for event in filter(lambda event: event != "length", events):
             if event == "hang":
                 self.script.hangs.set()
                 while not self.over.is_set():
@@ -123,10 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(f"data: {event[4:]}\n\n".encode())
                 continue
             if event == "error":
-                self._event({"error": {"message": "out of memory"}})
+                self._event({"error": self.script.error or {"message": "out of memory"}})
                 return
             self._event({"choices": [{"index": 0, "delta": event, "finish_reason": None}]})
-        self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         if self.script.usage:
             n_in, n_out = self.script.usage
             usage = {"choices": [], "usage": {"prompt_tokens": n_in, "completion_tokens": n_out}}
@@ -204,13 +235,14 @@ class Agent:
             with e:
                 return Answer(e.code, {k.lower(): v for k, v in e.headers.items()}, e.read().decode())
 
-    def leave(self, *, stream: bool, until: Callable[[], object]) -> None:
+    def leave(self, *, stream: bool, until: Callable[[], object], headers: dict[str, str] | None = None) -> None:
         """Ask, and close the connection when ``until`` holds."""
         tree = {"model": "agent", "messages": [{"role": "user", "content": "?"}], "stream": stream}
         body = json.dumps(tree).encode()
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE_S) as sock:
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n\r\n"
-            sock.sendall(head.encode() + body)
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n"
+            more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+            sock.sendall(f"{head}{more}\r\n".encode() + body)
             wait_for(until)
 
     def metric(self, name: str) -> float:

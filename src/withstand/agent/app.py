@@ -13,10 +13,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from withstand.agent import forms
-from withstand.agent.asked import RefusedError, read_request
+from withstand.agent.asked import RefusedError, check_headers, read_request
 from withstand.agent.config import Config
 from withstand.agent.house import House, house_of
-from withstand.agent.reply import Reply
+from withstand.agent.model import ModelError
+from withstand.agent.reply import Reply, error_of
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -82,7 +83,14 @@ async def _reply(request: Request, house: House) -> Reply:
 
 
 async def _models(request: Request) -> Response:
+    """The agent itself. Whose key the model's server refuses hears so here, and not with his first question."""
     house: House = request.app.state.house
+    headers = dict(request.headers)
+    try:
+        check_headers(headers)
+        await house.check_key(headers)
+    except (ModelError, RefusedError) as e:
+        return JSONResponse(error_of(e), e.status)
     told = {"id": house.config.name, "object": "model", "created": 0, "owned_by": "withstand"}
     return JSONResponse({"object": "list", "data": [told]})
 

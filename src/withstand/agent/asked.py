@@ -10,6 +10,9 @@ from msgspec import Meta, Struct
 from withstand.agent.ways.way import Message
 
 PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
+_NOT_TOLD: tuple[Any, ...] = (None, False, [], {})
+_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_NAMES = 20
 _ID_CHARS = 200
 _PLAIN = re.compile(r"[\t -~]*")
 
@@ -46,7 +49,31 @@ class _StreamOptions(Struct):
     include_usage: bool = False
 
 
-class _Body(Struct):
+Number = float | int | None
+
+
+class Sampling(Struct):
+    """What goes on to the model as it was said; its server judges the values."""
+
+    temperature: Number = None
+    top_p: Number = None
+    top_k: Number = None
+    min_p: Number = None
+    typical_p: Number = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    stop_token_ids: list[int] | None = None
+    presence_penalty: Number = None
+    frequency_penalty: Number = None
+    repetition_penalty: Number = None
+    repeat_penalty: Number = None
+    logit_bias: dict[str, Number] | None = None
+    min_tokens: int | None = None
+    ignore_eos: bool | None = None
+    reasoning_effort: str | None = None
+
+
+class _Body(Sampling, kw_only=True):
     model: str
     messages: Annotated[list[_Said], Meta(min_length=1)]
     stream: bool = False
@@ -55,7 +82,19 @@ class _Body(Struct):
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     n: int | None = None
     tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    response_format: dict[str, Any] | None = None
+    logprobs: bool | int | None = None
     session_id: str | None = None
+
+
+_REFUSED = {
+    "tools": "has tools of its own",
+    "functions": "has tools of its own",
+    "response_format": "answers in text",
+    "logprobs": "does not tell probabilities",
+}
+_HEEDED = frozenset(_Body.__struct_fields__)
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -66,10 +105,21 @@ class Asked(Struct, frozen=True, kw_only=True):
     include_usage: bool
     max_tokens: int | None
     """Of the answer."""
+    sampling: dict[str, Any]
+    ignored: tuple[str, ...]
+    """Fields that nothing here heeds."""
     session: str | None
 
 
-_decoder = msgspec.json.Decoder(_Body)
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Those that go on to the model's server.
+
+    Raises:
+        RefusedError: one cannot.
+    """
+    for field in (*PASSED_ON, "authorization"):
+        if not _PLAIN.fullmatch(headers.get(field, "")):
+            raise RefusedError(400, f"The header `{field}` goes on to the model, and so may hold ASCII only.")
 
 
 def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
@@ -78,19 +128,19 @@ def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
     Raises:
         RefusedError: it cannot be served.
     """
-    for field in (*PASSED_ON, "authorization"):
-        if not _PLAIN.fullmatch(headers.get(field, "")):
-            raise RefusedError(400, f"The header `{field}` goes on to the model, and so may hold ASCII only.")
+    check_headers(headers)
     try:
-        told = _decoder.decode(body)
+        tree = msgspec.json.decode(body)
+        told = msgspec.convert(tree, _Body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
         raise RefusedError(400, f"The request is wrong: {e}.") from None
     if told.model != name:
         raise RefusedError(404, f"There is no model {told.model!r} here; ask for {name!r}.", "model_not_found")
     if told.n not in {None, 1}:
         raise RefusedError(400, "The agent gives one answer; leave `n` out.")
-    if told.tools:
-        raise RefusedError(400, "The agent has tools of its own; leave `tools` out.")
+    for field, why in _REFUSED.items():
+        if getattr(told, field) not in _NOT_TOLD and tree[field] != {"type": "text"}:
+            raise RefusedError(400, f"The agent {why}; leave `{field}` out.")
     messages = [said.plain() for said in told.messages]
     if messages[-1]["role"] != "user":
         raise RefusedError(400, "The last message has to be the user's.")
@@ -102,6 +152,8 @@ def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
         stream=told.stream,
         include_usage=bool(told.stream_options and told.stream_options.include_usage),
         max_tokens=told.max_completion_tokens or told.max_tokens,
+        sampling={name: tree[name] for name in Sampling.__struct_fields__ if tree.get(name) is not None},
+        ignored=tuple(sorted(name for name in tree if name not in _HEEDED and _NAME.fullmatch(name)))[:_NAMES],
         session=session or None,
     )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Annotated, Any
 
 import httpx
@@ -12,10 +12,11 @@ from msgspec import Meta, Struct
 from withstand import clock
 from withstand.agent.asked import PASSED_ON
 from withstand.agent.config import ModelConfig
+from withstand.agent.task import Task
 from withstand.agent.tools.tool import Tool
 from withstand.agent.ways.native import Native
 from withstand.agent.ways.schema import Schema
-from withstand.agent.ways.way import Delta, Message, Say, Way
+from withstand.agent.ways.way import Delta, Message, Way
 from withstand.wire.openai_common import error_text, prefill_ns_of
 from withstand.wire.sse import EventTooLargeError, SseParser
 
@@ -25,21 +26,34 @@ _TOKEN_BYTES = 1 << 10
 """Of an answer's stream: the first, and the second for each token that it may have. An event takes about 250."""
 _CHARS_PER_TOKEN = 4
 _TIMING_CHARS = 300
-_TOO_LONG = frozenset({400, 413, 422})
-_FULL = re.compile(r"context (size|length|window)|maximum (model|context) length|longer than the model", re.IGNORECASE)
-"""How llama.cpp, vLLM, SGLang and others say it."""
+_REFUSES = frozenset({400, 413, 422})
+_CONTEXT = re.compile(r"context[ _](size|length|window)|model('s)?[ _](context|length|len)\b", re.IGNORECASE)
+_ABOVE = re.compile(r"exceed|longer|maximum|too (long|large|many)|at most|limited to", re.IGNORECASE)
+"""Both together are how llama.cpp, vLLM, SGLang and others say that a prompt is longer than the context."""
+_PASSED = frozenset({401, 403, 404, 429, 503})
+_CODE = re.compile(r"[a-z0-9_.-]{1,64}", re.IGNORECASE)
+_KEY_TIMEOUT_S = 5.0
 
 
 class ModelError(Exception):
     """The model's server refuses, breaks off, or is not there. ``status`` is what the client gets.
 
-    ``is_full``: what it was sent is longer than the model can read.
+    ``is_full``: what it was sent is longer than the model can read. ``code``: the word that it has for the error.
     """
 
-    def __init__(self, status: int, text: str, retry_after: str | None = None, *, is_full: bool = False) -> None:
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        retry_after: str | None = None,
+        *,
+        code: str = "model_failed",
+        is_full: bool = False,
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.retry_after = retry_after
+        self.code = code
         self.is_full = is_full
 
 
@@ -130,19 +144,17 @@ class Model:
         """All connections."""
         await self._client.aclose()
 
-    async def ask(
-        self, messages: Sequence[Message], tools: Sequence[Tool], say: Say, headers: Mapping[str, str], most: int
-    ) -> Said:
-        """One call, of at most ``most`` tokens; ``say`` gets the answer's text as it comes.
+    async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], task: Task, most: int) -> Said:
+        """One call, of at most ``most`` tokens; the task hears the answer's text as it comes.
 
         Raises:
             ModelError: it came to nothing.
         """
-        reading = self._way.reading(say, tools)
+        reading = self._way.reading(task.say, tools)
         most = min(most, self._config.max_tokens)
-        body = self._body(messages, tools, most)
+        body = self._body(messages, tools, task, most)
         heard, ttft_ns, began_ns = _Heard(), None, clock.now_ns()
-        async with aclosing(self._deltas(body, headers, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
+        async with aclosing(self._deltas(body, task, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
             async for delta in deltas:
                 reading.feed(delta)
                 if reading.started and ttft_ns is None:
@@ -161,12 +173,29 @@ class Model:
             server_timing=heard.timing(),
         )
 
-    def _body(self, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> bytes:
+    async def check_key(self, headers: Mapping[str, str]) -> None:
+        """Whether the model's server knows the client's key; what is not said of keys is no matter here.
+
+        Raises:
+            ModelError: it does not.
+        """
+        if self._key:
+            return
+        url = self._config.url.removesuffix("/chat/completions") + "/models"
+        with suppress(httpx.HTTPError):
+            asked = self._client.stream("GET", url, headers=self._headers(headers), timeout=_KEY_TIMEOUT_S)
+            async with asked as answer:
+                if answer.status_code in {401, 403}:
+                    raise await _refusal(answer, sampled=False)
+
+    def _body(self, messages: Sequence[Message], tools: Sequence[Tool], task: Task, most: int) -> bytes:
+        """What the client says of sampling stands before what the configuration says."""
         fields = {
             "model": self._config.name,
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": self._config.temperature,
+            **task.sampling,
             "max_tokens": most,
         }
         return msgspec.json.encode(fields | self._way.body(messages, tools))
@@ -179,22 +208,22 @@ class Model:
             told["authorization"] = headers["authorization"]
         return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
-    async def _deltas(
-        self, body: bytes, headers: Mapping[str, str], heard: _Heard, bytes_max: int
-    ) -> AsyncGenerator[Delta]:
+    async def _deltas(self, body: bytes, task: Task, heard: _Heard, bytes_max: int) -> AsyncGenerator[Delta]:
         try:
-            asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(headers))
+            asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(task.headers))
             async with asked as answer:
                 if answer.status_code != 200:
-                    raise await _refusal(answer)
+                    raise await _refusal(answer, sampled=bool(task.sampling))
                 heard.server_timing = answer.headers.get("server-timing", "")[:_TIMING_CHARS] or None
                 async for data in _events(answer, bytes_max):
                     if (delta := _read(data, heard)) is not None:
                         yield delta
         except httpx.TimeoutException:
             raise ModelError(504, "The model's server did not answer in time.") from None
-        except httpx.HTTPError as e:
-            raise ModelError(502, f"The model's server cannot be reached, or broke off ({type(e).__name__}).") from None
+        except httpx.ConnectError:
+            raise ModelError(502, "The model's server cannot be reached.") from None
+        except httpx.HTTPError:
+            raise ModelError(502, "The model's server broke off.") from None
         if not heard.done and heard.finish is None:
             raise ModelError(502, "The model's answer broke off.")
 
@@ -230,7 +259,10 @@ def _read(data: bytes, heard: _Heard) -> Delta | None:
         start = data[:100].decode("utf-8", "replace")
         raise ModelError(502, f"The model's server does not speak OpenAI's API: {e}; {start!r}") from None
     if event.error:
-        raise ModelError(502, f"The model's server says: {error_text(data)[:300]}")
+        told = error_text(data)
+        is_full = _is_full(told) and not heard.deltas
+        code = "context_length_exceeded" if is_full else "model_failed"
+        raise ModelError(400 if is_full else 502, f"The model's server says: {told[:300]}", code=code, is_full=is_full)
     heard.take(event)
     choice = next(iter(event.choices or ()), None)
     if choice is None:
@@ -240,14 +272,33 @@ def _read(data: bytes, heard: _Heard) -> Delta | None:
     return choice.delta
 
 
-async def _refusal(answer: httpx.Response) -> ModelError:
-    text = b""
+async def _refusal(answer: httpx.Response, *, sampled: bool) -> ModelError:
+    """A 400 is the client's where he asks for more than the model can read, or has said how it is to be sampled."""
+    body, status = b"", answer.status_code
     async for piece in answer.aiter_bytes():
-        text += piece
-        if len(text) > _ERROR_BYTES:
+        body += piece
+        if len(body) > _ERROR_BYTES:
             break
-    told = " ".join(error_text(text[:_ERROR_BYTES]).split())
-    is_full = answer.status_code in _TOO_LONG and _FULL.search(told) is not None
-    status = 400 if is_full else answer.status_code if answer.status_code in {401, 403, 404, 429, 503} else 502
-    words = f"The model's server answered {answer.status_code}: {told[:300]}"
-    return ModelError(status, words, answer.headers.get("retry-after"), is_full=is_full)
+    told = " ".join(error_text(body[:_ERROR_BYTES]).split())
+    is_full = status in _REFUSES and _is_full(told)
+    is_clients = is_full or (status in _REFUSES and sampled)
+    return ModelError(
+        400 if is_clients else status if status in _PASSED else 502,
+        f"The model's server answered {status}: {told[:300]}",
+        answer.headers.get("retry-after"),
+        code="context_length_exceeded" if is_full else _code_of(body),
+        is_full=is_full,
+    )
+
+
+def _is_full(told: str) -> bool:
+    return _CONTEXT.search(told) is not None and _ABOVE.search(told) is not None
+
+
+def _code_of(body: bytes) -> str:
+    """The server's own word for the error."""
+    try:
+        told = msgspec.json.decode(body)["error"]["code"]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError):
+        told = None
+    return told if isinstance(told, str) and _CODE.fullmatch(told) else "model_failed"

@@ -20,6 +20,14 @@ from withstand.agent.task import Task
 
 _STREAM = "text/event-stream; charset=utf-8"
 _JSON = "application/json"
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    429: "rate_limit_error",
+}
+"""As the gateway has them."""
 
 
 class Reply:
@@ -110,7 +118,7 @@ class Reply:
         except Exception as e:  # noqa: BLE001  as above
             with self._failing(e):
                 if begun:
-                    await _piece(send, forms.error_event(_error(e)))
+                    await _piece(send, forms.error_event(error_of(e)))
                     await _piece(send, b"", more=False)
                 else:
                     await self._refuse(e, send)
@@ -132,6 +140,8 @@ class Reply:
     def _failing(self, e: Exception) -> Iterator[None]:
         """The outcome; what nobody foresaw goes on to stderr once the client has been told."""
         self._outcome = {ModelError: "model_failed", RefusedError: "refused"}.get(type(e), "failed")
+        if isinstance(e, ModelError) and e.status == 400:
+            self._outcome = "refused"
         yield
         if not isinstance(e, ModelError | RefusedError | StoreError):
             raise e
@@ -141,21 +151,23 @@ class Reply:
         retry_after = e.retry_after if isinstance(e, ModelError) else None
         more = [("retry-after", retry_after)] if retry_after else []
         await self._start(send, status, _JSON, *more)
-        await send({"type": "http.response.body", "body": msgspec.json.encode(_error(e))})
+        await send({"type": "http.response.body", "body": msgspec.json.encode(error_of(e))})
 
     async def _start(self, send: Send, status: int, kind: str, *more: tuple[str, str]) -> None:
         told = [("content-type", kind), ("x-request-id", self._task.id), *more]
+        if self._asked.ignored:
+            told.append(("x-withstand-ignored", ", ".join(self._asked.ignored)))
         headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in told]
         await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-def _error(e: Exception) -> dict[str, Any]:
+def error_of(e: Exception) -> dict[str, Any]:
     """In OpenAI's form."""
     match e:
         case RefusedError():
             return forms.error(str(e), "invalid_request_error", e.code)
         case ModelError():
-            return forms.error(str(e), "server_error", "model_failed")
+            return forms.error(str(e), _KINDS.get(e.status, "server_error"), e.code)
         case StoreError():
             return forms.error(str(e), "server_error", "sessions_failed")
     return forms.error("The agent failed; its log says why.", "server_error", "agent_failed")

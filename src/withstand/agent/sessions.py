@@ -2,8 +2,9 @@
 
 import hashlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import NamedTuple
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -19,6 +20,7 @@ _FORGET = """
 DELETE FROM {table} WHERE thread_id NOT IN
     (SELECT thread_id FROM checkpoints GROUP BY thread_id ORDER BY max(checkpoint_id) DESC LIMIT ?)
 """
+_UNDO = "DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id > ?"
 _TABLES = ("writes", "checkpoints")  # in this order: the second one says what is the latest
 
 
@@ -31,6 +33,13 @@ class StoreError(Exception):
 
     def __init__(self, why: object) -> None:
         super().__init__(f"The agent's sessions cannot be had: {why}.")
+
+
+class Before(NamedTuple):
+    """A session before a task: its latest checkpoint ("" = none), and how many messages it has."""
+
+    checkpoint: str
+    messages: int
 
 
 class Sessions:
@@ -58,28 +67,34 @@ class Sessions:
 
     async def tidy(self, thread: str) -> None:
         """Of this session the latest checkpoint, and of all sessions the latest ones; what cannot be tidied waits."""
+        await self._do([(_PRUNE, (thread, thread)), (_FORGET, (self._keep,))])
+
+    async def undo(self, thread: str, before: "Before") -> None:
+        """As it was; what cannot be undone stays, and is left out when it is too long."""
+        await self._do([(_UNDO, (thread, before.checkpoint))])
+
+    async def _do(self, orders: Sequence[tuple[str, tuple[object, ...]]]) -> None:
         async with self.saver.lock:
             try:
-                await self._tidy(thread)
+                for text, values in orders:
+                    for table in _TABLES:
+                        await self.saver.conn.execute(text.format(table=table), values)
+                await self.saver.conn.commit()
             except sqlite3.Error:
                 with suppress(sqlite3.Error):
                     await self.saver.conn.rollback()
 
-    async def _tidy(self, thread: str) -> None:
-        for table in _TABLES:
-            await self.saver.conn.execute(_PRUNE.format(table=table), (thread, thread))
-        for table in _TABLES:
-            await self.saver.conn.execute(_FORGET.format(table=table), (self._keep,))
-        await self.saver.conn.commit()
-
-    async def is_known(self, thread: str) -> bool:
-        """Whether something was said in it.
+    async def before(self, thread: str) -> "Before":
+        """What is there of it.
 
         Raises:
             StoreError: nobody can tell.
         """
         try:
-            return await self.saver.aget_tuple({"configurable": {"thread_id": thread}}) is not None
+            found = await self.saver.aget_tuple({"configurable": {"thread_id": thread}})
+            if found is None:
+                return Before("", 0)
+            return Before(found.checkpoint["id"], len(found.checkpoint["channel_values"].get("messages", ())))
         except Exception as e:  # noqa: BLE001  SQLite's errors, and those of whatever stands in a file that is damaged
             raise StoreError(e) from None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from withstand.agent.budget import Budget
 from withstand.agent.step import Step
@@ -20,6 +21,10 @@ class Task:
     """Hears of every step that is over."""
     max_tokens: int | None = None
     """Of the answer, where the client wants so."""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """What the client says of it, by the API's names."""
+    history: int = 0
+    """How many messages its session had before."""
     finish: str = "stop"
     steps: list[Step] = field(default_factory=list)
 
@@ -28,10 +33,10 @@ class Task:
         self.steps.append(step)
         self.tell(step)
 
-    def ended_by(self, limit: str) -> None:
+    def ended_by(self, limit: str, note: str | None = None) -> None:
         """Whatever more it wanted."""
         self.finish = "length"
-        self.over(Step(kind="limit", name=limit, step=self.budget.steps, ok=False))
+        self.over(Step(kind="limit", name=limit, step=self.budget.steps, ok=False, error=note))
 
     def ms(self, kind: str) -> float:
         """The time of all steps of a kind."""

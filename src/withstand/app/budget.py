@@ -19,6 +19,8 @@ from withstand.spec.arrivals import Ramp, Step
 
 FILLED = 0.8
 """The share of a budget that durations may take."""
+WARMUP = 1 - FILLED
+"""The share of what is left that a warm-up may take, its last answers with it."""
 _EXACT = 1 - 1e-9
 """Sums of scaled durations are off by rounding."""
 SHORTEST_S = 2.0
@@ -122,20 +124,26 @@ class Budget:
         needed_s = (seconds_of(stage) or 0.0) + drain_s
         if left_s > 0 and needed_s <= left_s:
             return None
-        needs = f"needs {lasting(needed_s)}" if seconds_of(stage) is not None else "may not begin"
+        needs = f"needs {lasting(needed_s)}" if needed_s else "may not begin"
         return f"it {needs}, and {lasting(max(0.0, left_s))} of the budget is left"
 
     def bounded(self, stage: Stage, drain_s: float) -> Stage:
-        """The stage, with an end by time: without one of its own, that of the budget."""
+        """The stage, with an end by time: without one of its own, that of the budget.
+
+        A warm-up leaves the stages their time: it has its share, and of that the second half for its last answers.
+        """
         left_s = self.left_s()
         if left_s is None or seconds_of(stage) is not None:
             return stage
+        if stage.warmup:
+            return msgspec.structs.replace(stage, duration_s=max(left_s * WARMUP / 2, 1e-3))
         return msgspec.structs.replace(stage, duration_s=max(left_s - drain_s, left_s / 2, 1e-3))
 
     def drain_ns(self, stage: Stage, drain_s: float) -> int:
         """How long to wait for the last answers: as the plan says, but not beyond the budget."""
         left_s = self.left_s()
         if left_s is not None:
+            left_s = left_s * WARMUP if stage.warmup else left_s
             drain_s = min(drain_s, max(0.0, left_s - (seconds_of(stage) or 0.0)))
         return int(drain_s * 1e9)
 
@@ -145,6 +153,18 @@ class Lasted(msgspec.Struct, frozen=True):
 
     stage: Stage
     seconds: float
+
+
+def likely_s(stage: Stage, done: Sequence[Lasted]) -> float:
+    """How long a stage may take whose length only the server knows: as long as the same one did in an earlier cycle."""
+    if seconds_of(stage) is not None:
+        return 0.0
+    return max((one.seconds for one in done if is_same(one.stage, stage)), default=0.0)
+
+
+def is_same(one: Stage, other: Stage) -> bool:
+    """Whether they are one stage of two cycles; an end that a budget has set makes no other of it."""
+    return msgspec.structs.replace(one, name=other.name, duration_s=other.duration_s) == other
 
 
 def likely_drain_s(stage: Stage, done: Sequence[Lasted]) -> float:

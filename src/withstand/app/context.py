@@ -39,6 +39,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         absences=_absences(entry, manifest.outages),
         damaged_lines=folder.damaged_lines,
         fixed_lengths=entry.fixed_lengths,
+        cycles=manifest.plan.cycles,
         simulated=is_simulated(manifest.model),
         watched=_watched(entry, samples, beside_server=beside),
     )

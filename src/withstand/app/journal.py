@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from withstand import __version__, clock
 from withstand.app.attended import Attended
-from withstand.app.budget import Lasted, likely_drain_s
+from withstand.app.budget import Lasted, likely_drain_s, likely_s
 from withstand.app.census import Census
 from withstand.app.estimate import lasting
 from withstand.app.heavier import is_heavier
@@ -131,12 +131,19 @@ class Journal:
 
     def likely_drain_s(self, stage: Stage) -> float:
         """How long the last answers of a stage may take, by what was seen."""
-        done = [
+        return likely_drain_s(stage, self._lasted())
+
+    def likely_s(self, stage: Stage) -> float:
+        """The same, or of all of a stage of a later cycle whose length nobody knows beforehand."""
+        again_s = likely_s(stage, self._lasted()) if self.manifest.plan.cycles > 1 else 0.0
+        return max(self.likely_drain_s(stage), again_s)
+
+    def _lasted(self) -> list[Lasted]:
+        return [
             Lasted(entry.stage, (entry.ended_ns - entry.started_ns) / 1e9)
             for entry in self.manifest.stages
             if entry.ended_ns is not None and entry.started_ns is not None
         ]
-        return likely_drain_s(stage, done)
 
     def measured(self) -> list[StageSummary]:
         """What is finished, without warm-ups, in the order of execution."""

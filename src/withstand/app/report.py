@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from withstand.app.budget import is_same
 from withstand.app.cold import cold_and_warm, cold_way
 from withstand.app.context import context_of
 from withstand.app.costing import Costing
@@ -244,7 +245,7 @@ def _common(values: Sequence[str | None]) -> str | None:
 
 def why_partial(manifest: Manifest) -> str | None:
     """One sentence on why a run is not whole; None = it is."""
-    planned = [e for e in manifest.stages if e.state not in _NOT_MISSED]
+    planned = [e for e in manifest.stages if e.state not in _NOT_MISSED and not _is_again(e, manifest)]
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
     so_far = f"{sum(e.state is RunState.DONE for e in measured)} of {len(measured)} stages are complete"
@@ -262,6 +263,13 @@ def why_partial(manifest: Manifest) -> str | None:
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def _is_again(entry: StageEntry, manifest: Manifest) -> bool:
+    """A further cycle that the budget left no time for: what it would have measured is measured."""
+    if manifest.plan.cycles == 1 or entry.state is not RunState.LEFT_OUT:
+        return False
+    return any(e.state is RunState.DONE and is_same(e.stage, entry.stage) for e in manifest.stages)
 
 
 def _left_out(manifest: Manifest) -> tuple[LeftOut, ...]:

@@ -23,7 +23,7 @@ from withstand.app.fitting import tokens_of, too_long
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import Journal, ensure_time_left
-from withstand.app.preflight import check_warmup
+from withstand.app.preflight import check_warmup_of
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
@@ -121,12 +121,14 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, given: _Given) -> O
                 plan = with_base_url(plan, engine.base_url, engine.model)
             with contextlib.closing(Endpoint(plan.target)) as endpoint:
                 journal.endpoint(plan.target.base_url or "", endpoint.model)
+                measuring = _Measuring(plan, endpoint, journal, screen)
+                measuring.check()
                 stamp(plan, journal.folder.path, screen)
                 with watching(plan, endpoint, journal.folder, journal.epoch_ns, screen) as look:
                     cooling = Cooling(plan, endpoint, started, screen)
-                    crew = Crew(hosts, given.foresight, look, mind, cooling)
-                    _Measuring(plan, endpoint, journal, screen, crew).everything(
-                        _more(plan, journal, screen, given.more)
+                    measuring.crew = Crew(hosts, given.foresight, look, mind, cooling)
+                    measuring.everything(
+                        Hunter(plan.find_limit, journal, screen).more if plan.find_limit else given.more
                     )
     except KeyboardInterrupt:
         journal.interrupted()
@@ -148,17 +150,14 @@ def _is_over(plan: Plan, journal: Journal, screen: Screen) -> bool:
     return not decided(plan, journal.known_stages(), measured)
 
 
-def _more(plan: Plan, journal: Journal, screen: Screen, more: More) -> More:
-    """A plan that looks for a limit chooses its own further stages, also when it is resumed."""
-    return Hunter(plan.find_limit, journal, screen).more if plan.find_limit else more
-
-
 class _Measuring:
     """The stages of one run against one endpoint."""
 
-    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen, crew: Crew) -> None:
+    crew: Crew
+    """Is there from the first stage on."""
+
+    def __init__(self, plan: Plan, endpoint: Endpoint, journal: Journal, screen: Screen) -> None:
         self._plan = plan
-        self._crew = crew
         self._endpoint = endpoint
         self._journal = journal
         self._screen = screen
@@ -167,6 +166,15 @@ class _Measuring:
         self._budget = Budget(plan.budget_s, journal.spent_ns)
         self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
 
+    def check(self) -> None:
+        """What is wrong with the plan is said before anything is sent.
+
+        Raises:
+            UsageError: a dataset cannot serve, or no stage fits into the context.
+        """
+        self._leave_out_too_long()
+        self._check_datasets()
+
     def everything(self, more: More) -> None:
         """All stages that are planned, then those that are added in their light.
 
@@ -174,8 +182,6 @@ class _Measuring:
             WithstandError: no further stage makes sense.
             KeyboardInterrupt: the user stopped it.
         """
-        self._leave_out_too_long()
-        self._check_datasets()
         self._journal.measuring()
         while True:
             while (index := self._next()) is not None:
@@ -189,7 +195,7 @@ class _Measuring:
             stage = self._journal.stage(index)
             if self._plan.leave_out_heavier and (why := self._journal.too_heavy(index)):
                 self._leave_out(index, RunState.TOO_HEAVY, why)
-            elif why := self._budget.why_not(stage, self._journal.likely_drain_s(stage)):
+            elif why := self._budget.why_not(stage, self._journal.likely_s(stage)):
                 self._leave_out(index, RunState.LEFT_OUT, why)
             else:
                 return index
@@ -220,7 +226,6 @@ class _Measuring:
             )
 
     def _check_datasets(self) -> None:
-        """A dataset that cannot serve is said before anything is sent."""
         measured = [s for s in self._journal.pending_stages() if not s.warmup]
         stages = {repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}
         for stage in stages.values():
@@ -260,10 +265,10 @@ class _Measuring:
         attended = self._attended(index, stage)
         with work_folder(self._journal.folder.path / _WORK) as work:
             requests = self._prompts(index, stage)
-            self._crew.look()
+            self.crew.look()
             result = self._load(index, stage, requests, work, attended)
-            self._crew.look()
-            self._crew.mind()
+            self.crew.look()
+            self.crew.mind()
             try:
                 if not result.storage and not self._journal.is_cut(index, result):
                     self._count_texts(index, stage, work)
@@ -285,7 +290,7 @@ class _Measuring:
         if stage.cold:
             requests = iter(list(requests))
             self._prepared()
-            if (ready_s := self._crew.cooling.cool(stage)) is not None:
+            if (ready_s := self.crew.cooling.cool(stage)) is not None:
                 self._journal.restarted(index, ready_s)
         return requests
 
@@ -343,8 +348,8 @@ class _Measuring:
         job = msgspec.structs.replace(
             job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
         )
-        stripes = self._crew.stripes(self._plan, stage)
-        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self._crew.hosts.muster)
+        stripes = self.crew.stripes(self._plan, stage)
+        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self.crew.hosts.muster)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():
@@ -370,19 +375,13 @@ class _Measuring:
                 silent_s=report.silent_ns / 1e9,
             )
         )
-        self._crew.mind()
+        self.crew.mind()
         return attended.order(report, since_start_ns) if attended else None
 
     def _tell(self, index: int, stage: Stage) -> None:
         """A warm-up is checked, a measured stage is shown; the report on disk is up to date after each."""
         if stage.warmup:
-            endpoint = self._endpoint
-            check_warmup(
-                list(self._journal.folder.records(index)),
-                model=endpoint.model,
-                models=endpoint.models,
-                stream=endpoint.target.stream,
-            )
+            check_warmup_of(self._endpoint, list(self._journal.folder.records(index)))
         else:
             self._screen.stage_finished(self._journal.summarize(index))
             self._journal.report()

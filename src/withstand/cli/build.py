@@ -16,7 +16,7 @@ import msgspec
 
 from withstand.cli.price import put_price
 from withstand.errors import UsageError
-from withstand.spec import Plan, parse_plan, precision_of, set_path
+from withstand.spec import Plan, Workload, parse_plan, precision_of, set_path
 
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
@@ -38,6 +38,7 @@ _TARGET = {
 }
 _WATCH = {"metrics_url": "urls", "scrape_interval": "interval_s"}
 _WORKLOAD = {"dataset_name": "dataset", "dataset_path": "path", "num_prompts": "num_prompts", "tokenizer": "tokenizer"}
+_DATASET = Workload().dataset
 _LENGTHS = {name: name for name in ("input_len", "output_len")}
 _END = {"duration": "duration_s", "num_prompts": "num_prompts"}
 _LIMITS = ("ttft", "tpot", "e2el")
@@ -63,6 +64,7 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
     tree["stages"] = _stages(tree.get("stages") or [{}], options)
     for rates in tree.get("rates", []):
         _put(rates, options, {"duration": "duration_s"})
+    _forget_others(tree, options)
     for workload in _workloads(tree):
         _put(workload, options, _WORKLOAD)
         _put(workload.setdefault("options", {}), options, _LENGTHS)
@@ -108,6 +110,20 @@ def _workloads(tree: Tree) -> Iterator[Tree]:
     yield from tree.get("workloads", {}).values()
     stages = [*tree["stages"], *tree.get("rates", [])]
     yield from (stage["workload"] for stage in stages if stage.get("workload") is not None)
+
+
+def _forget_others(tree: Tree, options: Mapping[str, Any]) -> None:
+    """The file's options and path are of the file's dataset: one that is typed has others."""
+    typed = options.get("dataset_name")
+    if typed is None:
+        return
+    common = tree.get("workload", {}).get("dataset")
+    for workload in _workloads(tree):
+        named = workload.get("dataset", common)
+        if typed != (named or _DATASET):
+            workload.pop("options", None)
+            if named:  # else the path was written for what is typed
+                workload.pop("path", None)
 
 
 def _limit(text: str) -> tuple[str, float]:

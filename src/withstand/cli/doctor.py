@@ -12,7 +12,7 @@ from withstand.app.doctor.kept import encoded
 from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.app.doctor.patient import Dose
 from withstand.app.doctor.wording import OF_URL, worded
-from withstand.cli.options import TYPED_PATH, Verb
+from withstand.cli.options import TYPED_PATH, Verb, key_options, quiet_option
 from withstand.cli.output import rendered, say, write_result
 from withstand.cli.views import Bars, is_drawable
 from withstand.errors import UsageError
@@ -31,7 +31,7 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 @click.option("--nginx", type=TYPED_PATH, metavar="FILE", help="Judge nginx's configuration instead; nothing is asked.")
 @click.option("--model", metavar="NAME", help="The model to ask for. None: the first that the path lists.")
 @click.option("--backend", default="openai-chat", metavar="NAME", help="openai-chat (default), or openai.")
-@click.option("--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key.")
+@key_options
 @click.option("--cacert", metavar="FILE", help="The certificate of the authority to trust.")
 @click.option("--direct", metavar="URL", help="The engine itself: what the hop costs, and whether it stops working.")
 @click.option("--direct-api-key-env", metavar="VARIABLE", help="The engine's own key; the path's does not go to it.")
@@ -41,8 +41,9 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 )
 @click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
-def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) -> int:
+def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:
     """Examine a path: does it stream, keep fields and errors, stop when told.
 
     URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked some 35 short
@@ -63,10 +64,11 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
         model=options["model"],
         backend=options["backend"],
         api_key_env=options["api_key_env"],
+        api_key_file=options["api_key_file"],
         cacert=options["cacert"],
         timeouts=_TIMEOUTS,
     )
-    with worded(OF_URL), contextlib.closing(Told()) as told:
+    with worded(OF_URL), contextlib.closing(Told(quiet=quiet)) as told:
         diagnosis = examine(target, _means(options), told.tell, told.asking)
     if as_json:
         write_result(encoded(diagnosis).decode())
@@ -80,12 +82,15 @@ def verb(*, url: str | None, nginx: Path | None, as_json: bool, **options: Any) 
 class Told:
     """What is being examined: a line each, and on a terminal a bar, with the number of requests so far."""
 
-    def __init__(self) -> None:
-        self._bars = Bars() if is_drawable() else None
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bars = Bars() if is_drawable() and not quiet else None
         self._asked = 0
 
     def tell(self, text: str) -> None:
         """A chapter begins (``How answers come …``), or a sentence that is to stay."""
+        if self._quiet:
+            return
         if self._bars is None:
             say(text)
         elif text.endswith(_GOES_ON):

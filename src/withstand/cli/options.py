@@ -72,7 +72,12 @@ def _all_of(options: Sequence[_Decorator]) -> Callable[[_Function], _Function]:
 
 
 _TARGET = "Target"
+_KEY = (
+    _option(_TARGET, "--api-key-env", "The environment variable that holds the key.", "VARIABLE"),
+    _option(_TARGET, "--api-key-file", "The file that holds the key.", "FILE"),
+)
 
+key_options = _all_of(_KEY)
 target_options = _all_of(
     [
         _option(
@@ -84,8 +89,7 @@ target_options = _all_of(
         _option(_TARGET, "--backend", "The dialect: openai-chat (default), or openai for completions.", "NAME"),
         _option(_TARGET, "--endpoint", "The path, where it is not the dialect's own.", "PATH"),
         _option(_TARGET, "--model", "The model to ask for. None: the first that the endpoint lists.", "NAME"),
-        _option(_TARGET, "--api-key-env", "The environment variable that holds the key.", "VARIABLE"),
-        _option(_TARGET, "--api-key-file", "The file that holds the key.", "FILE"),
+        *_KEY,
         _option(_TARGET, "--header", "A header for every request; again for more.", "NAME=VALUE", multiple=True),
         _option(_TARGET, "--cacert", "The certificate of the authority to trust.", "FILE"),
         _option(_TARGET, "--insecure", "Trust any certificate.", is_flag=True, default=None),
@@ -211,9 +215,10 @@ budget_option = click.option(
     help="All stages within this time: 90s, 20m, 1.5h. Durations are scaled down; what does not fit is left out.",
 )
 
+quiet_option = _option(_OTHERS, "--quiet", "No progress on stderr.", is_flag=True)
 output_options = _all_of(
     [
-        _option(_OTHERS, "--quiet", "No progress on stderr.", is_flag=True),
+        quiet_option,
         _option(_OTHERS, "--plain", "Progress as lines, also on a terminal.", is_flag=True),
         _option(_OTHERS, "--json as_json", "Print summary.json instead of text.", is_flag=True),
     ]

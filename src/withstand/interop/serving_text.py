@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from withstand.interop import values
-from withstand.interop.blocks import Block, Entry, find
+from withstand.interop.blocks import Block, Entry, find, lines_of
 from withstand.interop.build import RunBuilder
 from withstand.interop.context import Headings, read_command
 from withstand.interop.serving_json import note_definitions
@@ -54,6 +54,8 @@ _CONDITIONS = {
     "maximum request concurrency": "max_concurrency",
 }  # fmt: skip
 _MIXED_MIN = 3
+_OURS = "client error: "
+_BEHIND_LINES = 3
 _STEADY = "Steady"
 """SGLang's second block: the same run between its beginning and its end."""
 _OFFLINE = "Offline"
@@ -69,6 +71,7 @@ def read(text: str, place: Place) -> tuple[list[ImportedRun], list[Refused]]:
     refused: list[Refused] = []
     headings = Headings()
     ends_midway = not text.endswith("\n")
+    lines = lines_of(text)
     for block in find(text):
         headings.pass_over(block.before)
         where = place.at(f"line {block.line}")
@@ -76,7 +79,8 @@ def read(text: str, place: Place) -> tuple[list[ImportedRun], list[Refused]]:
         if reason:
             refused.append(Refused(where.position or "", reason))
         else:
-            runs.append(_run(block, where, headings, ends_midway=ends_midway))
+            tool = "withstand" if _is_ours(lines[block.end_line :]) else _tool(block)
+            runs.append(_run(block, where.builder("printed block", tool), headings, ends_midway=ends_midway))
     return runs, refused
 
 
@@ -114,9 +118,7 @@ def _name(label: str) -> str | None:
     return _METRICS[latency["metric"]] if latency else _NUMBERS.get(key)
 
 
-def _run(block: Block, place: Place, headings: Headings, *, ends_midway: bool) -> ImportedRun:
-    tool = _tool(block)
-    run = place.builder("printed block", tool)
+def _run(block: Block, run: RunBuilder, headings: Headings, *, ends_midway: bool) -> ImportedRun:
     for i, entry in enumerate(block.entries):
         run.shown.setdefault(entry.label, entry.value)
         cut = ends_midway and not block.closed and i == len(block.entries) - 1
@@ -130,7 +132,7 @@ def _run(block: Block, place: Place, headings: Headings, *, ends_midway: bool) -
     headings.put(run)
     if _STEADY in block.title:
         run.label("part", block.title)
-    note_definitions(run, tool)
+    note_definitions(run, run.source.tool)
     return run.build()
 
 
@@ -158,6 +160,11 @@ def _clean(run: RunBuilder, entry: Entry) -> object:
     if not cell[1] and not entry.value[-1].isdigit():
         run.remark(f"{entry.label} has something behind its number: {entry.value!r}.")
     return cell[0]
+
+
+def _is_ours(behind: Sequence[str]) -> bool:
+    """Our block is vLLM's or SGLang's to the letter; right below it stands how true it is."""
+    return any(line.strip().startswith(_OURS) for line in behind[:_BEHIND_LINES])
 
 
 def _tool(block: Block) -> str:

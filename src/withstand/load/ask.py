@@ -21,6 +21,7 @@ _COUNT_MAX = 1 << 40
 _ANSWER_S_MAX = 30.0
 _FORMS = (("prompt", "content"), ("prompt",), ("content",))
 
+_KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 _IS_IT_RIGHT = "Is --base-url right?"
 
 
@@ -34,6 +35,11 @@ class Asker:
         self._mask = mask
         self._connection: http.client.HTTPConnection | None = None
         self._was_there = False
+
+    @property
+    def sends_key(self) -> bool:
+        """Whether any."""
+        return bool({name.lower() for name in self._headers} & _KEY_HEADERS)
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         """(HTTP status, body).
@@ -109,10 +115,7 @@ def served_models(asker: Asker, address: Address) -> list[str]:
     """
     status, body = asker.ask("GET", address.url("/v1/models"))
     if status in {401, 403}:
-        raise TargetError(
-            f"The endpoint refuses the key (HTTP {status}: {_short(body)}). "
-            "Name the variable that holds the right one by --api-key-env, or its file by --api-key-file."
-        )
+        raise TargetError(key_sentence(f"HTTP {status}: {_short(body)}", sent=asker.sends_key))
     if status != 200:
         return []
     try:
@@ -122,10 +125,22 @@ def served_models(asker: Asker, address: Address) -> list[str]:
         return []
 
 
+KEY_IN_PLAN = " (in a plan target.api_key_env, of several targets targets.NAME.api_key_env; in a stack's below plan)"
+
+
+def key_sentence(why: str, *, sent: bool, who: str = "The endpoint") -> str:
+    """What to do where a key is missing or wrong."""
+    where = f"by --api-key-env, or its file by --api-key-file{KEY_IN_PLAN}."
+    if sent:
+        return f"{who} refuses the key ({why}). Name the variable that holds the right one {where}"
+    return f"{who} wants a key, and none was sent ({why}). Name the variable that holds it {where}"
+
+
 def served_context(asker: Asker, address: Address, model: str | None) -> int | None:
     """The most tokens that prompt and answer may have together; None = the endpoint does not say.
 
-    vLLM and SGLang list it as ``max_model_len``, gateways as ``context_length``, llama.cpp as ``meta.n_ctx``.
+    vLLM and SGLang list it as ``max_model_len``, gateways as ``context_length``, llama.cpp as ``meta.n_ctx``, or, where
+    that is of an older version, in ``/props``.
 
     Raises:
         TargetError: the endpoint is not there.
@@ -136,7 +151,24 @@ def served_context(asker: Asker, address: Address, model: str | None) -> int | N
     except (msgspec.MsgspecError, RecursionError):
         return None
     told = next((m for m in listed if m.id == model), None)
-    return (told.max_model_len or told.context_length or told.meta.n_ctx) if told else None
+    listed_tokens = (told.max_model_len or told.context_length or told.meta.n_ctx) if told else None
+    return listed_tokens or _in_props(asker, address)
+
+
+def _in_props(asker: Asker, address: Address) -> int | None:
+    status, body = asker.ask("GET", address.root_url("/props"))
+    try:
+        return msgspec.json.decode(body, type=_Props).told.n_ctx if status == http.client.OK else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    n_ctx: int | None = None
+
+
+class _Props(msgspec.Struct, frozen=True, rename={"told": "default_generation_settings"}):
+    told: _Settings = _Settings()
 
 
 class _Meta(msgspec.Struct, frozen=True):

@@ -38,6 +38,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """Of services that the requests went through."""
     damaged_lines: int = 0
     """Of the run's records; nobody knows of which stage each was."""
+    cycles: int = 1
+    """How often the plan's stages are gone through; each has few requests then."""
     fixed_lengths: bool = False
     """Every request prescribed its answer's length (``ignore_eos``): any other length is the server's fault."""
     simulated: bool = False

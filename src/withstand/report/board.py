@@ -15,7 +15,7 @@ from msgspec import Struct
 from withstand.report.charts import escaped_json, short
 from withstand.report.html_page import assembled
 from withstand.report.markup import Markup, joined, tag
-from withstand.report.numbers import counted, number, seconds
+from withstand.report.numbers import counted, number, plain, seconds
 
 BOARD_NAME = "board.html"
 _SCALES: Final = {
@@ -206,9 +206,15 @@ def _figure(place: int, graph: Graph) -> Markup:
     return tag("figure", caption, tag("div", class_="plot", data_graph=str(place), data_chart="graph"), keys)
 
 
+def _is_whole(value: float) -> bool:
+    return value == int(value)
+
+
 def _key(line: Line, graph: Graph) -> Markup:
     """A line's name, its mean and its highest value."""
     factor, _ = scale_of(graph)
     known = [value / factor for value in line.values if value is not None]
-    told = f"mean {number(sum(known) / len(known))}, up to {number(max(known))}"
+    most = plain(max(known)) if graph.unit == "short" and all(map(_is_whole, known)) else number(max(known))
+    mean = sum(known) / len(known)
+    told = f"mean {number(mean) if mean else '0'}, up to {most}"
     return tag("li", tag("b", line.name), joined(" "), tag("span", told))

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 
 from withstand.control.limit import Limit
 from withstand.interop.values import plain
+from withstand.metrics.agents import MEASURED
 from withstand.metrics.ledger import Ledger
-from withstand.metrics.summary import PERCENTILES, Distribution, StageSummary, Summary
+from withstand.metrics.summary import PERCENTILES, AgentSide, Distribution, StageSummary, Summary
 from withstand.report.limit import worst
 
 _LATENCIES = ("ttft", "ttft_scheduled", "tpot", "itl", "itl_per_token", "itl_request_mean", "e2el", "response")
+_AGENT_COUNTS = ("tasks", "solved", "success_rate", "limited")
+_AGENT_PERCENTILES = (50, 90, 99)
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 Cell = str | float | None
@@ -22,7 +25,10 @@ Cell = str | float | None
 
 def csv_text(summary: Summary, limit: Limit | None = None) -> str:
     """The whole file; lines end as RFC 4180 wants them."""
-    return spreadsheet([_row(stage, summary) | _probe(stage, limit) for stage in summary.stages])
+    rows = [_row(stage, summary) | _probe(stage, limit) for stage in summary.stages]
+    if any(stage.agent for stage in summary.stages):
+        rows = [row | _agent(stage.agent) for row, stage in zip(rows, summary.stages, strict=True)]
+    return spreadsheet(rows)
 
 
 def _probe(stage: StageSummary, limit: Limit | None) -> dict[str, Cell]:
@@ -129,6 +135,19 @@ def _cost(stage: StageSummary) -> dict[str, Cell]:
         "gpu_joules_per_request": energy.per_request_j if energy else None,
         "cpu_joules": energy.cpu_joules if energy else None,
     }
+
+
+def _agent(agent: AgentSide | None) -> dict[str, Cell]:
+    """What an agent made of its tasks: counts, then the mean and percentiles of a task; times in ms.
+
+    There are no such columns where no stage asked one.
+    """
+    cells: dict[str, Cell] = {name: getattr(agent, name, None) for name in _AGENT_COUNTS}
+    for name, is_time in MEASURED.items():
+        unit, told = "_ms" if is_time else "", getattr(agent, name, None) or Distribution(n=None)
+        cells |= {f"{name}_mean{unit}": told.mean}
+        cells |= {f"{name}_p{p}{unit}": told.percentiles.get(f"p{p}") for p in _AGENT_PERCENTILES}
+    return {f"agent_{name}": value for name, value in cells.items()}
 
 
 def _cell(value: Cell) -> Cell:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from withstand.metrics.summary import StageSummary, Summary
-from withstand.report.numbers import count, number, percent
+from withstand.report.numbers import count, number, percent, plain
 
 Reader = Callable[[StageSummary], float | None]
 
@@ -22,6 +22,7 @@ class Figure(msgspec.Struct, frozen=True):
 def figures(summary: Summary) -> Iterator[Figure]:
     """In the order of interest; what is not known is left out."""
     stages = summary.stages
+    yield from _agents(stages)
     yield from _answered(stages)
     yield from _span("TTFT, median", stages, lambda s: s.ttft.percentiles.get("p50"))
     yield from _span("ITL, median", stages, lambda s: s.itl.percentiles.get("p50"))
@@ -36,6 +37,19 @@ def _answered(stages: tuple[StageSummary, ...]) -> Iterator[Figure]:
     if attempted:
         note = f"{count(completed)} of {count(attempted)} requests"
         yield Figure("Answered well", percent(completed / attempted), "", note)
+
+
+def _agents(stages: tuple[StageSummary, ...]) -> Iterator[Figure]:
+    """What a run of agents is about: whether tasks were solved, in how many calls of the model, and how soon."""
+    told = tuple(stage for stage in stages if stage.agent)
+    tasks = sum(stage.agent.tasks for stage in told if stage.agent)
+    if tasks:
+        solved = sum(stage.agent.solved for stage in told if stage.agent)
+        yield Figure("Tasks solved", percent(solved / tasks), "", f"{count(solved)} of {count(tasks)} tasks")
+    if known := _known(told, lambda s: s.agent.steps.percentiles.get("p50") if s.agent else None):
+        most = max((stage.agent.steps.max or 0.0 for stage in told if stage.agent), default=0.0)
+        yield Figure("Steps a task, median", plain(known[0][0]), "", f"at {known[0][1]}, {plain(most)} at most")
+    yield from _span("Task time, median", told, lambda s: s.e2el.percentiles.get("p50"))
 
 
 def _span(label: str, stages: tuple[StageSummary, ...], read: Reader) -> Iterator[Figure]:

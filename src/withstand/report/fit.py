@@ -16,10 +16,13 @@ def _lines(fit: Fit) -> Iterator[str]:
     yield f"A simulated engine, from {fit.answers:,} answers ({fit.alone:,} prompts had the engine for themselves)"
     yield "  a step = step_ms + sequence_ms x sequences that decode + prefill_token_ms x prompt tokens in it"
     for name, found in fit.coefficients.items():
-        yield f"  {name:<18} {found.value:10.4f}   95 %: {found.low:.4f} to {found.high:.4f}"
+        untold = "   not told: 0 is taken" if found.value < 0 else ""
+        yield f"  {name:<18} {found.value:10.4f}   95 %: {found.low:.4f} to {found.high:.4f}{untold}"
     p = fit.parameters
     yield f"  {'max_sequences':<18} {p.max_sequences:10,}"
     yield f"  {'kv_blocks':<18} {p.kv_blocks:10,}   of {p.block_tokens} tokens: {p.kv_tokens:,}"
+    if p.template_tokens:
+        yield f"  {'template_tokens':<18} {p.template_tokens:10,}   that the chat template adds to each prompt"
     yield f"  off by (median):   TPOT {_share(fit.tpot_off)}, TTFT alone {_share(fit.ttft_off)}"
     if fit.held:
         yield "Each stage by the model of the others, with its own arrivals or users (means in ms)"

@@ -13,7 +13,7 @@ from withstand.report.figures import Figure, figures
 from withstand.report.markup import Markup, joined, tag, typed, unbroken
 from withstand.report.numbers import counted, seconds, utc
 from withstand.report.server import server_lines
-from withstand.report.standing import Case, Heard, few, heard, standing
+from withstand.report.standing import Case, Heard, few, heard, standing, told_of
 
 _LISTED_MAX = 40
 _BRIEF_MAX = 12
@@ -85,7 +85,7 @@ def doubt_item(doubt: Heard, place: str = "", number: int | None = None) -> Mark
         tag("p", f"{number} · {label}" if number else label, class_="kind"),
         tag("p", typed(doubt.sentence), class_="sentence"),
         _places(first.stages, place),
-        _alike(others, place),
+        _alike(first, others, place),
         tag("p", typed(doubt.remedy), class_="remedy"),
         class_="blocking" if doubt.blocking else "",
         id=f"doubt-{number}" if number else False,
@@ -99,12 +99,12 @@ def _places(names: Sequence[str], place: str) -> Markup:
     return tag("p", f"{noun}{', '.join(few(names))}", class_="where")
 
 
-def _alike(cases: Sequence[Case], place: str) -> Markup:
+def _alike(first: Case, cases: Sequence[Case], place: str) -> Markup:
     """The same doubt with the numbers of other places: in a line where they are brief, else folded away."""
     if not cases:
         return Markup()
     if all(case.brief for case in cases) and len(cases) <= _BRIEF_MAX:
-        return tag("p", unbroken(f"Alike in {'; '.join(case.told for case in cases)}"), class_="where")
+        return tag("p", unbroken(f"Alike in {'; '.join(told_of(first, cases))}"), class_="where")
     items = [
         tag("li", tag("b", ", ".join(few(case.stages))), " ", unbroken(case.brief or case.sentence))
         for case in cases[:_LISTED_MAX]

@@ -55,11 +55,23 @@ class Heard(msgspec.Struct, frozen=True):
     def where(self) -> str:
         """``in a, b · alike in c: 28.45 of 35``: the sentence has the figures of the first; the others have theirs."""
         first, *others = self.cases
-        briefly = [case.told for case in others if case.stages and case.brief]
+        briefly = told_of(first, [case for case in others if case.stages and case.brief])
         named = [n for n in dict.fromkeys(n for c in others if not c.brief for n in c.stages) if n not in first.stages]
         alike = [*briefly, *([_named(named)] if named else [])]
         places = (("in", _named(first.stages)), ("alike in", "; ".join(few(alike, _ALIKE_MAX))))
         return " · ".join(f"{word} {names}" for word, names in places if names)
+
+
+def told_of(first: Case, others: Sequence[Case]) -> list[str]:
+    """``a, b: 28.45 of 35``, a case each; where a place has several, as a side of several runs has, a place each."""
+    by_place: dict[str, list[str]] = {}
+    for case in others:
+        for place in case.stages:
+            by_place.setdefault(place, []).append(case.brief)
+    if not by_place.keys() & set(first.stages) and all(len(briefs) == 1 for briefs in by_place.values()):
+        return [case.told for case in others]
+    other = {place: "other runs" if place in first.stages else "runs" for place in by_place}
+    return [f"{other[place]} of {place}: {', '.join(briefs)}" for place, briefs in by_place.items()]
 
 
 class Level(StrEnum):

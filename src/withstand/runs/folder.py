@@ -19,7 +19,7 @@ from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of, pack
 from withstand.runs.manifest import SCHEMA, Manifest
-from withstand.runs.samples import OPEN, close_samples, read_samples
+from withstand.runs.samples import OPEN, close_samples, told_samples
 
 _MANIFEST = "run.json"
 _CLOSED = "records.jsonl.gz"
@@ -36,6 +36,8 @@ class RunFolder:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self.damaged_samples = 0
+        """The same of samples, found by the last ``samples()``."""
         self.damaged_lines = 0
         """Lines in the middle of a file that are no records, found by the last ``records``."""
 
@@ -113,7 +115,8 @@ class RunFolder:
 
     def samples(self) -> list[Sample]:
         """What was seen of the server's side, in the order of time."""
-        return read_samples(self.path)
+        found, self.damaged_samples = told_samples(self.path)
+        return found
 
     @property
     def divisible(self) -> bool:

@@ -15,24 +15,36 @@ _CLOSED_AS = (_CLOSED, "samples.jsonl.zst")
 def read_samples(folder: Path) -> list[Sample]:
     """All of them in the order of time, each once though a crash came while they were gathered.
 
+    What is damaged is left out: no number of a request hangs on it.
+
     Raises:
         StorageError: a file cannot be read.
     """
+    return told_samples(folder)[0]
+
+
+def told_samples(folder: Path) -> tuple[list[Sample], int]:
+    """The same, and how many lines, or ends of files, are damaged.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    damages: list[Path] = []
     paths = [path for name in (*_CLOSED_AS, OPEN) if (path := folder / name).exists()]
-    found = {(sample.at_ns, sample.source): sample for path in paths for sample in _samples_of(path)}
-    return [found[key] for key in sorted(found)]
+    found = {(sample.at_ns, sample.source): sample for path in paths for sample in _samples_of(path, damages)}
+    return [found[key] for key in sorted(found)], len(damages)
 
 
-def _samples_of(path: Path) -> Iterator[Sample]:
-    """What is damaged is left out: no number of a request hangs on it."""
+def _samples_of(path: Path, damages: list[Path]) -> Iterator[Sample]:
+    """A last line without its end was cut by a crash, and is no damage."""
     try:
         for line in lines_of(path, WHOLE):
             try:
                 yield decode_sample(line)
-            except msgspec.MsgspecError:
-                continue
+            except (msgspec.MsgspecError, RecursionError):
+                damages += [path] * line.endswith(b"\n")
     except DamagedError:
-        return
+        damages.append(path)
 
 
 def close_samples(folder: Path) -> None:

@@ -31,6 +31,8 @@ _CURES = {
     "sequence_ms": "Measure longer, and with more requests at once too: --max-concurrency 1,4,16.",
     "prefill_token_ms": "Measure longer, and with prompts of lengths that differ more: "
     "--set workload.options.input_len=[16,400].",
+    "overhead_ms": "Prompts that have the engine for themselves tell it, of lengths that differ: measure with "
+    "--max-concurrency 1 and --set workload.options.input_len=[16,400].",
 }
 
 
@@ -69,13 +71,18 @@ def fit(
     samples: Sequence[Sample] = (),
     base: Parameters | None = None,
     users: Mapping[str, int] | None = None,
+    template_tokens: int = 0,
 ) -> Fit:
     """``base`` has what cannot be fitted; ``users``: of stages in which so many ask again as soon as they are answered.
+
+    ``template_tokens``: what the server counted of each prompt beyond what was asked for.
 
     Raises:
         MeasureError: the runs cannot tell.
     """
-    base = base or Parameters(prefix_caching=any(_is_cached(a) for found in stages.values() for a in found))
+    base = base or Parameters(
+        prefix_caching=any(_is_cached(a) for found in stages.values() for a in found), template_tokens=template_tokens
+    )
     rows = _rows(stages, base)
     coefficients = _coefficients(rows)
     _check(coefficients, rows)
@@ -152,12 +159,15 @@ def _with(base: Parameters, coefficients: Mapping[str, Coefficient]) -> Paramete
 
 def _unknown(coefficients: Mapping[str, Coefficient]) -> list[str]:
     said = [
-        f"{name} came out as {found.value:.3g} ms and is taken as 0."
+        f"{name} cannot be told from these runs: it came out below 0 ({found.value:.3g} ms), which no engine takes, "
+        f"and stands as 0. {_CURES[name]}"
         for name, found in coefficients.items()
         if found.value < 0
     ]
     if "overhead_ms" not in coefficients:
-        said.append("No prompt had the engine for itself, so overhead_ms is not known and taken as 0.")
+        said.append(
+            f"No prompt had the engine for itself, so overhead_ms is not known and stands as 0. {_CURES['overhead_ms']}"
+        )
     return said
 
 

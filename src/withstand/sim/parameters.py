@@ -37,6 +37,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     prefix_caching: bool = True
     context: _Count = 8192
     """Tokens of one request, prompt and answer together."""
+    template_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    """What the chat template adds to each prompt."""
     transfer_ms: _Ms = 0.0
     transfer_token_ms: _Ms = 0.0
     """What it takes to fetch the KV cache of a prompt that another engine has computed."""

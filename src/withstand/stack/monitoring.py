@@ -4,6 +4,7 @@ All files are JSON, which Prometheus and Grafana's provisioning read as YAML.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
 MONITORING, BENCH, MACHINE, EDGE_COUNTS = "monitoring", "bench", "host", "edge-counts"
 PROMETHEUS = "prometheus"
+_GATEWAY = "gateway"
 LIMITS: Mapping[str, str | int] = {
     "body_size_limit": "4MB",
     "sample_limit": 10_000,
@@ -39,7 +41,7 @@ EXPORTERS: Mapping[str, tuple[str, ...]] = {
 """Taken where they are installed."""
 _WHOSE = {
     BENCH: "withstand_run_.*",
-    "gateway": "withstand_gateway_.*",
+    _GATEWAY: "withstand_gateway_.*",
     "agent": "withstand_agent_.*",
     MACHINE: "node_.*",
     EDGE_COUNTS: "nginx_.*",
@@ -132,7 +134,8 @@ def _config(told: Monitoring, scraped: list[Process], stack: str) -> dict[str, A
                 "job_name": process.name,
                 **LIMITS,
                 "metric_relabel_configs": [
-                    {"source_labels": ["__name__"], "regex": "|".join(_not_its(process)), "action": "drop"}
+                    {"source_labels": ["__name__"], "regex": "|".join(_not_its(process)), "action": "drop"},
+                    *(_named(scraped) if process.kind == _GATEWAY else ()),
                 ],
                 "metrics_path": urlsplit(process.metrics_url or "").path or "/metrics",
                 "static_configs": [
@@ -151,6 +154,15 @@ def _not_its(process: Process) -> list[str]:
     """Names that a service has no business to tell: with them it could put alerts and stages on the board."""
     others = (names for owner, names in _WHOSE.items() if owner not in {process.name, process.kind})
     return [*_COMPUTED, *others]
+
+
+def _named(scraped: list[Process]) -> list[dict[str, Any]]:
+    """A gateway knows its engines by their addresses, and people by the names of their services."""
+    places = {process.name: urlsplit(process.base_url).netloc for process in scraped}
+    return [
+        {"source_labels": ["engine"], "regex": re.escape(place), "target_label": "engine", "replacement": name}
+        for name, place in places.items()
+    ]
 
 
 def rules(scrape_s: float) -> dict[str, Any]:

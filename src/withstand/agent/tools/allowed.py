@@ -12,6 +12,10 @@ _GLOBAL = ipaddress.ip_network("2000::/3")
 _EXAMPLES = ipaddress.ip_network("3fff::/20")
 """RFC 9637; Python knows it from 3.13 on."""
 _CUNNING = re.compile(r"(?i)%2e|%2f|%5c|\\|[\x00-\x20\x7f]")
+_CUNNING_PATH = re.compile(r"(?i)%25|%3b|;")
+"""In a path: ``..;`` climbs in Tomcat, ``%252e`` where two servers unescape one after the other."""
+_OTHERS = frozenset({ipaddress.ip_address("168.63.129.16")})
+"""Public by its number, and a cloud's own all the same: Azure's metadata and DNS."""
 
 
 def split_url(url: str) -> SplitResult | None:
@@ -22,8 +26,9 @@ def split_url(url: str) -> SplitResult | None:
         _ = parts.port
     except ValueError:
         return None
-    climbs = any(part in {".", ".."} for part in parts.path.split("/"))
-    return parts if plain and not climbs and not _CUNNING.search(url) else None
+    climbs = any(part and not part.strip(".") for part in parts.path.split("/"))
+    cunning = _CUNNING.search(url) or _CUNNING_PATH.search(parts.path)
+    return parts if plain and not climbs and not cunning else None
 
 
 def may_fetch(url: str, allow: Sequence[str]) -> bool:
@@ -55,4 +60,4 @@ def is_public(address: str) -> bool:
             return is_public(str(inner))
         if number not in _GLOBAL or number in _EXAMPLES:
             return False
-    return number.is_global and not number.is_multicast
+    return number.is_global and not number.is_multicast and number not in _OTHERS

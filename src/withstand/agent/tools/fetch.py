@@ -41,8 +41,12 @@ def fetch(config: HttpConfig) -> Tool:
 def _told() -> Iterator[None]:
     try:
         yield
-    except httpx.HTTPError as e:
-        raise ToolError(f"The page cannot be fetched ({type(e).__name__}).") from None
+    except httpx.TimeoutException:
+        raise ToolError("The page did not come in time.") from None
+    except httpx.ConnectError:
+        raise ToolError("The page's server cannot be reached.") from None
+    except httpx.HTTPError:
+        raise ToolError("The page broke off.") from None
 
 
 async def fetched(url: str, config: HttpConfig) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Protocol
 
+import msgspec
 from msgspec import Meta, Struct
 
 from withstand.agent.tools.tool import Tool
@@ -65,8 +66,25 @@ def choice_of(tool_choice: str, messages: Sequence[Message]) -> str:
     return tool_choice if messages and messages[-1]["role"] == "user" else "auto"
 
 
+def remembered(messages: Sequence[Message], forgotten: int) -> list[Message]:
+    """Without the first ones, but for what the system says."""
+    return [*(m for m in messages[:forgotten] if m["role"] == "system"), *messages[forgotten:]]
+
+
+def halved(messages: Sequence[Message], forgotten: int, history: int) -> int:
+    """How many messages to forget next: about half of those that stand between, up to a question's beginning.
+
+    ``history`` is how many stood before the task; it is never more, and always above ``forgotten``.
+    """
+    starts = [i for i in range(forgotten + 1, history) if messages[i]["role"] == "user"]
+    return next((i for i in starts if i >= (forgotten + history) / 2), history)
+
+
 def whole(messages: Sequence[Message]) -> list[Message]:
-    """Without calls that were never answered: a task may have been left in the middle."""
+    """Without calls that were never answered: a task may have been left in the middle.
+
+    Arguments that are no JSON object are left out: an engine that reads them would refuse the whole conversation.
+    """
     found: list[Message] = []
     for i, message in enumerate(messages):
         wanted = {call["id"] for call in message.get("tool_calls") or ()}
@@ -77,8 +95,26 @@ def whole(messages: Sequence[Message]) -> list[Message]:
             given.add(later["tool_call_id"])
         orphan = message["role"] == "tool" and not _is_answer(message, found)
         if wanted <= given and not orphan:
-            found.append(message)
+            found.append(_sound(message) if wanted else message)
     return found
+
+
+def _sound(message: Message) -> Message:
+    calls = [
+        call
+        if _is_object(call["function"]["arguments"])
+        else {**call, "function": {**call["function"], "arguments": "{}"}}
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def _is_object(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def _is_answer(message: Message, before: Sequence[Message]) -> bool:

@@ -21,6 +21,7 @@ from withstand.app.endpoint import Endpoint
 from withstand.doctor.finding import Diagnosis, Finding, Verdict
 from withstand.doctor.pace import foretold
 from withstand.errors import MeasureError, TargetError
+from withstand.load.ask import key_sentence
 from withstand.spec import Target
 
 CHAPTERS = ("stream", "usage", "fields", "headers", "errors", "leaving", "hop", "manners")
@@ -175,6 +176,6 @@ def _must_answer(line: Line) -> None:
     if heard.http_status is None:
         raise TargetError(f"{line.endpoint.target.base_url} gives no answer: {heard.why}. Is it the right address?")
     if heard.http_status in {401, 403}:
-        raise TargetError(f"The path refuses the key ({heard.why}). Name the right one by --api-key-env.")
+        raise TargetError(key_sentence(heard.why, sent=line.endpoint.asker.sends_key, who="The path"))
     if heard.http_status == 404:
         raise TargetError(f"The path knows no such model or path ({heard.why}). Name the model by --model.")

@@ -41,7 +41,7 @@ def examine_refusals(patient: Patient) -> Iterator[Finding]:
             "Have the path refuse what it cannot read.",
         )
         if patient.echo is None:
-            yield _too_long(line)
+            yield _too_long(line, patient)
 
 
 def _unknown_model(patient: Patient, line: Line) -> Finding:
@@ -53,8 +53,9 @@ def _unknown_model(patient: Patient, line: Line) -> Finding:
     return judge_refusal(NO_MODEL, heard, (404,), passes)
 
 
-def _too_long(line: Line) -> Finding:
-    context = line.endpoint.context()
+def _too_long(line: Line, patient: Patient) -> Finding:
+    """By the path's word, or by the engine's behind it."""
+    context = line.endpoint.context() or (patient.direct.endpoint.context() if patient.direct else None)
     if context is None or context > _CONTEXT_MAX:
         why = "the path does not tell its context" if context is None else f"{context:,} tokens are too many to send"
         return TOO_LONG.not_tried(why)

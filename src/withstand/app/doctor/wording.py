@@ -5,15 +5,14 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from withstand.app.retold import retold
+from withstand.load.ask import KEY_IN_PLAN
 
-_UNKNOWN: Final = {
-    ", or its file by --api-key-file": "",
-    " or --api-key-file": "",
-    ", or skip the check by --insecure": "",
-}
+_UNKNOWN: Final = {KEY_IN_PLAN: "", ", or skip the check by --insecure": ""}
 OF_URL: Final = {**_UNKNOWN, "target.base_url / --base-url": "URL", "--base-url": "the URL"}
 OF_DIRECT: Final = {
     **_UNKNOWN,
+    ", or its file by --api-key-file": "",
+    " or --api-key-file": "",
     "target.base_url / --base-url": "--direct",
     "--base-url": "--direct",
     "--api-key-env": "--direct-api-key-env",

@@ -78,10 +78,15 @@ def too_few_samples(case: Case) -> Doubt | None:
     if not n or not open_ended:
         return None
     names = ", ".join(f"p{p} (needs {samples_needed(p)})" for p in open_ended)
+    more = f"Send at least {samples_needed(max(open_ended)):,} requests"
+    if case.context.cycles > 1:
+        more = (
+            f"Raise `cycles` above {case.context.cycles} and quote what all of them come to (the line on cold starts)"
+        )
     return Doubt(
         DoubtKind.TOO_FEW_SAMPLES,
         f"{counted(n, 'answer')} cannot bound {names}: the 95 % interval has an open end there.",
-        f"Send at least {samples_needed(max(open_ended)):,} requests, or do not quote these percentiles.",
+        f"{more}, or do not quote these percentiles.",
     )
 
 

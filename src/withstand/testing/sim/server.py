@@ -81,7 +81,7 @@ class SimServer:
             self._refuse(connection, request, told)
             return
         now_ns = request.complete_ns
-        job = self._job(body, now_ns)
+        job = self._job(body, now_ns, self._parameters.template_tokens if chat else 0)
         if not self._engine.fits(job):
             self._refuse(connection, request, self._too_long(job))
             return
@@ -93,12 +93,12 @@ class SimServer:
         delay_ns = round(self._parameters.overhead_ms * 1e6) + self._fetching_ns(job)
         self._clockwork.at(now_ns + delay_ns, partial(self._arrive, answer, now_ns + delay_ns))
 
-    def _job(self, body: SimBody, now_ns: int) -> Job:
+    def _job(self, body: SimBody, now_ns: int, template_tokens: int) -> Job:
         tokens = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
         prompt = max(1, prompt_tokens(body))
         return Job(
             number=next(self._numbers),
-            prompt_tokens=prompt,
+            prompt_tokens=prompt + template_tokens,
             output_tokens=max(1, _TOKENS if tokens is None else tokens),
             hashes=tuple(_hashes(body, prompt, self._parameters.block_tokens)),
             arrived_ns=now_ns,
