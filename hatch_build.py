@@ -27,13 +27,14 @@ class BuildHook(BuildHookInterface):  # type: ignore[misc]
         digest = sha256(source.read_bytes()).hexdigest()
         include = sysconfig.get_path("include")
         options = ["-O2", "-fPIC", "-shared", f"-I{include}", f'-DSOURCE="{digest}"']
-        command = [*compiler, *options, str(source), "-o", str(library)]
+        command = [*compiler, *options, str(source), "-o", f"{library}.new"]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603  the user's own compiler
         except (OSError, subprocess.CalledProcessError) as e:
             why = (getattr(e, "stderr", None) or str(e)).strip()
             self.app.display_warning(f"The compiled reader was not built; withstand reads in Python. {why}")
             return
+        Path(f"{library}.new").replace(library)  # whoever runs with the old one keeps it
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["artifacts"].append(str(library.relative_to(self.root)))
