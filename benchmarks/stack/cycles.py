@@ -107,7 +107,7 @@ def _go_through(cycle: Cycle, verbs: Verbs, ground: Ground, rng: random.Random) 
         cycle.came_up = up.wait() == 0
         cycle.up_s = time.monotonic() - began_s
         ports |= verbs.ports()
-        if cycle.came_up:
+        if cycle.came_up and not cycle.victims:  # what was killed in the last moment need not answer
             verbs.ask()
         if cycle.moment == "running":
             _strike(cycle, verbs, ground, rng, None)
