@@ -27,6 +27,7 @@ from withstand.request import Message, Request
 _receive = pytest.importorskip("withstand.load._receive", reason="the compiled reader could not be built here")
 if receiver._source() != _receive.SOURCE:
     pytest.skip("the compiled reader is of another source: install withstand again", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("stamping")
 READ = select.POLLIN
 
 
@@ -70,15 +71,6 @@ class Reading:
         self.receiver = None
         for each in (self.sock, self.server, self.stamps):
             each.close()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stamping() -> Iterator[None]:
-    """The kernel begins to stamp a moment after it was asked, and goes on as long as somebody asks."""
-    keeper = StampClock()
-    clock.sleep_s(0.1)
-    yield
-    keeper.close()
 
 
 @pytest.fixture

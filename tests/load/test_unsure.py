@@ -14,7 +14,6 @@ from withstand.load.loop import Loop
 from withstand.load.owner import Route
 from withstand.load.pacing import Due
 from withstand.load.selfcheck import SelfCheck
-from withstand.load.stamps import StampClock
 from withstand.load.transport import Transport
 from withstand.record import LOOK_NS
 from withstand.request import Message, Request
@@ -30,15 +29,6 @@ _FAR_NS = 1 << 62
 
 def chunk(body: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(body), body)
-
-
-@pytest.fixture(scope="module")
-def stamping() -> Iterator[None]:
-    """The kernel begins to stamp a moment after it was asked, and goes on as long as somebody asks."""
-    keeper = StampClock()
-    clock.sleep_s(0.1)
-    yield
-    keeper.close()
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@ import socket
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from withstand.stack.ports import free_port
 from withstand.stack.service import Service
+from withstand.stack.standing import standings
+from withstand.stack.taking_down import take_down
 from withstand.stack.wheel import Pinned
 
 HEALTHY = """
@@ -36,6 +38,15 @@ class Recorder(list[tuple[str, int, int | None]]):
     @property
     def steps(self) -> list[str]:
         return list(dict.fromkeys(step for step, _, _ in self))
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where stacks are told of; none of them is left at the end."""
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
+    yield tmp_path / "state"
+    for standing in standings():
+        assert not take_down(standing)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
 from withstand.stack.taking_down import _leftovers, take_down
 
+pytestmark = pytest.mark.usefixtures("state")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose child is whose")
 
 
@@ -38,14 +38,6 @@ def everybody(standing: Standing) -> list[Identity]:
         found += new
         new = [child for parent in new for child in children_of(parent.pid)]
     return found
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
-    yield tmp_path / "state"
-    for standing in standings():
-        assert not take_down(standing)
 
 
 def test_up_and_down_again_and_again_leaves_nothing(state: Path) -> None:

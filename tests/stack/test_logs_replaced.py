@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,20 +13,12 @@ from withstand.errors import EngineError
 from withstand.processes.cut import cut
 from withstand.processes.log import opened
 from withstand.processes.words import tail
-from withstand.stack.standing import standing_of, standings
+from withstand.stack.standing import standing_of
 from withstand.stack.state import UnitState
 from withstand.stack.supervision import Phase
-from withstand.stack.taking_down import take_down
 
+pytestmark = pytest.mark.usefixtures("state")
 DEEDS = {"rm": "rm $L", "fifo": "rm $L; mkfifo $L", "link": "rm $L; ln -s $T $L", "folder": "rm $L; mkdir $L"}
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
-    yield tmp_path / "state"
-    for standing in standings():
-        assert not take_down(standing)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the service of its keeper")

@@ -4,40 +4,19 @@ import json
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stacks import SERVER, command, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.processes.identity import Identity
-from withstand.spec.stack import stack_of
-from withstand.stack.local import bring_up
-from withstand.stack.standing import Standing, standing_of, standings
+from withstand.stack.standing import standing_of
 from withstand.stack.state import UnitState, log_of, read_state
 from withstand.stack.supervision import Phase
-from withstand.stack.taking_down import take_down
 
-SERVER = str(Path(__file__).parents[1] / "support" / "server.py")
-
-
-def command(*more: str, **fields: object) -> dict[str, object]:
-    return {"kind": "command", "args": [sys.executable, SERVER, "{port}", *more], "served_as": "m", **fields}
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
-    yield
-    for standing in standings():
-        assert not take_down(standing)
-
-
-def up(**engines: dict[str, object]) -> Standing:
-    told = {"name": "s", "engines": engines or {"a": command(), "b": command("2")}}
-    return bring_up(stack_of(told, "s"), lambda *_: None, lambda _: None)
+pytestmark = pytest.mark.usefixtures("state")
 
 
 def unit(name: str) -> UnitState:
@@ -52,13 +31,6 @@ def leader(name: str) -> Identity:
     return found
 
 
-def until(condition: Callable[[], object]) -> None:
-    give_up_s = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up_s
-        time.sleep(0.02)
-
-
 def kill(name: str) -> None:
     os.kill(leader(name).pid, signal.SIGKILL)
     until(lambda: unit(name).phase is Phase.FAILED)
@@ -69,7 +41,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_one_is_another_process_on_the_same_port_and_the_other_goes_on() -> None:
-    standing = up()
+    standing = up(stack())
     before = {name: leader(name) for name in ("a", "b")}
     assert exit_code_of(["restart", "s", "b", "--quiet"]) == 0
     assert leader("a") == before["a"]
@@ -87,7 +59,7 @@ def test_one_is_another_process_on_the_same_port_and_the_other_goes_on() -> None
 
 
 def test_one_that_has_failed_is_told_with_its_cure_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:
-    standing = up()
+    standing = up(stack())
     kill("b")
     capsys.readouterr()
     assert exit_code_of(["ps"]) == 1
@@ -129,7 +101,7 @@ def test_one_that_does_not_come_up_again_is_named_and_the_stack_stays(
     script = (
         f'test -e {marker} && echo "no more" >&2 && exit 7; touch {marker}; exec {sys.executable} {SERVER} {{port}}'
     )
-    up(a=command(), b={"kind": "command", "args": ["sh", "-c", script], "served_as": "m"})
+    up(stack(a=command(), b={"kind": "command", "args": ["sh", "-c", script], "served_as": "m"}))
     capsys.readouterr()
     assert exit_code_of(["restart", "s", "b"]) == 3
     assert "b does not come up: ended (exit code 7): no more. Its log: " in capsys.readouterr().err
@@ -153,13 +125,13 @@ def test_one_that_does_not_come_up_again_is_named_and_the_stack_stays(
 def test_what_cannot_be_started_again_is_said(
     names: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    up()
+    up(stack())
     assert exit_code_of(["restart", *names]) == code
     assert said in capsys.readouterr().err
 
 
 def test_without_its_supervisor_it_can_only_be_taken_down(capsys: pytest.CaptureFixture[str]) -> None:
-    standing = up()
+    standing = up(stack())
     os.kill(standing.state.supervisor.pid, signal.SIGKILL)
     until(lambda: not standing.state.supervisor.is_alive)
     assert exit_code_of(["restart", "s", "a"]) == 3

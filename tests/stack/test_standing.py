@@ -23,17 +23,9 @@ from withstand.stack.local import bring_up
 from withstand.stack.standing import SUPERVISORS, Standing, standing_of, standings, supervisors_end
 from withstand.stack.state import StackState, read_holder, write_holder
 from withstand.stack.supervision import Phase
-from withstand.stack.taking_down import take_down
 
+pytestmark = pytest.mark.usefixtures("state")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
-    yield tmp_path / "state"
-    for standing in standings():
-        assert not take_down(standing)
 
 
 @pytest.fixture

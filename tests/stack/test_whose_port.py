@@ -17,12 +17,13 @@ from withstand.errors import EngineError
 from withstand.processes.identity import has_come_of
 from withstand.stack.local import bring_up
 from withstand.stack.ports import HOST, free_port, stranger_on
-from withstand.stack.standing import standings
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
-from withstand.stack.taking_down import take_down
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who listens")
+pytestmark = [
+    pytest.mark.usefixtures("state"),
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who listens"),
+]
 
 STRAYS = f"""
 import os, subprocess, sys, time
@@ -33,14 +34,6 @@ if os.fork():
     os._exit(0)
 os.execve(sys.executable, [sys.executable, {SERVER!r}, sys.argv[1]], {{}})
 """
-
-
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path / "state"))
-    yield tmp_path / "state"
-    for standing in standings():
-        assert not take_down(standing)
 
 
 @pytest.fixture

@@ -353,12 +353,16 @@ def _unborn(log_file: Path) -> EngineError:
     return EngineError(f"The stack's supervisor does not start, perhaps for want of room on the disk; see {log_file}.")
 
 
+def _taken_down(blueprint: Blueprint) -> EngineError:
+    return EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
+
+
 def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
     told: StackState | None = None
     while True:
         state = read_state(folder)
         if state is None:
-            raise EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
+            raise _taken_down(blueprint)
         if state != told:
             tell(state)
             told = state
@@ -370,7 +374,7 @@ def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackStat
         said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
         if why := state.ended or said or _end_of(folder, state):
             if why == TAKEN_DOWN:
-                raise EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
+                raise _taken_down(blueprint)
             why = why.rstrip(".")
             what = f"The stack {blueprint.name!r} does not come up: {why}. Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)

@@ -5,7 +5,7 @@ a reader never raises; what is wrong with an answer is said in ``Reply.fault``.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 from withstand.record import Status, Step, TokensFrom
@@ -93,15 +93,7 @@ class Reply:
     @property
     def head(self) -> str:
         """What the output began with: ``HEAD_CHARS`` at the most."""
-        return "".join(self.texts if not self._keeps_all else self._first_texts())[:HEAD_CHARS]
-
-    def _first_texts(self) -> Iterator[str]:
-        chars = 0
-        for text in self.texts:
-            yield text
-            chars += len(text)
-            if chars >= HEAD_CHARS:
-                return
+        return "".join(self.texts)[:HEAD_CHARS]
 
     def is_plain(self, text: str) -> bool:
         """Whether this text came in one event, and nothing else: no end, no count, no reasoning, no fault."""

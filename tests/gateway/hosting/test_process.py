@@ -17,11 +17,11 @@ import pytest
 
 from hosted import Hosted, runs, until
 from withstand.gateway.address import origin_of
-from withstand.gateway.hosting import child, config, orphans
+from withstand.gateway.hosting import child, config
 from withstand.gateway.hosting.orphans import Record, end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
 from withstand.processes.cut import cut
-from withstand.processes.identity import Identity, identity_of
+from withstand.processes.identity import Identity, boot, identity_of
 from withstand.stack.ports import free_port
 
 Places = Callable[[], Place]
@@ -243,10 +243,10 @@ def test_a_process_that_only_has_the_number_of_another_is_left_alone(tmp_path: P
     other = subprocess.Popen(["sleep", "600"])
     try:
         here = identity_of(other.pid)
-        boot = orphans._boot()
+        start = boot()
         assert here is not None
-        assert boot is not None
-        record = Record(boot, Identity(1 << 30, "1"), Identity(here.pid, str(int(here.started) - 1)), "none", 0.0)
+        assert start
+        record = Record(start, Identity(1 << 30, "1"), Identity(here.pid, str(int(here.started) - 1)), "none", 0.0)
         (tmp_path / "none.json").write_bytes(msgspec.json.encode(record))
         (tmp_path / "half.json").write_bytes(msgspec.json.encode(record)[:20])
         asyncio.run(end_orphans(tmp_path))

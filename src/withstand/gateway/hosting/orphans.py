@@ -16,10 +16,9 @@ from msgspec import Struct
 
 from withstand.files import discard
 from withstand.processes import KEEPER_S
-from withstand.processes.identity import Identity, end, identity_of, marked
+from withstand.processes.identity import Identity, boot, end, identity_of, marked
 
 TOKEN = "WITHSTAND_ENGINE_TOKEN"  # noqa: S105  a variable's name; the value opens nothing
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _TRIES = 5
 
 
@@ -40,12 +39,12 @@ def new_token() -> str:
 
 def remember(folder: Path, keeper_pid: int, token: str, stop_s: float) -> Path | None:
     """Write a record; None where the system tells too little for one, or takes none."""
-    gateway, keeper, boot = identity_of(os.getpid()), identity_of(keeper_pid), _boot()
-    if gateway is None or keeper is None or boot is None:
+    gateway, keeper, start = identity_of(os.getpid()), identity_of(keeper_pid), boot()
+    if gateway is None or keeper is None or not start:
         return None
     path = folder / f"{token}.json"
     with contextlib.suppress(OSError):
-        path.write_bytes(msgspec.json.encode(Record(boot, gateway, keeper, token, stop_s)))
+        path.write_bytes(msgspec.json.encode(Record(start, gateway, keeper, token, stop_s)))
         return path
     return None
 
@@ -58,7 +57,7 @@ async def end_orphans(folder: Path) -> None:
         except (OSError, ValueError):  # of a gateway that was killed as it wrote
             discard(path)
             continue
-        if record.boot == _boot():
+        if record.boot == boot():
             if record.gateway.is_alive:
                 continue
             await asyncio.to_thread(_end, record)  # it may take as long as the engine does
@@ -76,10 +75,3 @@ def _end(record: Record) -> None:
         end(left, 0.0)
         if not left:
             break
-
-
-def _boot() -> str | None:
-    try:
-        return _BOOT.read_text("ascii").strip()
-    except OSError:
-        return None
