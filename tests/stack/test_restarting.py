@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 
 from stacks import SERVER, command, stack, until, up
 from withstand.cli.entry import exit_code_of
-from withstand.processes.identity import Identity
+from withstand.processes.identity import Identity, identity_of
+from withstand.stack.local import planned
+from withstand.stack.settled import settled_stack
 from withstand.stack.standing import standing_of
-from withstand.stack.state import UnitState, log_of, read_state
+from withstand.stack.state import StackState, UnitState, log_of, read_state, write_blueprint, write_state
 from withstand.stack.supervision import Phase
 
 pytestmark = pytest.mark.usefixtures("state")
@@ -111,6 +115,42 @@ def test_one_that_does_not_come_up_again_is_named_and_the_stack_stays(
     assert unit("a").phase is Phase.READY
     marker.unlink()
     assert exit_code_of(["restart", "s", "b"]) == 0
+
+
+@pytest.fixture
+def in_vain(state: Path, tmp_path: Path) -> Iterator[Path]:
+    """The file of a stack whose engine has started thrice in vain, as a supervisor would have written it down."""
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps({"engines": {"a": command(restart=True)}, "gateway": {}}))
+    blueprint, folder = planned(settled_stack(file), lambda *_: None), state / "stacks" / "s"
+    folder.mkdir(parents=True)
+    write_blueprint(folder, blueprint)
+    engine = UnitState(name="a", phase=Phase.BACKING_OFF, since_s=1, reason="ended: no more.", vain_starts=3)
+    gateway = UnitState(name="gateway", phase=Phase.WAITING, since_s=1)
+    with subprocess.Popen(["sleep", "600"]) as supervisor:
+        known = identity_of(supervisor.pid)
+        assert known
+        write_state(folder, StackState(supervisor=known, mark="m", began_s=1, units=(engine, gateway)))
+        yield file
+        supervisor.kill()
+
+
+def test_whoever_waits_for_one_that_starts_in_vain_is_told_why(
+    in_vain: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "a ended: no more; it is started again\n"
+    why = "ended: no more; 3 starts in a row came to nothing. Start "
+    monkeypatch.setattr("withstand.stack.restarting._wait_until_heard", lambda *_: None)
+    assert exit_code_of(["restart", "s", "gateway"]) == 3
+    waits = f"gateway waits for a, which {why}them again: withstand restart s a gateway."
+    assert (err := capsys.readouterr().err).startswith(said)
+    assert waits in err
+    assert exit_code_of(["run", str(in_vain)]) == 3
+    assert f"not all of it: a {why}it again: withstand restart s a." in " ".join(capsys.readouterr().err.split())
+    assert exit_code_of(["ps"]) == 1
+    assert f"a {why}it again: withstand restart s a\n" in capsys.readouterr().out
+    assert exit_code_of(["ps", "--json"]) == 1
+    assert told(capsys)[0]["cure"] == "withstand restart s a"
 
 
 @pytest.mark.parametrize(

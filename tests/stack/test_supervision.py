@@ -89,6 +89,22 @@ def test_back_off_doubles_up_to_a_minute_and_is_forgotten_after_a_good_minute() 
     assert supervision.units["engine"].restarts == 10
 
 
+def test_one_that_starts_in_vain_before_all_are_up_fails_the_stack_at_the_third_start() -> None:
+    supervision = Supervision(CHAIN)
+    ready(supervision, "engine", 0)
+    supervision.started("gateway", 0)
+    supervision.ended("engine", 1, "crashed")
+    for at in (10, 20, 30):
+        assert supervision.never_up is None
+        supervision.started("engine", at)
+        supervision.ended("engine", at + 1, "no memory")
+    failed = supervision.never_up
+    assert failed
+    assert (failed.process.name, failed.vain_starts) == ("engine", 3)
+    ready(supervision, "engine", 60)
+    assert failed.vain_starts == 0
+
+
 def test_whoever_asks_has_one_started_again_whatever_it_does() -> None:
     supervision = Supervision(CHAIN)
     for name in ("engine", "gateway", "edge"):

@@ -17,7 +17,7 @@ from withstand.stack.supervision import Phase
 def verb(name: str | None, *, as_json: bool) -> int:
     """Show the stacks that are up, and how their services stand.
 
-    The exit code is 1 where a service, or what minds it, has failed and stays so.
+    The exit code is 1 where a service, or what minds it, has failed and stays so, or starts in vain.
     """
     name = name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]

@@ -12,7 +12,7 @@ from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.health import dead, restart_line
+from withstand.stack.health import dead, restart_line, why_down
 from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
@@ -96,7 +96,7 @@ def draw_standing(standing: Standing, console: "Console") -> None:
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
             cure = f" Start it again: {restart_line(standing.name, [unit])}" if unit in lost else ""
-            console.print(Text(f"{unit.name} {unit.reason}{cure}"), soft_wrap=True)
+            console.print(Text(f"{unit.name} {why_down(unit)}.{cure}"), soft_wrap=True)
 
 
 def _columns(standing: Standing) -> list[Column]:
@@ -168,5 +168,7 @@ class StackTold:
             match unit.phase:
                 case Phase.STARTING:
                     say(f"{unit.name}: starting")
+                case Phase.BACKING_OFF:
+                    say(f"{unit.name} {unit.reason.rstrip('.')}; it is started again")
                 case Phase.READY:
                     say(f"{unit.name}: ready after {unit.ready_after_s:.1f} s")

@@ -4,14 +4,20 @@ from withstand.spec.stack import Stack
 from withstand.spec.stack_tables import differing, in_brackets
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.state import StackState, UnitState
-from withstand.stack.supervision import Phase
+from withstand.stack.supervision import VAIN_STARTS, Phase
 
 
 def dead(state: StackState) -> list[UnitState]:
-    """Services of a stack that is up which nobody starts again by himself."""
+    """Services of a stack that is up which nobody starts again by himself, or who does so in vain."""
     if state.ended is not None:
         return []
-    return [unit for unit in state.units if unit.phase is Phase.FAILED]
+    return [unit for unit in state.units if unit.phase is Phase.FAILED or unit.vain_starts >= VAIN_STARTS]
+
+
+def why_down(unit: UnitState) -> str:
+    """A clause, without its name."""
+    vain = f"; {unit.vain_starts} starts in a row came to nothing" if unit.vain_starts >= VAIN_STARTS else ""
+    return f"{(unit.reason or 'is down').rstrip('.')}{vain}"
 
 
 def restart_line(name: str, units: list[UnitState]) -> str:
@@ -21,7 +27,7 @@ def restart_line(name: str, units: list[UnitState]) -> str:
 
 def not_whole(name: str, units: list[UnitState]) -> str:
     """One sentence of a stack that is up without some of its services."""
-    told = "; ".join(f"{unit.name} {unit.reason or 'is down'}".rstrip(".") for unit in units)
+    told = "; ".join(f"{unit.name} {why_down(unit)}" for unit in units)
     return f"The stack {name!r} is up, but not all of it: {told}. Start it again: {restart_line(name, units)}."
 
 

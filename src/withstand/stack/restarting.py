@@ -6,7 +6,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import EngineError, UsageError
-from withstand.stack.health import dead, supervisor_is_gone
+from withstand.stack.health import dead, restart_line, supervisor_is_gone, why_down
 from withstand.stack.orders import heard, order, ordered
 from withstand.stack.resting import left_to_gateway
 from withstand.stack.standing import Standing, standing_of
@@ -62,13 +62,23 @@ def _wait_until_ready(standing: Standing, services: Sequence[str], tell: Callabl
         if state is None or state.ended is not None or not state.supervisor.is_alive:
             raise EngineError(f"The stack {standing.name!r} was taken down meanwhile.")
         asked = tuple(unit for unit in state.units if unit.name in services)
-        tell(msgspec.structs.replace(state, units=asked))
+        tell(msgspec.structs.replace(state, units=_waited_for(standing, state, services)))
         for unit in asked:
             if why := _why_not(standing, state, unit):
                 raise EngineError(f"{why} Its log: {log_of(standing.folder, unit.name)}")
         if all(unit.phase is Phase.READY for unit in asked):
             return Standing(name=standing.name, folder=standing.folder, blueprint=standing.blueprint, state=state)
         clock.sleep_s(_LOOK_S)
+
+
+def _waited_for(standing: Standing, state: StackState, services: Sequence[str]) -> tuple[UnitState, ...]:
+    """Those that are asked for, and what they need that is not ready."""
+    lacking = {each.name: each for each in state.units if each.phase is not Phase.READY}
+    needs = {process.name: process.needs for process in standing.blueprint.processes}
+    found = set(services)
+    while more := {need for name in found for need in needs[name] if need in lacking} - found:
+        found |= more
+    return tuple(unit for unit in state.units if unit.name in found)
 
 
 def _why_not(standing: Standing, state: StackState, unit: UnitState) -> str | None:
@@ -78,8 +88,10 @@ def _why_not(standing: Standing, state: StackState, unit: UnitState) -> str | No
         return f"{unit.name} does not come up: {reason}."
     if unit.phase is Phase.BACKING_OFF:
         return f"{unit.name} does not come up: {reason}; it is tried again by itself."
-    process = next(process for process in standing.blueprint.processes if process.name == unit.name)
-    if unit.phase is Phase.WAITING and (gone := [one.name for one in dead(state) if one.name in process.needs]):
-        both = " ".join([standing.name, *gone, unit.name])
-        return f"{unit.name} waits for {', '.join(gone)}, which is down: withstand restart {both}."
+    if unit.phase is not Phase.WAITING:
+        return None
+    lost = dead(state)
+    if gone := [one for one in _waited_for(standing, state, [unit.name]) if one in lost]:
+        down = "; ".join(f"{one.name}, which {why_down(one)}" for one in gone)
+        return f"{unit.name} waits for {down}. Start them again: {restart_line(standing.name, [*gone, unit])}."
     return None

@@ -37,6 +37,8 @@ class UnitState(msgspec.Struct, frozen=True, kw_only=True):
     """Of its last end."""
     absences: tuple[Absence, ...] = ()
     """When it was away after it had been ready."""
+    vain_starts: int = 0
+    """Since it was ready."""
 
 
 class StackState(msgspec.Struct, frozen=True, kw_only=True):

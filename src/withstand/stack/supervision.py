@@ -2,7 +2,8 @@
 
 A process is started once all that it needs is ready. One that ends before the stack has ever been up has failed, and
 the stack with it, unless it was ready and is to be restarted: it is then, as later too, after 1 s, 2 s, 4 s … 60 s, and
-after 1 s when a minute went well. Whoever asks has any of them ended and started again, at once.
+after 1 s when a minute went well. After some starts that came to nothing nobody need wait for it any more, though it is
+tried further. Whoever asks has any of them ended and started again, at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,8 @@ from withstand.stack.blueprint import Process, needing
 _BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
 _STEADY_S = 60.0
 _ABSENCES_MAX = 100
+VAIN_STARTS = 3
+"""So many starts of one that was ready before, each of which came to nothing, and it is not waited for."""
 
 
 class Phase(StrEnum):
@@ -55,6 +58,8 @@ class Unit:
         self.exit_code: int | None = None
         self.absences: list[Absence] = []
         """The last of them."""
+        self.vain_starts = 0
+        """Those since it was ready, or was started by hand, that came to nothing."""
         self._quick_ends = 0
         self._due_s = 0.0
 
@@ -70,6 +75,7 @@ class Unit:
         """To be started again, later each time that it did not last."""
         self._quick_ends = 0 if was_ready_s >= _STEADY_S else self._quick_ends + 1
         self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
+        self.vain_starts += self.phase is not Phase.READY
         self.restarts += 1
         self.to(Phase.BACKING_OFF, now_s)
 
@@ -80,12 +86,13 @@ class Unit:
 
     def back(self, now_s: float) -> None:
         """It is ready, perhaps again."""
+        self.vain_starts = 0
         if self.absences:
             self.absences[-1] = replace(self.absences[-1], back_s=now_s)
 
     def anew(self, now_s: float) -> None:
         """As if it had never failed; it waits for its turn."""
-        self._quick_ends = 0
+        self._quick_ends = self.vain_starts = 0
         self.restarts += 1
         self.reason, self.exit_code = "", None
         self.to(Phase.WAITING, now_s)
@@ -160,8 +167,9 @@ class Supervision:
 
     @property
     def never_up(self) -> Unit | None:
-        """One that has failed before all were ready: then there is no stack."""
-        failed = (unit for unit in self.units.values() if unit.phase is Phase.FAILED)
+        """One that has failed, or starts in vain, before all were ready: then there is no stack."""
+        units = self.units.values()
+        failed = (unit for unit in units if unit.phase is Phase.FAILED or unit.vain_starts >= VAIN_STARTS)
         return None if self._was_up else next(failed, None)
 
     def may_end(self, alive: Iterable[str]) -> list[str]:

@@ -326,6 +326,7 @@ class Supervisor:
             reason=unit.reason,
             exit_code=unit.exit_code,
             absences=tuple(unit.absences),
+            vain_starts=unit.vain_starts,
         )
 
 
