@@ -164,6 +164,20 @@ def test_the_models_server_says_whose_key_is_good(model: Model, agent: MakeAgent
     assert running.send("/v1/models", headers=mine).json["data"][0]["id"] == "agent"
 
 
+def test_a_key_of_the_agents_own_that_is_refused_is_not_the_clients(
+    model: Model, agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted = model(said("x"))
+    scripted.script.key = "right"
+    monkeypatch.setenv("MINE", "wrong")
+    running = agent(scripted.url, api_key_env="MINE")
+    theirs = {"authorization": "Bearer right"}
+    for got in (running.ask("?"), running.ask("?", headers=theirs), running.send("/v1/models", headers=theirs)):
+        assert (got.status, got.json["error"]["type"]) == (502, "server_error")
+        assert got.json["error"]["code"] == "model_failed"
+        assert "The agent's own key (model.api_key_env: MINE) is refused" in got.json["error"]["message"]
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("before", [[], [{"content": "Well"}]])
 def test_a_client_that_leaves_ends_the_models_call(

@@ -207,6 +207,7 @@ class Agent:
         told = {"base_url": model, "name": "m", "way": config.pop("way", "native")}
         told |= {"max_tokens": config.pop("model_max_tokens", 1024)}
         told |= {"tool_choice": config.pop("tool_choice", "auto")}
+        told |= {name: config.pop(name) for name in ("api_key_env",) if name in config}
         tree = {"listen": "127.0.0.1:0", "model": told, "drain_s": 1, **config}
         path = folder / "agent.json"
         path.write_text(json.dumps(tree), "utf-8")

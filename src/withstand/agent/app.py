@@ -83,7 +83,7 @@ async def _reply(request: Request, house: House) -> Reply:
 
 
 async def _models(request: Request) -> Response:
-    """The agent itself. Whose key the model's server refuses hears so here, and not with his first question."""
+    """The agent itself. If the model's server refuses the key, that is heard here, and not with the first question."""
     house: House = request.app.state.house
     headers = dict(request.headers)
     try:

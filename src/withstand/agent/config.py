@@ -35,6 +35,11 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Of one call."""
 
     @property
+    def key_setting(self) -> str:
+        """Which one says where its own key is, and where that is."""
+        return f"model.api_key_{'env' if self.api_key_env else 'file'}: {self.api_key_env or self.api_key_file}"
+
+    @property
     def url(self) -> str:
         """Where it is asked."""
         return self.base_url.rstrip("/").removesuffix("/v1") + "/v1/chat/completions"

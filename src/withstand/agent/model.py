@@ -31,6 +31,7 @@ _CONTEXT = re.compile(r"context[ _](size|length|window)|model('s)?[ _](context|l
 _ABOVE = re.compile(r"exceed|longer|maximum|too (long|large|many)|at most|limited to", re.IGNORECASE)
 """Both together are how llama.cpp, vLLM, SGLang and others say that a prompt is longer than the context."""
 _PASSED = frozenset({401, 403, 404, 429, 503})
+_OF_KEYS = frozenset({401, 403})
 _CODE = re.compile(r"[a-z0-9_.-]{1,64}", re.IGNORECASE)
 _KEY_TIMEOUT_S = 5.0
 
@@ -174,19 +175,17 @@ class Model:
         )
 
     async def check_key(self, headers: Mapping[str, str]) -> None:
-        """Whether the model's server knows the client's key; what is not said of keys is no matter here.
+        """Whether the model's server knows the key that it gets; what is not said of keys is no matter here.
 
         Raises:
             ModelError: it does not.
         """
-        if self._key:
-            return
         url = self._config.url.removesuffix("/chat/completions") + "/models"
         with suppress(httpx.HTTPError):
             asked = self._client.stream("GET", url, headers=self._headers(headers), timeout=_KEY_TIMEOUT_S)
             async with asked as answer:
-                if answer.status_code in {401, 403}:
-                    raise await _refusal(answer, sampled=False)
+                if answer.status_code in _OF_KEYS:
+                    raise await self._refusal(answer, sampled=False)
 
     def _body(self, messages: Sequence[Message], tools: Sequence[Tool], task: Task, most: int) -> bytes:
         """What the client says of sampling stands before what the configuration says."""
@@ -208,12 +207,20 @@ class Model:
             told["authorization"] = headers["authorization"]
         return {**told, "content-type": "application/json", "accept-encoding": "identity"}
 
+    async def _refusal(self, answer: httpx.Response, *, sampled: bool) -> ModelError:
+        """A key of the agent's own that is refused is no matter of the client, who has sent another one, or none."""
+        refusal = await _refusal(answer, sampled=sampled)
+        if not self._key or answer.status_code not in _OF_KEYS:
+            return refusal
+        setting = self._config.key_setting
+        return ModelError(502, f"The agent's own key ({setting}) is refused; give it the right one. {refusal}")
+
     async def _deltas(self, body: bytes, task: Task, heard: _Heard, bytes_max: int) -> AsyncGenerator[Delta]:
         try:
             asked = self._client.stream("POST", self._config.url, content=body, headers=self._headers(task.headers))
             async with asked as answer:
                 if answer.status_code != 200:
-                    raise await _refusal(answer, sampled=bool(task.sampling))
+                    raise await self._refusal(answer, sampled=bool(task.sampling))
                 heard.server_timing = answer.headers.get("server-timing", "")[:_TIMING_CHARS] or None
                 async for data in _events(answer, bytes_max):
                     if (delta := _read(data, heard)) is not None:
