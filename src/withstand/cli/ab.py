@@ -91,7 +91,8 @@ def verb(
         if stack:
             with of_file(Path(sides[0])):
                 told, look = StackTold(quiet=quiet).hear, partial(_look, stack, options)
-                standing = up.enter_context(standing_for(stack, screen.step, told, bool if folder else look))
+                look_at = bool if folder else look
+                standing = up.enter_context(standing_for(stack, screen.step, told, look_at, Path(sides[0])))
                 asked = None if folder else _asked_of(stack, options, standing.blueprint)
             drawn, home = announced(screen, standing), home_of(Path(sides[0]), standing)
         if asked is None:

@@ -102,7 +102,7 @@ def verb(
                 tree = {} if folder else stack.plan
                 told = StackTold(quiet=quiet).hear
                 look = partial(_look, options, tree, begins=folder is None)
-                standing = up.enter_context(standing_for(stack, screen.step, told, look))
+                standing = up.enter_context(standing_for(stack, screen.step, told, look, plan))
                 written = aimed(options, tree, standing.blueprint)
             drawn, home = announced(screen, standing), home_of(plan, standing)
         outcome = _measured(build_plan(options, written), folder, argv, drawn, home)

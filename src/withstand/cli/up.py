@@ -42,7 +42,7 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
                 check_plan(build_plan({}, aimed({}, stack.plan, blueprint)))
             _check(blueprint)
             return
-        standing = bring_up(stack, screen.step, told.hear)
+        standing = bring_up(stack, screen.step, told.hear, file=path)
     write_result(rendered(lambda console: draw_standing(standing, console)))
 
 
