@@ -5,7 +5,7 @@ import msgspec
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing, leader_of, name_of
+from withstand.cli.stacks import check_file, draw_standing, leader_of, name_of
 from withstand.stack.health import dead, restart_line
 from withstand.stack.standing import Standing, check_readable, standings
 from withstand.stack.supervision import Phase
@@ -19,8 +19,10 @@ def verb(name: str | None, *, as_json: bool) -> int:
 
     The exit code is 1 where a service, or what minds it, has failed and stays so, or starts in vain.
     """
-    name = name and name_of(name)
+    typed, name = name, name and name_of(name)
     found = [standing for standing in standings() if name in (None, standing.name)]
+    for standing in found if typed else []:
+        check_file(standing, typed or "")
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
     else:

@@ -1,6 +1,7 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +9,14 @@ from withstand import clock
 from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.files import spelled
 from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
+from withstand.spec.stack_tables import differing
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint
-from withstand.stack.health import dead, restart_line, why_down
+from withstand.stack.health import dead, is_named_by_another, restart_line, why_down
+from withstand.stack.settled import settled_stack
 from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
@@ -32,6 +36,22 @@ def name_of(typed: str) -> str:
     return name_in_file(Path(typed)) if Path(typed).suffix else typed
 
 
+def check_file(standing: Standing, typed: str) -> None:
+    """Of a stack that is named: by its file, as that is now, or by one that asks for just the same.
+
+    Raises:
+        UsageError: it is another file's.
+    """
+    path, blueprint = Path(typed), standing.blueprint
+    if not path.suffix or blueprint.file is None or spelled(path.resolve()) == blueprint.file:
+        return
+    wanted = None
+    with suppress(UsageError):
+        wanted = settled_stack(path)
+    if wanted is None or differing(blueprint.made_of, wanted):
+        raise UsageError(is_named_by_another(blueprint, typed, wanted))
+
+
 def is_down(typed: str) -> bool:
     """Whether nothing at all is left of the stack of that name or file, as after a first ``down``.
 
@@ -47,13 +67,14 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
     """The one of that name or file, or the only one.
 
     Raises:
-        UsageError: there is none, or which one is not said, for which there may be ``--all``.
+        UsageError: there is none, it is not that file's, or which one is not said, for which there may be ``--all``.
     """
     found = standings()
     if name is not None:
-        name = name_of(name)
+        typed, name = name, name_of(name)
         for standing in found:
             if standing.name == name:
+                check_file(standing, typed)
                 return standing
         check_readable(name)
         raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
@@ -64,6 +85,16 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
             else "No stack is up; withstand up STACK.toml."
         )
     return found[0]
+
+
+def refuse_held(standing: Standing, what: str, *, force: bool) -> None:
+    """Of one that a run has for itself; ``what`` would be done to it.
+
+    Raises:
+        UsageError: it would be done under that run, and not by ``--force``.
+    """
+    if standing.held and not force:
+        raise UsageError(f"{standing.held}; end that run, or {what} under it by --force.")
 
 
 def _there_are(found: Sequence[Standing]) -> str:
