@@ -195,3 +195,37 @@ def test_what_is_wrong_with_a_plan_is_said_before_anything_is_started(
     assert said in told
     assert "starting" not in told
     assert standings() == []
+
+
+@pytest.mark.parametrize("verb", ["run", "ab"])
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ('[target]\nbase_url = "http://127.0.0.1:9"\n', "target.base_url leads elsewhere than to the stack. Leave"),
+        (
+            '[targets.x]\nbase_url = "http://127.0.0.1:9"\n[targets.y]\nbase_url = "http://127.0.0.1:8"\n',
+            "targets.x.base_url leads elsewhere than to the stack.",
+        ),
+        (STACK, "p.toml is a stack's file, not a plan: withstand up"),
+        ("[models.m]\n", "p.toml is a gateway's file, not a plan: withstand gateway"),
+        ("[model]\n", "p.toml is an agent's file, not a plan: withstand agent"),
+    ],
+)
+def test_another_plan_leads_into_the_stack(
+    verb: str, load: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, plan = tmp_path / "s.toml", tmp_path / "p.toml"
+    file.write_text(STACK + '[plan.targets.a]\nservice = "a"\n[plan.targets.g]\nservice = "gateway"\n')
+    plan.write_text(load)
+    assert exit_code_of([verb, str(file), "--plan", str(plan)]) == 2
+    assert said in capsys.readouterr().err
+    assert standings() == []
+
+
+def test_one_target_is_not_asked_at_two_places(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(STACK + '[plan.target]\nbase_url = "http://127.0.0.1:9"\n[plan.targets.a]\nservice = "a"\n')
+    assert exit_code_of(["run", str(file)]) == 2
+    assert "it and base_url both say who is asked; keep one of them - at `$.plan.targets.a.service`" in (
+        capsys.readouterr().err
+    )

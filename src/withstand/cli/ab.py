@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from withstand.app.ab import Sides, resume_ab, run_ab
 from withstand.app.foretold import check_plan
 from withstand.app.home import NOWHERE, check_goes_on, home_of
-from withstand.app.plans import NAMES, ready_made
+from withstand.app.plans import NAMES
 from withstand.app.retold import named
 from withstand.app.screen import Screen
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
+from withstand.cli.named import load_of, named_plan
 from withstand.cli.options import (
     TYPED_PATH,
     Verb,
@@ -41,7 +42,6 @@ from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack, is_stack
 from withstand.spec.targets import laid_over_tree
-from withstand.stack.aims import asked_as
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
 from withstand.stack.settled import settled_tree
@@ -115,7 +115,8 @@ def _stack(sides: tuple[str, ...], named: str | None) -> Stack | None:
     if not is_stack(tree):
         return None
     stack, told = settled_tree(tree, path), str(path)
-    if named and (load := asked_as(_load(named), stack.plan)):
+    if named:
+        load = load_of(named, stack.plan)
         told = told if load.get("targets") is stack.plan.get("targets") else named
         stack = replace(stack, plan=load)
     targets = stack.plan.get("targets", {})
@@ -155,7 +156,7 @@ def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Si
 def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
     if len(sides) != 2 or options["base_url"] is not None:
         raise UsageError("ab measures two sides: give A and B, each a URL, a plan file, or `embedded`; no --base-url.")
-    load = _load(options["plan"])
+    load = named_plan(options["plan"]) if options["plan"] else {}
     own = options | {"output_dir": None}
     a, b = (AskedSide(label=label, plan=build_plan(own, tree_of(side, load))) for label, side in labelled(sides))
     return _in_turn(a, b, options)
@@ -163,9 +164,3 @@ def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
 
 def _in_turn(a: AskedSide, b: AskedSide, options: dict[str, Any]) -> Sides:
     return Sides(a=a, b=b, pairs=options["blocks"], reset_cache=not options["no_reset_cache"], force=options["force"])
-
-
-def _load(named: str | None) -> dict[str, Any]:
-    if named is None:
-        return {}
-    return ready_made(named) if named in NAMES else plan_from_file(Path(named))

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from withstand.app.foretold import check_plan
 from withstand.app.home import NOWHERE, Home, check_goes_on, home_of
-from withstand.app.plans import LIST, NAMES, listing, ready_made
+from withstand.app.plans import LIST, NAMES, listing
 from withstand.app.run import resume, run
 from withstand.app.screen import Outcome, Screen
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
+from withstand.cli.named import load_of, named_plan
 from withstand.cli.options import (
     TYPED_PATH,
     Verb,
@@ -38,7 +39,6 @@ from withstand.spec import Plan, plan_from_file
 from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack, is_stack
-from withstand.stack.aims import asked_as
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
 from withstand.stack.settled import settled_tree
@@ -115,7 +115,7 @@ def verb(
 def _stack(written: dict[str, Any], path: Path, named: str | None) -> Stack:
     """A stack's file, with the load of ``--plan`` where one is named."""
     stack = settled_tree(written, path)
-    return replace(stack, plan=asked_as(_plan_of(named), stack.plan)) if named else stack
+    return replace(stack, plan=load_of(named, stack.plan)) if named else stack
 
 
 def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint, *, begins: bool) -> None:
@@ -142,19 +142,9 @@ def _measured(
 def _written(path: Path | None, named: str | None) -> dict[str, Any]:
     """A file's tree, that of a plan that comes along, or an empty one."""
     if path is None:
-        return _plan_of(named) if named else {}
+        return named_plan(named) if named else {}
     written = plan_from_file(path)
     refuse_other_kinds(path, written, "a plan's or a stack's", "stack")
     if named and not is_stack(written):
         raise UsageError(f"--plan {named} and the plan file {path} are two plans; give one of them.")
     return written
-
-
-def _plan_of(named: str) -> dict[str, Any]:
-    """Of ``--plan``."""
-    path = Path(named)
-    if named in NAMES or not (path.suffix or is_there(path)):
-        return ready_made(named)
-    tree = plan_from_file(path)
-    refuse_other_kinds(path, tree, "a plan")
-    return tree

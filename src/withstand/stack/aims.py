@@ -47,9 +47,24 @@ def asked_as(load: Tree, own: Tree) -> Tree:
     return load | kept | ({"target": laid_over_tree(own.get("target", {}), told)} if told else {})
 
 
+def elsewhere(load: Tree) -> str | None:
+    """The field for which nothing of a plan would be asked of a stack; None = something would."""
+    base, targets = load.get("target", {}), load.get("targets") or {}
+    if isinstance(base, dict) and "base_url" in base:
+        return "target.base_url"
+    if not isinstance(targets, dict) or not targets:
+        return None
+    outside = [name for name, told in targets.items() if isinstance(told, dict) and "base_url" in told]
+    return f"targets.{outside[0]}.base_url" if len(outside) == len(targets) else None
+
+
 def _aimed(where: str, base: Tree, told: Any, blueprint: Blueprint, model: str | None) -> Any:
     whole = laid_over_tree(base, told)
-    if not isinstance(whole, dict) or "base_url" in whole:
+    if not isinstance(whole, dict):
+        return told
+    if "base_url" in whole:
+        if _SERVICE in told:
+            raise wrong(f"plan.{where}.service", "it and base_url both say who is asked; keep one of them")
         return told
     asked, service = model or whole.get("model"), whole.get(_SERVICE)
     door = _door(blueprint, asked) if service is None else _service(where, blueprint, service)
