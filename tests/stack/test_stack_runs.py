@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from outcomes import code
+from withstand.app.journal import Journal
+from withstand.app.stages import all_stages
 from withstand.cli.entry import exit_code_of
 from withstand.record import Status
 from withstand.runs import RunFolder, RunState
+from withstand.spec import parse_plan
 from withstand.stack.standing import standings
 from withstand.stack.taking_down import take_down
 
@@ -112,9 +115,18 @@ def test_runs_that_were_cut_go_on_where_the_stack_is_now(tmp_path: Path, capsys:
     write(prompts=20, tokens=10, of=STACK.replace("max_sequences = 4", "max_sequences = 5"))
     assert exit_code_of(["run", "e.toml", "--resume", "r"]) == 2
     assert "[engines.a] is different" in said(capsys)
+    Path("r/stack.json").rename("kept")
+    for argv in (["run", "e.toml", "--resume", "r"], ["run", "--resume", "r"]):
+        assert exit_code_of(argv) == 2
+        assert "r was measured at the stack of e.toml, and has lost its stack.json" in said(capsys)
+    os.mkfifo("r/stack.json")
+    assert exit_code_of(["run", "e.toml", "--resume", "r"]) == 3
+    assert "r/stack.json, which tells of the stack, is damaged: it is no file. Measure anew." in said(capsys)
+    Path("kept").rename("r/stack.json")
     write(prompts=1, tokens=1)  # what was begun keeps its plan
     done = withstand("run", "e.toml", "--resume", "r")
     assert code(done, tmp_path / "r") in {0, 3}, done.stderr
+    assert "e.toml has another [plan] by now; r goes on by the one that it began with." in done.stderr
     for name in ("one", "two"):
         run = RunFolder.open(Path("r") / name)
         whole = {index for index, entry in run.manifest.in_order() if entry.state is RunState.DONE}
@@ -138,6 +150,10 @@ def test_sides_in_turn_go_on_where_they_are_now(tmp_path: Path, capsys: pytest.C
 
 def test_what_was_not_measured_at_a_stack_has_no_use_for_one(capsys: pytest.CaptureFixture[str]) -> None:
     write()
-    Path("r").mkdir()
+    for folder, why in (("no", "there is nothing of this name"), (".", "it has no run.json")):
+        assert exit_code_of(["run", "e.toml", "--resume", folder]) == 2
+        assert f"{folder} is no run folder: {why}." in said(capsys)
+    plan = parse_plan({"output_dir": "r"})
+    Journal.create(plan, all_stages(plan), ["run", "p.toml", "--base-url", "http://127.0.0.1:9"])
     assert exit_code_of(["run", "e.toml", "--resume", "r"]) == 2
     assert "r was not measured at a stack; leave e.toml out." in said(capsys)

@@ -5,8 +5,9 @@ leads the plan's targets to where the same services are now.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -14,10 +15,10 @@ from msgspec import Struct
 from withstand.app.services import Services
 from withstand.errors import UsageError
 from withstand.files import spelled
-from withstand.runs import Site, site_of, write_site
-from withstand.spec import Plan, Target
-from withstand.spec.stack import Stack
-from withstand.spec.stack_tables import in_brackets, prints_of, unlike
+from withstand.runs import SITE_NAME, RunFolder, Site, TargetsFolder, TurnsFolder, site_of, write_site
+from withstand.spec import Plan, Target, plan_from_file
+from withstand.spec.stack import Stack, is_stack
+from withstand.spec.stack_tables import in_brackets, print_of_plan, prints_of, unlike
 from withstand.stack.standing import Standing
 
 _DOOR = "/"
@@ -48,6 +49,7 @@ class Home(Struct, frozen=True):
         """
         began = site_of(folder)
         if began is None:
+            _check_has_none(folder)
             return plan
         if self.site is None:
             raise UsageError(
@@ -62,8 +64,8 @@ class Home(Struct, frozen=True):
 NOWHERE = Home()
 
 
-def home_of(file: Path, standing: Standing) -> Home:
-    """Where the services of a stack are that is up."""
+def home_of(file: Path, standing: Standing, plan: dict[str, Any] | None = None) -> Home:
+    """Where the services of a stack are that is up; ``plan`` is the file's own, where that is what is measured."""
     blueprint = standing.blueprint
     addresses = {process.name: process.base_url for process in blueprint.processes}
     told = {f"{process.name}/metrics": process.metrics_url for process in blueprint.processes}
@@ -73,24 +75,65 @@ def home_of(file: Path, standing: Standing) -> Home:
         file=spelled(file.absolute()),
         tables=prints_of(blueprint.made_of),
         addresses={_DOOR: blueprint.door, **addresses, **metrics},
+        plan=None if plan is None else print_of_plan(plan),
     )
     return Home(site, Services(standing))
 
 
-def check_goes_on(folder: Path, file: Path, stack: Stack) -> None:
-    """Before the stack is brought up.
+def check_goes_on(folder: Path, file: Path, stack: Stack) -> str | None:
+    """Before the stack is brought up; a sentence to be told where the file has another plan by now.
 
     Raises:
-        UsageError: the run was measured at another one, or at none.
+        UsageError: there is no run, or it was measured at another stack, or at none.
     """
     began = site_of(folder)
     if began is None:
+        _check_has_none(folder, file)
         raise UsageError(f"{folder} was not measured at a stack; leave {file} out.")
     if tables := unlike(dict(began.tables), dict(prints_of(stack))):
         raise UsageError(
             f"{file} is not the stack any more at which {folder} was measured: {in_brackets(tables)} different. Put "
             "it back as it was, or measure anew."
         )
+    if began.plan in (None, print_of_plan(stack.plan)):
+        return None
+    return f"{file} has another [plan] by now; {folder} goes on by the one that it began with."
+
+
+def _check_has_none(folder: Path, file: Path | None = None) -> None:
+    """Of a run without a site: whether it was measured at no stack.
+
+    Raises:
+        UsageError: there is no run, or its command names a stack's file, perhaps this one.
+    """
+    stack = next((name for name in _argv_of(folder) if _is_stacks(name, file)), None)
+    if stack is not None:
+        raise UsageError(
+            f"{folder} was measured at the stack of {stack}, and has lost its {SITE_NAME}, which told the addresses "
+            "of its services: what listens there now may be anything. Measure anew."
+        )
+
+
+def _argv_of(folder: Path) -> Sequence[str]:
+    """As it was begun."""
+    if TurnsFolder.is_one(folder):
+        return TurnsFolder.open(folder).asked.argv
+    if TargetsFolder.is_one(folder):
+        return TargetsFolder.open(folder).asked.argv
+    return RunFolder.open(folder).manifest.argv
+
+
+def _is_stacks(name: str, file: Path | None) -> bool:
+    """What was typed then belongs to the folder where that was, which may be another one."""
+    path = Path(name)
+    if not path.suffix:
+        return False
+    if file and path.name == file.name:
+        return True
+    try:
+        return path.is_file() and is_stack(plan_from_file(path))
+    except (UsageError, OSError):
+        return False
 
 
 def to_go_on(verb: str, folder: Path) -> str:

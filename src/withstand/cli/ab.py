@@ -28,6 +28,7 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_ab
+from withstand.cli.output import say
 from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.side import labelled, tree_of
@@ -81,8 +82,8 @@ def verb(
     if folder:
         refuse_others(context, "A and B", *(["sides"] if stack else []))
         refuse_anothers(folder, "ab")
-        if stack:
-            check_goes_on(folder, Path(sides[0]), stack)
+        if stack and (other := check_goes_on(folder, Path(sides[0]), stack)) and not quiet:
+            say(other)
     blocks_of(options["blocks"])  # what is wrong with it is said before a stack is brought up
     asked = None if folder or stack else _asked(sides, options)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=False) as screen, ExitStack() as up:
@@ -94,7 +95,8 @@ def verb(
                 look_at = bool if folder else look
                 standing = up.enter_context(standing_for(stack, screen.step, told, look_at, Path(sides[0])))
                 asked = None if folder else _asked_of(stack, options, standing.blueprint)
-            drawn, home = announced(screen, standing), home_of(Path(sides[0]), standing)
+            drawn = announced(screen, standing)
+            home = home_of(Path(sides[0]), standing, None if options["plan"] else stack.plan)
         if asked is None:
             assert folder
             outcome = resume_ab(folder, screen=drawn, home=home)

@@ -27,7 +27,7 @@ from withstand.cli.options import (
     workload_options,
 )
 from withstand.cli.outcome import show_outcome, show_targets
-from withstand.cli.output import write_result
+from withstand.cli.output import say, write_result
 from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed
@@ -91,8 +91,8 @@ def verb(
     if folder:
         refuse_others(context, "the plan file", *(["plan"] if stack else []))
         refuse_anothers(folder, "run")
-        if stack and plan:
-            check_goes_on(folder, plan, stack)
+        if stack and plan and (other := check_goes_on(folder, plan, stack)) and not quiet:
+            say(other)
     argv = without_secrets(context.obj)
     with terminal_screen(quiet=quiet, plain=options["plain"], blocks=not as_json) as screen, ExitStack() as up:
         drawn: Screen = screen
@@ -104,7 +104,8 @@ def verb(
                 look = partial(_look, options, tree, begins=folder is None)
                 standing = up.enter_context(standing_for(stack, screen.step, told, look, plan))
                 written = aimed(options, tree, standing.blueprint)
-            drawn, home = announced(screen, standing), home_of(plan, standing)
+            drawn = announced(screen, standing)
+            home = home_of(plan, standing, None if options["named"] else stack.plan)
         outcome = _measured(build_plan(options, written), folder, argv, drawn, home)
         kept(drawn, outcome.folder)
     if isinstance(outcome, Outcome):

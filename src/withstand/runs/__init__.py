@@ -8,9 +8,10 @@ from withstand.runs.lines import WHOLE, Share
 from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
 from withstand.runs.several import Asked, TargetsFolder
 from withstand.runs.shelf import Shelf
-from withstand.runs.site import Site, site_of, write_site
+from withstand.runs.site import SITE_NAME, Site, site_of, write_site
 
 __all__ = [
+    "SITE_NAME",
     "WHOLE",
     "Asked",
     "AskedSide",

@@ -21,6 +21,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """A hash of each, by which a change is seen."""
     addresses: Mapping[str, str]
     """Where what was: names → URLs."""
+    plan: str | None = None
+    """A hash of the file's own plan; None = the run is another one's."""
 
 
 def write_site(folder: Path, site: Site) -> None:
@@ -36,12 +38,20 @@ def site_of(folder: Path) -> Site | None:
     """None = it was not measured at a stack.
 
     Raises:
-        StorageError: it is damaged.
+        StorageError: it is damaged, or may not be read.
     """
     path = folder / SITE_NAME
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise _damaged(path, "it is no file")
     try:
         return msgspec.json.decode(path.read_bytes(), type=Site)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as e:
+        raise _damaged(path, e.strerror) from None
     except (msgspec.MsgspecError, RecursionError) as e:
-        raise StorageError(f"{path}, which tells of the stack, is damaged: {e}. Measure anew.") from None
+        raise _damaged(path, e) from None
+
+
+def _damaged(path: Path, why: object) -> StorageError:
+    return StorageError(f"{path}, which tells of the stack, is damaged: {why}. Measure anew.")

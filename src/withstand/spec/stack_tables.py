@@ -33,6 +33,11 @@ def prints_of(stack: Stack) -> dict[str, str]:
     return {key: hashlib.sha256(msgspec.json.encode(table)).hexdigest() for key, table in tables_of(stack).items()}
 
 
+def print_of_plan(plan: dict[str, Any]) -> str:
+    """The same of what is measured there, in whichever order it is written."""
+    return hashlib.sha256(msgspec.json.encode(plan, order="sorted")).hexdigest()
+
+
 def in_brackets(tables: list[str]) -> str:
     """``[engines.a] and [gateway] are``, as they stand in a file."""
     told = [f"[{table}]" for table in tables]
