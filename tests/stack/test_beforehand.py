@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from withstand.cli.entry import exit_code_of
-from withstand.errors import EngineError, SpecError, UsageError, WithstandError
+from withstand.errors import EngineError, SpecError, UsageError
 from withstand.spec.stack import Secret, Tls, stack_of
 from withstand.stack.beforehand import check_machine
 from withstand.stack.local import planned
 from withstand.stack.settled import settled
 from withstand.stack.standing import standings
+from withstand.testing.certs import make_certificates
 
 SIM = {"kind": "sim"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}
@@ -54,6 +55,24 @@ def test_a_file_that_is_not_here_is_named(tree: dict[str, Any], said: str) -> No
         planned(stack_of(tree, "s"), lambda *_: None)
 
 
+def test_certificates_and_keys_are_read_before_nginx_does(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    (tmp_path / "other").mkdir()
+    good, other = make_certificates(tmp_path), make_certificates(tmp_path / "other")
+    text = tmp_path / "text.pem"
+    text.write_text("-----BEGIN")
+    for certificate, key, said in (
+        (text, good.key, f"{text} is no certificate (PEM): give another file - at `$.edge.tls.certificate`"),
+        (good.certificate, text, f"{text} is no key (PEM) without a password: give another file - at `$.edge.tls.key`"),
+        (good.certificate, other.key, f"{other.key} is not the key of {good.certificate}; give that one"),
+    ):
+        tls = {"certificate": str(certificate), "key": str(key)}
+        with pytest.raises(SpecError, match=re.escape(said)):
+            check_machine(stack_of({"engines": {"a": SIM}, "edge": {"tls": tls}}, "s"))
+    tls = {"certificate": str(good.certificate), "key": str(good.key)}
+    check_machine(stack_of({"engines": {"a": SIM}, "edge": {"tls": tls}}, "s"))
+
+
 @pytest.mark.parametrize("text", ["garbage", "step_ms = -1", "step_ms = nan", "sequence_ms = inf"])
 def test_a_model_that_is_none_is_not_simulated(text: str, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(text)
@@ -83,7 +102,7 @@ def test_a_program_that_the_gateway_would_not_find_is_named(engine: dict[str, An
     ],
 )
 def test_what_the_agent_would_refuse_is_said_before(config: dict[str, Any], said: str) -> None:
-    with pytest.raises(WithstandError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(said)):
         planned(stack_of({"engines": {"a": SIM}, "agent": {"config": config}}, "s"), lambda *_: None)
 
 

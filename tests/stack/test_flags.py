@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from withstand.cli.up import verb
 from withstand.errors import EngineError, UsageError
 from withstand.stack.blueprint import Process
-from withstand.stack.flags import checked, unknown_flags
+from withstand.stack.flags import checked, unknown_flags, why_absent
 
 HELP = (
     "usage: serve [--port PORT] [--max_num_seqs N] [--enable-prefix-caching | --no-enable-prefix-caching] [--dtype T]"
@@ -64,16 +64,17 @@ def test_an_engine_that_cannot_tell_is_no_mistake(tmp_path: Path, text: str, cod
     assert (found.unknown, found.why_not) == ((), why)
 
 
-def test_a_program_that_is_not_there_and_one_that_nobody_knows() -> None:
-    absent, other = process("/no/such/engine", "--x"), process(sys.executable, "--x", kind="command")
-    gone = process("nosuchserver", "--x", kind="command")
-    found = checked([absent, other, gone], {})
-    assert [one.why_not for one in found] == [
+def test_a_program_that_is_not_there_one_that_may_not_run_and_one_that_nobody_knows(tmp_path: Path) -> None:
+    (tmp_path / "text").touch()
+    programs = ("/no/such/engine", "nosuchserver", str(tmp_path), str(tmp_path / "text"), sys.executable)
+    assert [why_absent(process(each, kind="command"), {}) for each in programs] == [
         "there is no program /no/such/engine",
-        None,
         "there is no program nosuchserver",
+        f"there is no program {tmp_path}",
+        f"{tmp_path}/text may not be executed",
+        None,
     ]
-    assert [one.is_absent for one in found] == [True, False, True]
+    assert not checked([process(sys.executable, "--x", kind="command")], {})[0].is_asked
 
 
 def test_up_check_of_an_engine_that_is_not_there_is_no_success(tmp_path: Path) -> None:

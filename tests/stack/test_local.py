@@ -164,11 +164,14 @@ def test_one_that_takes_a_second_to_answer_comes_up() -> None:
     assert up(stack(a=command("0", "0", "1.2", ready_s=60))).is_up
 
 
+def test_one_that_has_too_little_room_is_told_of_it() -> None:
+    with pytest.raises(EngineError, match=r"perhaps its room\.memory_gb = 0\.001 is too little\."):
+        up(stack(a=command(room={"memory_gb": 0.001})))
+
+
 def test_a_command_that_is_not_there_is_named() -> None:
     nowhere = {"kind": "command", "args": ["/no/such/server"], "served_as": "m"}
-    with pytest.raises(
-        EngineError, match=r"a ended \(exit code 127\): /no/such/server: No such file or directory\. Its logs: "
-    ):
+    with pytest.raises(EngineError, match=r"^a: there is no program /no/such/server\. Install it, or correct its path"):
         up(stack(a=nowhere))
 
 

@@ -45,16 +45,21 @@ def check_unchanged(config: Config) -> None:
     Raises:
         WithstandError: as ``serve_forever``, but for the address.
     """
-    path = Path(config.sessions.path) if config.sessions.path else None
-    if path and not path.exists():
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise StorageError(f"sessions.path: {path} cannot be made. Choose a folder that may be written.")
+    _check_folder(config)
+    if config.sessions.path and not Path(config.sessions.path).exists():
         config = replace(config, sessions=replace(config.sessions, path=None))
     asyncio.run(_check(config))
 
 
+def _check_folder(config: Config) -> None:
+    path = Path(config.sessions.path) if config.sessions.path else None
+    if path and not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"sessions.path: {path} cannot be made. Choose a folder that may be written.")
+
+
 async def _check(config: Config) -> None:
     """Whether the house can be opened: an error in a server's startup would come out as a traceback."""
+    _check_folder(config)
     try:
         async with house_of(config):
             pass

@@ -7,7 +7,7 @@ import click
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import say, write_result
 from withstand.errors import UsageError
-from withstand.files import storage_error
+from withstand.files import is_there, storage_error
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import stack_from_file
 from withstand.stack.exports.table import PLACES, exported, left_out, without_gpu
@@ -39,8 +39,11 @@ def verb(path: Path, place: str, output: Path | None, inference_gateway: str | N
 
 
 def _write(files: dict[str, str], folder: Path, *, force: bool) -> None:
-    if folder.is_file():
-        raise UsageError(f"--output: {folder} is a file; name a folder.")
+    if is_there(folder) and not folder.is_dir():
+        raise UsageError(f"--output: {folder} is no folder; name one.")
+    for at in (folder / name for name in files):
+        if is_there(at) and not at.is_file():  # a pipe would be waited for
+            raise UsageError(f"--output: {at} is there and is no file; take it away, or name another folder.")
     if not force and (others := [name for name, text in files.items() if _has_another(folder / name, text)]):
         raise UsageError(
             f"--output: {folder} has another {', '.join(others)} already; name a new folder, or say --force."

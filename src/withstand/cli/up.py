@@ -10,7 +10,7 @@ from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, write_result
 from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed, draw_standing
-from withstand.errors import EngineError, UsageError
+from withstand.errors import UsageError
 from withstand.spec.mistake import of_file
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.flags import checked
@@ -51,16 +51,13 @@ def _check(blueprint: Blueprint) -> None:
 
     Raises:
         UsageError: one does not know an option.
-        EngineError: one is not there.
     """
     everything = (*blueprint.processes, *blueprint.resting)
     found = checked(everything, {p.name: environment(p.env) for p in everything})
     for one in found:
-        if one.is_asked and not (one.unknown or one.is_absent):
+        if one.is_asked and not one.unknown:
             write_result(f"{one.name}: {one.why_not or 'every option is known'}\n")
-    if others := [one.name for one in found if not (one.is_asked or one.is_absent)]:
+    if others := [one.name for one in found if not one.is_asked]:
         write_result(f"Programs that are there, and are not asked for their options: {', '.join(others)}\n")
     if wrong := [f"{one.name} does not know {', '.join(one.unknown)}" for one in found if one.unknown]:
         raise UsageError(f"{'; '.join(wrong)}. The version that is installed is another one.")
-    if absent := [f"{one.name}: {one.why_not}" for one in found if one.is_absent]:
-        raise EngineError(f"{'; '.join(absent)}. Install it, or correct its path in the stack's file.")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import ssl
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,10 +12,10 @@ from typing import Any
 from withstand.errors import EngineError, UsageError
 from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
-from withstand.spec.stack import Engine, Gateway, Stack, served_of
+from withstand.spec.stack import Engine, Gateway, Stack, Tls, served_of
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.composed import AGENT, GATEWAY
-from withstand.stack.flags import is_absent
+from withstand.stack.flags import why_absent
 from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
@@ -43,6 +44,7 @@ def check_machine(stack: Stack) -> None:
     if stack.edge and stack.edge.tls:
         _check_certificate("certificate", stack.edge.tls.certificate)
         _check_certificate("key", stack.edge.tls.key)
+        _check_pair(stack.edge.tls)
     if stack.gateway:
         for engine in stack.engines.values():
             if engine.api_key:
@@ -50,17 +52,17 @@ def check_machine(stack: Stack) -> None:
 
 
 def check_programs(blueprint: Blueprint) -> None:
-    """Programs of ours are asked themselves whether they would take their configuration, since nobody else may know it.
+    """They are there; ours are asked themselves whether they would take their configuration: nobody else may know it.
 
     Raises:
         SpecError: something that the stack's file lays over it is wrong; the text is the program's own, with the key as
             that file has it.
         UsageError: it would not take it otherwise.
-        EngineError: there is no program of an engine that nobody starts now.
+        EngineError: a program is not there.
     """
-    absent = [process for process in blueprint.resting if is_absent(process, environment(process.env))]
-    if told := "; ".join(f"{each.name}: there is no program {each.argv[0]}" for each in absent):
-        raise EngineError(f"{told}, so the gateway could not start it. Install it, or correct its path in the file.")
+    found = {p.name: why_absent(p, environment(p.env)) for p in (*blueprint.processes, *blueprint.resting)}
+    if absent := "; ".join(f"{name}: {why}" for name, why in found.items() if why):
+        raise EngineError(f"{absent}. Install it, or correct its path in the stack's file.")
     for told_of in (blueprint.made_of.gateway, blueprint.made_of.agent):
         kind = GATEWAY if isinstance(told_of, Gateway) else AGENT
         if told_of and (ours := [process for process in blueprint.processes if process.kind == kind]):
@@ -135,6 +137,27 @@ def _check_certificate(key: str, path: str) -> None:
         raise wrong(where, f"nginx would look for {path} in the stack's own folder; give its whole path")
     if not Path(path).is_file():
         raise wrong(where, f"there is no file {path}; correct it")
+
+
+def _check_pair(tls: Tls) -> None:
+    """As nginx will: it knows no password, and reads them as the same user."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_verify_locations(tls.certificate)
+    except (OSError, ssl.SSLError) as e:
+        raise wrong("edge.tls.certificate", f"{tls.certificate} is no certificate (PEM): {_why_no_pem(e)}") from None
+    try:
+        context.load_cert_chain(tls.certificate, tls.key, password="")
+    except (OSError, ssl.SSLError) as e:
+        if getattr(e, "reason", None) == "KEY_VALUES_MISMATCH":
+            raise wrong("edge.tls.key", f"{tls.key} is not the key of {tls.certificate}; give that one") from None
+        why = f"{tls.key} is no key (PEM) without a password: {_why_no_pem(e)}"
+        raise wrong("edge.tls.key", why) from None
+
+
+def _why_no_pem(e: OSError) -> str:
+    """What OpenSSL says is for those who know it."""
+    return "give another file" if isinstance(e, ssl.SSLError) else str(e.strerror)
 
 
 def _cores() -> set[int]:

@@ -26,8 +26,6 @@ class Checked(Struct, frozen=True):
     name: str
     unknown: tuple[str, ...] = ()
     why_not: str | None = None
-    is_absent: bool = False
-    """There is no such program: it cannot be started either."""
     is_asked: bool = True
     """Whether programs of its kind are asked at all."""
 
@@ -51,15 +49,17 @@ def _plain(flag: str) -> str:
     return flag.replace("_", "-").removeprefix("--").removeprefix("no-")
 
 
-def is_absent(process: Process, env: Mapping[str, str]) -> bool:
-    """Whether its program is not there."""
-    return shutil.which(process.argv[0], path=env.get("PATH") or os.environ.get("PATH")) is None
+def why_absent(process: Process, env: Mapping[str, str]) -> str | None:
+    """Why its program cannot be started; None = it is there."""
+    program, path = process.argv[0], env.get("PATH") or os.environ.get("PATH")
+    if shutil.which(program, path=path):
+        return None
+    if shutil.which(program, os.F_OK, path):
+        return f"{program} may not be executed"
+    return f"there is no program {program}"
 
 
 def _checked(process: Process, env: Mapping[str, str]) -> Checked:
-    program = process.argv[0]
-    if is_absent(process, env):
-        return Checked(process.name, why_not=f"there is no program {program}", is_absent=True)
     if process.kind not in _HELP:
         return Checked(process.name, is_asked=False)
     try:

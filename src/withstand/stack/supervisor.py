@@ -7,6 +7,7 @@ what is left of its service becomes the supervisor's, who ends it.
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,8 @@ from withstand.processes.identity import (
     pid_space,
 )
 from withstand.processes.log import opened
+from withstand.processes.words import killer
+from withstand.spec.stack import Room
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.diary import note
 from withstand.stack.orders import heard, ordered
@@ -54,6 +57,9 @@ _KEEPER_S = 3.0
 _PATIENCE_S = 2.0
 """So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
+_STARVED = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS})
+_WANTS_MEMORY = re.compile(r"memory|bad_alloc|(cannot|failed to) map", re.IGNORECASE)
+"""How programs and the loader say that they get no more."""
 
 
 class _Kept:
@@ -82,11 +88,19 @@ class _Kept:
     def last_words(self) -> str:
         """How it ended, and why."""
         code = self.keeper.poll()
-        return "ended" * (code is not None) + last_words(self.log, self.log_start, code, self.process.reason)
+        said = last_words(self.log, self.log_start, code, self.process.reason)
+        return "ended" * (code is not None) + in_its_room(said, code, self.process.upkeep.room)
 
     def close(self) -> None:
         """Nothing more is read of it."""
         os.close(self.log)
+
+
+def in_its_room(said: str, code: int | None, room: Room) -> str:
+    """What a service has said at its end, with a word of the memory that it may have, where want of that may be why."""
+    if room.memory_gb is None or not (killer(code) in _STARVED or _WANTS_MEMORY.search(said)):
+        return said
+    return f"{said.rstrip('.')}; perhaps its room.memory_gb = {room.memory_gb:g} is too little."
 
 
 class Supervisor:

@@ -21,7 +21,7 @@ _AtOnce = Annotated[int, Field(ge=1)]
 class Place(BaseModel):
     """An engine among those of a model; a field that there is not is refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str
     url: str
@@ -32,7 +32,7 @@ class NewEngine(Place):
 
     weight: _Weight = 1.0
     max_in_flight: _AtOnce | None = None
-    served: str | None = Field(None, validation_alias=AliasChoices("served", "served_as"))
+    served: str | None = Field(None, min_length=1, validation_alias=AliasChoices("served", "served_as"))
     role: Role | None = None
     bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
     backup: bool = False

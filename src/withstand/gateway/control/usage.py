@@ -1,8 +1,10 @@
 """What keys have used and spent, for who administers."""
 
+from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import AfterValidator
 
 from withstand.errors import StorageError
 from withstand.gateway import refusals
@@ -13,9 +15,14 @@ from withstand.gateway.money.bill import NANO
 from withstand.gateway.money.rows import Slot, Sums
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
-_Day = Annotated[str, Query(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
+def _day(text: str) -> str:
+    date.fromisoformat(text)  # raises ValueError
+    return text
+
+
+_Day = Annotated[str, Query(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 own = APIRouter()
 
 
