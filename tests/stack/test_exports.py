@@ -293,11 +293,11 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
         CliRunner().invoke(verb, again, catch_exceptions=False, standalone_mode=False)
     assert (tmp_path / "out/compose.yaml").read_text() == "mine"
     assert CliRunner().invoke(verb, [*again, "--force"]).exit_code == 0
-    (tmp_path / "out" / "compose.yaml").unlink()
-    os.mkfifo(tmp_path / "out" / "compose.yaml")
-    with pytest.raises(UsageError, match=r"compose\.yaml is there and is no file; take it away"):
-        CliRunner().invoke(verb, [*again, "--force"], catch_exceptions=False)
     assert (tmp_path / "out/compose.yaml").read_text() == printed.stdout
+    (tmp_path / "out/compose.yaml").unlink()
+    os.mkfifo(tmp_path / "out/compose.yaml")
+    with pytest.raises(UsageError, match=r"compose\.yaml is there and is no file; take it away"):
+        CliRunner().invoke(verb, [*again, "--force"], catch_exceptions=False, standalone_mode=False)
 
 
 @pytest.mark.parametrize("place", ["ray", "kuberay"])
