@@ -55,6 +55,9 @@ class Reading:
         else:
             self.receiver.follow(*way.known)
 
+    def took_together(self, events: int, stamp_ns: int, read_ns: int) -> None:
+        self.calls.append(("together", events, stamp_ns, read_ns))
+
     def on_other_events(self, events: int) -> None:
         self.calls.append(("other", events))
 
@@ -110,6 +113,24 @@ def test_chunks_of_all_lengths(reading: Reading, length: int) -> None:
         seen = len(reading.calls)
         reading.hears(data)
         assert take(python, data, 1) == (len(reading.calls) == seen)
+    assert heard(reading.exchange) == heard(python)
+
+
+def test_chunks_of_one_read_are_counted_together(reading: Reading) -> None:
+    reading.hears(HEAD)
+    python = exchange()
+    python.feed(HEAD, 1)
+    odd = chunk(event('a "quoted" word'))
+    for data in (*[chunk(event("word"))] * 2, *[b"".join(chunk(event("x" * n)) for n in (1, 20, 3, 300))] * 3):
+        reading.hears(data)
+        take(python, data, 1)
+    assert [call[:2] for call in reading.calls[-3:]] == [("together", 4)] * 3
+    assert heard(reading.exchange) == heard(python)
+    for data in (chunk(event("word")) * 2 + odd, odd + chunk(event("word")), chunk(event("word")) * 2 + b"c5"):
+        seen = len(reading.calls)
+        reading.hears(data)
+        take(python, data, 1)
+        assert [call[:2] for call in reading.calls[seen:]] == [("long", data)], "all of it or nothing"
     assert heard(reading.exchange) == heard(python)
 
 
