@@ -25,6 +25,7 @@ from withstand.gateway.trouble import Trouble, why_of
 from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
+    from withstand.gateway._splice import Splice
     from withstand.gateway.disaggregation.leg import Leg
     from withstand.gateway.disaggregation.split import Split
     from withstand.gateway.door import Door
@@ -219,6 +220,10 @@ class Passage:
         self.delivery.begun = True
         self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
+
+    def splice(self, link: "Link") -> "Splice | None":
+        """What the link reads goes to the client by itself from now on, if that is possible."""
+        return None if self._paused else self._house.splicing.join(link, self._door.descriptor)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
