@@ -27,7 +27,9 @@ from withstand.request import Message, Request
 
 _receive = compiled("withstand.load._receive", receiver.__file__)
 if _receive is None:
-    pytest.skip("no compiled reader of this source: install withstand where there is a C compiler", allow_module_level=True)
+    pytest.skip(
+        "no compiled reader of this source: install withstand where there is a C compiler", allow_module_level=True
+    )
 pytestmark = pytest.mark.usefixtures("stamping")
 READ = select.POLLIN
 

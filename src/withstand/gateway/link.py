@@ -1,7 +1,7 @@
 """One connection to an engine. It carries one request at a time, and writes the answer to the client as it comes.
 
 The parser only finds the end of the head and of the message; its callbacks set flags, and what follows from them is
-done when it has returned. A stream's whole chunks are no news to it, and soon go to the client by themselves (a splice).
+done when it has returned. Whole chunks of a stream are no news to it: they soon pass it by (a splice).
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class Link(asyncio.Protocol):
     def flow(
         self, write: Callable[[bytes], None], remember: Callable[[bytes], None], *, as_it_is: bool = False
     ) -> None:
-        """Where the answer's pieces go, from the next one on. ``as_it_is``: to the client, and are written as they come."""
+        """Where the answer's pieces go, from the next one on. ``as_it_is``: to the client, and just as they come."""
         self._write, self.remember = write, remember
         self._as_it_is = as_it_is and self.head.chunked
         self._head_over = True

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def receiver(descriptor: int, connection: "Connection", stamps: "StampClock") -> "Receiver | None":
     """What handles the events of a connection's descriptor in place of ``on_event``; None = nothing does."""
-    return None if _receive is None else _receive.Receiver(descriptor, connection, stamps)  # type: ignore[no-any-return]
+    return None if _receive is None else _receive.Receiver(descriptor, connection, stamps)
 
 
 def _hand_over(ready: list[tuple[int, int]], handlers: dict[int, Callable[[int], None]]) -> None:
