@@ -200,12 +200,12 @@ class Link(asyncio.Protocol):
         if self._left_pieces > 0 or not self._between_chunks or not data.endswith(b"\n"):
             return
         if self._reading and self.passage is not None and self.engine.context is None:
-            self._reading = False
-            self.transport.pause_reading()
             self._splice = self.passage.splice(self)
             if self._splice is None:
                 self._wait_longer()
-                self.resume()
+            else:
+                self._reading = False
+                self.transport.pause_reading()
 
     def spliced(self, data: bytes, sent: int) -> None:
         """It is over: what came last is not ordinary, or could not be sent, or all of it."""

@@ -221,7 +221,7 @@ class Passage:
 
     def splice(self, link: "Link") -> "Splice | None":
         """What the link reads goes to the client by itself from now on, if that is possible."""
-        return None if self._paused else self._house.splicing.join(link, self._door.descriptor)
+        return None if self._paused else self._house.splicing.join(link, self._door)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""

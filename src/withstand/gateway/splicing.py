@@ -11,6 +11,7 @@ from withstand.compiled import compiled
 
 if TYPE_CHECKING:
     from withstand.gateway._splice import Splice, Splices
+    from withstand.gateway.door import Door
     from withstand.gateway.link import Link
 
 _splice = None if os.environ.get("WITHSTAND_SPLICE") == "off" else compiled("withstand.gateway._splice", __file__)
@@ -26,9 +27,9 @@ class Splicing:
             self._splices = _splice.Splices()
             loop.add_reader(self._splices.fileno(), self._splices.turn)
 
-    def join(self, link: "Link", to: int | None) -> "Splice | None":
-        """What a link reads goes to a descriptor, until something is not ordinary; None where that cannot be."""
-        if self._splices is None or to is None:
+    def join(self, link: "Link", door: "Door") -> "Splice | None":
+        """What a link reads goes to the client, until something is not ordinary; None where that cannot be."""
+        if self._splices is None or (to := door.descriptor) is None:
             return None
         try:
             return self._splices.join(link.descriptor, to, link, link.remember)
