@@ -11,6 +11,9 @@ SGLANG_VENV := .venv-sglang
 RAY_LLM_VENV := .venv-ray-llm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+# Tests start hundreds of processes. Where an image sets this, each of them would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-agent test-ray test-clients test-heavy test-heavy-ray lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
