@@ -61,7 +61,7 @@ class Forked:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def communicate(self, timeout: float) -> tuple[str, str]:
+    def communicate(self, timeout: float = 60.0) -> tuple[str, str]:
         """The rest of both, and its end."""
         until_s = time.monotonic() + timeout
         rest = {pipe: _Rest(pipe) for pipe in (self.stdout, self.stderr)}
