@@ -21,7 +21,9 @@ demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
 # All tests, the real engine's among them: two at a time, and then those that measure, which others would disturb.
-ALONE := $(addprefix tests/,app/test_calibrate.py app/test_precision_end_to_end.py benchmarks load testing $(patsubst %,cli/test_%.py,calibrate panel progress run selftest terminal))
+ALONE := $(addprefix tests/,benchmarks load testing \
+	$(patsubst %,app/test_%.py,ab_end_to_end calibrate precision_end_to_end stop_rules_end_to_end) \
+	$(patsubst %,cli/test_%.py,calibrate panel progress run selftest terminal))
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) --numprocesses 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) $(ALONE)
