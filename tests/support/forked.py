@@ -20,16 +20,18 @@ from typing import IO, Any
 
 PROGRAM = "withstand.gateway"
 _LOADED = ("withstand.gateway.key_verbs", "withstand.gateway.preflight", "withstand.gateway.server")
-_ORDER_BYTES = 1 << 20
+_SIZE_BYTES = 4
 
 
 class Forked:
     """As much of a Popen with pipes of text as tests need."""
 
     def __init__(self, *arguments: str) -> None:
-        order = {"argv": arguments, "env": dict(os.environ), "cwd": os.getcwd()}  # noqa: PTH109
+        order = json.dumps({"argv": arguments, "env": dict(os.environ), "cwd": os.getcwd()}).encode()  # noqa: PTH109
         out, err, life = [os.pipe() for _ in range(3)]
-        socket.send_fds(_nursery(), [json.dumps(order).encode()], [out[1], err[1], life[1]])
+        nursery = _nursery()
+        socket.send_fds(nursery, [len(order).to_bytes(_SIZE_BYTES)], [out[1], err[1], life[1]])
+        nursery.sendall(order)
         for _, write in (out, err, life):
             os.close(write)
         self.stdout, self.stderr = open(out[0], encoding="utf-8"), open(err[0], encoding="utf-8")  # noqa: PTH123, SIM115
@@ -91,7 +93,7 @@ class _Rest(threading.Thread):
 @cache
 def _nursery() -> socket.socket:
     """One for all tests of this process; it ends with us."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours, its = socket.socketpair(socket.AF_UNIX)
     command = [sys.executable, "-P", __file__, str(its.fileno())]
     _NURSERIES.append(subprocess.Popen(command, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL))
     its.close()
@@ -107,12 +109,13 @@ def _orders(sock: socket.socket) -> dict[str, Any]:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        told, pipes, _, _ = socket.recv_fds(sock, _ORDER_BYTES, 3)
-        if not told:
+        size, pipes, _, _ = socket.recv_fds(sock, _SIZE_BYTES, 3)
+        if not size:
             sys.exit(0)
+        order = sock.recv(int.from_bytes(size), socket.MSG_WAITALL)
         if os.fork() == 0:
             sock.close()
-            return _born(json.loads(told), *pipes)
+            return _born(json.loads(order), *pipes)
         for pipe in pipes:
             os.close(pipe)
 
