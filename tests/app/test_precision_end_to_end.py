@@ -14,7 +14,7 @@ def test_a_run_ends_a_stage_once_its_number_is_known_as_exactly_as_asked(tmp_pat
     with TruthServer(jittery) as server:
         load = ("--request-rate", "100", "--num-prompts", "3000", "--precision", "ttft:mean:15%")
         command = [sys.executable, "-m", "withstand", "run", "--base-url", server.base_url, *load, "--output-dir", "r"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in {0, 3}, done.stderr
     entry = RunFolder.open(tmp_path / "r").manifest.stages[-1]
     assert entry.state is RunState.DONE
