@@ -1,4 +1,4 @@
-"""What the gateway's and the agent's configurations name of a machine: known in full, and belonging to the stack's file."""
+"""What configurations of gateway and agent name of a machine: known in full, and belonging to the stack's file."""
 
 import os
 from collections.abc import Iterator

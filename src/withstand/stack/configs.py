@@ -31,7 +31,7 @@ def is_path(text: str) -> bool:
 
 
 def found(tree: Any, field: str) -> Iterator[tuple[str, str]]:
-    """Where each of the texts at a field stands → the text. What has another shape than a configuration is passed by."""
+    """Where each of the texts at a field stands → the text. What has another shape is passed by."""
     yield from _found(tree, field.split("."), "")
 
 
