@@ -169,8 +169,9 @@ def _own_addresses(stack: Stack) -> Iterator[tuple[str, str]]:
 def _loopback(tree: Any, at: str) -> Iterator[tuple[str, str]]:
     if isinstance(tree, dict):
         passed = _NOT_ASKED | ({"url"} if "command" in tree else set())  # which is started in the same container
-        for key in tree.keys() - passed:
-            yield from _loopback(tree[key], f"{at}.{key}")
+        for key, each in tree.items():
+            if key not in passed:
+                yield from _loopback(each, f"{at}.{key}")
     elif isinstance(tree, list):
         for i, each in enumerate(tree):
             yield from _loopback(each, f"{at}[{i}]")
