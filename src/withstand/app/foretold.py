@@ -1,4 +1,4 @@
-"""What is wrong with a plan and can be known before what it asks is there: said before minutes go into bringing that up.
+"""What is wrong with a plan and can be known before what it asks is there: said before that is brought up.
 
 Only what the server itself would tell stays open: its tokens, its context, whether it takes the key.
 """

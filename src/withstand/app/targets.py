@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from withstand import __version__, clock
-from withstand.app.beforehand import say_how_long_all
 from withstand.app.apart import plans_of
+from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target

@@ -5,7 +5,7 @@ import msgspec
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import check_file, draw_standing, leader_of, name_of
+from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of
 from withstand.stack.health import dead, restart_line
 from withstand.stack.standing import Standing, check_readable, standings
 from withstand.stack.supervision import Phase
@@ -75,5 +75,14 @@ def _told(standing: Standing) -> dict[str, object]:
             }
             for unit in standing.state.units
             for leader in [leader_of(unit)]
+        ],
+        "left_to_gateway": [
+            {
+                "name": process.name,
+                "kind": process.kind,
+                "at_rest": is_at_rest(process) if standing.is_up else None,
+                "base_url": process.base_url,
+            }
+            for process in standing.blueprint.resting
         ],
     }

@@ -14,8 +14,9 @@ from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
 from withstand.spec.stack_tables import differing
 from withstand.stack.aims import with_aims
-from withstand.stack.blueprint import Blueprint
+from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.health import dead, is_named_by_another, restart_line, why_down
+from withstand.stack.ports import listener_on
 from withstand.stack.settled import settled_stack
 from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
@@ -132,26 +133,50 @@ def draw_standing(standing: Standing, console: "Console") -> None:
 
 def _columns(standing: Standing) -> list[Column]:
     processes = {process.name: process for process in standing.blueprint.processes}
-    units = standing.state.units
-    leaders = [leader_of(unit) for unit in units]
-    ready = tuple("" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s" for unit in units)
-    memory = tuple(f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-" for leader in leaders)
+    rows = [_row(unit, processes[unit.name], standing) for unit in standing.state.units]
+    rows += [_row_of_resting(process, standing) for process in standing.blueprint.resting]
+    service, kind, phase, since, ready, restarts, memory, pid, address = zip(*rows, strict=True)
     return [
-        Column("service", tuple(unit.name for unit in units)),
-        Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
-        Column("is", tuple(unit.phase.value if standing.is_up else _absence(standing) for unit in units)),
-        Column(
-            "since",
-            tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
-            right=True,
-            spare=3,
-        ),
+        Column("service", service),
+        Column("kind", kind, spare=1),
+        Column("is", phase),
+        Column("since", since, right=True, spare=3),
         Column("ready in", ready, right=True, spare=5),
-        Column("starts again", tuple(str(unit.restarts or "") for unit in units), spare=2),
+        Column("starts again", restarts, spare=2),
         Column("memory", memory, right=True, spare=4),
-        Column("pid", tuple(str(leader.pid) if leader else "-" for leader in leaders), right=True, spare=2),
-        Column("address", tuple(processes[unit.name].base_url.removeprefix("http://") for unit in units)),
+        Column("pid", pid, right=True, spare=2),
+        Column("address", address),
     ]
+
+
+def _row(unit: UnitState, process: Process, standing: Standing) -> tuple[str, ...]:
+    leader = leader_of(unit)
+    return (
+        unit.name,
+        process.kind,
+        unit.phase.value if standing.is_up else _absence(standing),
+        _span(clock.wall_s() - unit.since_s) if unit.since_s else "",
+        "" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s",
+        str(unit.restarts or ""),
+        f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-",
+        str(leader.pid) if leader else "-",
+        _address(process),
+    )
+
+
+def _row_of_resting(process: Process, standing: Standing) -> tuple[str, ...]:
+    phase = "at rest" if is_at_rest(process) else "awake"
+    told = phase if standing.is_up else _absence(standing)
+    return (process.name, process.kind, told, "", "", "", "-", "-", _address(process))
+
+
+def is_at_rest(process: Process) -> bool:
+    """Of an engine that the gateway starts: whether nobody listens where it would."""
+    return listener_on(process.port) is None
+
+
+def _address(process: Process) -> str:
+    return process.base_url.removeprefix("http://")
 
 
 def leader_of(unit: UnitState) -> Identity | None:

@@ -23,6 +23,7 @@ from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
 from withstand.processes.cut import cut
+from withstand.processes.diary import note
 from withstand.processes.identity import (
     Identity,
     boot,
@@ -39,7 +40,6 @@ from withstand.processes.log import opened
 from withstand.processes.words import killer
 from withstand.spec.stack import Room
 from withstand.stack.blueprint import Blueprint, Process
-from withstand.stack.diary import note
 from withstand.stack.orders import heard, ordered
 from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
