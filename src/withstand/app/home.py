@@ -21,6 +21,8 @@ from withstand.spec.stack import Stack, is_stack
 from withstand.spec.stack_tables import in_brackets, print_of_plan, prints_of, unlike
 from withstand.stack.standing import Standing
 
+_STACK_BYTES = 1 << 20
+"""What is larger is a dataset."""
 _DOOR = "/"
 """No service is called so."""
 
@@ -131,7 +133,7 @@ def _is_stacks(name: str, file: Path | None) -> bool:
     if file and path.name == file.name:
         return True
     try:
-        return path.is_file() and is_stack(plan_from_file(path))
+        return path.is_file() and path.stat().st_size < _STACK_BYTES and is_stack(plan_from_file(path))
     except (UsageError, OSError):
         return False
 
