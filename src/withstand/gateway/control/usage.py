@@ -1,6 +1,6 @@
 """What keys have used and spent, for who administers."""
 
-from datetime import date
+from calendar import monthrange
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
@@ -18,7 +18,10 @@ router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
 
 
 def _day(text: str) -> str:
-    date.fromisoformat(text)  # raises ValueError
+    """As it is; a ValueError where the calendar has no such day."""
+    year, month, day = map(int, text.split("-"))
+    if not 1 <= day <= monthrange(year, month)[1]:
+        raise ValueError(text)
     return text
 
 
