@@ -45,11 +45,13 @@ from withstand.stack.standing import (
     claimed_ports,
     standing_of,
     supervisors_end,
+    supervisors_of,
 )
 from withstand.stack.state import (
     TAKEN_DOWN,
     StackState,
     UnitState,
+    blueprint_file,
     log_of,
     read_state,
     stacks_folder,
@@ -66,6 +68,8 @@ _BORN_S = 60.0
 """What a supervisor may take to say who it is."""
 _BORN_LATE_S = 3.0
 """The same, where nobody wants it any more."""
+_STRAY_S = 60.0
+"""What a supervisor of nobody's may take to end its services; once it is killed their keepers do."""
 
 
 def bring_up(
@@ -227,6 +231,7 @@ def _clear_away(folder: Path, stack: Stack) -> None:
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
     check_readable(name)
+    end(supervisors_of(folder), _STRAY_S)  # of one whose folder was removed, or that had not told of itself
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -321,10 +326,10 @@ def _supervise(folder: Path, interrupts: Sequence[int]) -> Identity:
 
 def _launch(folder: Path, log_file: Path) -> None:
     try:
-        with log_file.open("ab") as log:
+        with log_file.open("ab") as log, blueprint_file(folder).open("rb") as blueprint:
             started = subprocess.run(  # noqa: S603  our own module
                 [sys.executable, "-P", "-m", SUPERVISORS, str(folder)],
-                stdin=subprocess.DEVNULL,
+                stdin=blueprint,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

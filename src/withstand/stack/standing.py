@@ -7,7 +7,7 @@ import msgspec
 
 from withstand.errors import EngineError
 from withstand.files import discard, make_durable, storage_error
-from withstand.processes.identity import Identity, boot, pid_space, run_as
+from withstand.processes.identity import Identity, boot, is_pid_spaces_other, pid_space, run_as
 from withstand.processes.words import said_reason, tail
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.composed import SUPERVISOR
@@ -105,7 +105,7 @@ def check_readable(name: str | None = None) -> None:
     """
     for folder in sorted(stacks_folder().glob("*/")):
         if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
-            found = ", ".join(str(one.pid) for one in run_as(SUPERVISORS, str(folder)))
+            found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
                 f"End its supervisor, process {found}, and remove" if found else "No supervisor of it is seen; remove"
             )
@@ -113,6 +113,11 @@ def check_readable(name: str | None = None) -> None:
                 f"What {one_line(str(folder), 4096)} tells of a stack cannot be read, as where another version of "
                 f"withstand wrote it. {cure} the folder."
             )
+
+
+def supervisors_of(folder: Path) -> list[Identity]:
+    """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
+    return [one for one in run_as(SUPERVISORS, str(folder)) if not is_pid_spaces_other(one.pid)]
 
 
 def supervisors_end(folder: Path) -> str:
