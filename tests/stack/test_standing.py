@@ -125,7 +125,7 @@ def test_the_holder_is_there_before_anything_is_started(monkeypatch: pytest.Monk
         found.append(read_holder(folder))
         raise ZeroDivisionError
 
-    monkeypatch.setattr(local, "_supervise", not_now)
+    monkeypatch.setattr(local, "supervise", not_now)
     with pytest.raises(ZeroDivisionError), held(stack(a=command())):
         pass
     assert found == [identity_of(os.getpid())]

@@ -1,6 +1,7 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +93,10 @@ def draw_standing(standing: Standing, console: "Console") -> None:
     width = console.width if console.is_terminal else None
     for line in (_title(standing), *lines_of(_columns(standing), width)):
         console.print(Text(line), soft_wrap=True)
+    for unit in standing.outdated:
+        console.print(
+            Text(f"{unit.name} has ended, and nothing newer is told: {standing.why_outdated}"), soft_wrap=True
+        )
     lost = dead(standing.state) if standing.is_up else []
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
@@ -108,7 +113,7 @@ def _columns(standing: Standing) -> list[Column]:
     return [
         Column("service", tuple(unit.name for unit in units)),
         Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
-        Column("is", tuple(unit.phase.value if standing.is_up else _absence(standing) for unit in units)),
+        Column("is", tuple(map(partial(_phase, standing), units))),
         Column(
             "since",
             tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
@@ -142,7 +147,9 @@ def _title(standing: Standing) -> str:
     return f"{door} (its run, process {holder.pid}, is gone: withstand down {standing.name})"
 
 
-def _absence(standing: Standing) -> str:
+def _phase(standing: Standing, unit: UnitState) -> str:
+    if standing.is_up:
+        return "unknown" if unit in standing.outdated else unit.phase.value
     return "elsewhere" if standing.is_elsewhere else "gone"
 
 

@@ -11,8 +11,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | o
 
 
 def opened(path: Path) -> int:
-    """A descriptor to append to it and to read it by. A link or pipe in its place is taken away, and a
-    link in its folder's.
+    """A descriptor to append to it and to read it by. A link in its or its folder's place is taken away.
 
     Raises:
         OSError: there can be none.
