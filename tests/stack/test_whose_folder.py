@@ -124,7 +124,7 @@ def test_a_folder_that_stays_is_not_called_down(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patched:
         patched.setattr(taking_down.shutil, "rmtree", read_only)
         with pytest.raises(
-            EngineError, match=r"All of the stack 's' has ended, but its folder .*Read-only file system"
+            EngineError, match=r"All of the stack 's' has ended, but .* cannot be removed: Read-only file system"
         ):
             taking_down.take_down(standing)
     assert not any(one.is_alive for one in everybody(standing))

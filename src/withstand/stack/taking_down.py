@@ -71,8 +71,8 @@ def _remove(standing: Standing) -> None:
         return
     except OSError as e:
         raise EngineError(
-            f"All of the stack {standing.name!r} has ended, but its folder cannot be removed: {e.filename}: "
-            f"{e.strerror}. Once it can, withstand down {standing.name} removes it."
+            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: {e.strerror}. "
+            f"Once it can, withstand down {standing.name} removes it."
         ) from None
 
 
