@@ -46,9 +46,11 @@ def full(*pids: int) -> Iterator[None]:
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     for pid in pids:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
-    yield
-    for pid in pids:
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+    try:
+        yield
+    finally:
+        for pid in pids:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
 
 
 def test_a_supervisor_whose_folder_is_gone_or_anothers_ends_and_writes_nothing(tmp_path: Path) -> None:

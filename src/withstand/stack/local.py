@@ -227,11 +227,12 @@ def _clear_away(folder: Path, stack: Stack) -> None:
         if standing.held:
             raise UsageError(f"{standing.held}; wait for that, or give this one another name.")
         raise _IsUpError(is_up_already(standing.blueprint, stack))
-    if standing and (left := take_down(standing)):
+    left = take_down(standing) if standing else []
+    check_readable(name)
+    # Another one's folder was removed, or it had not told of itself.
+    if left := left or end(supervisors_of(folder), _STRAY_S):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
-    check_readable(name)
-    end(supervisors_of(folder), _STRAY_S)  # of one whose folder was removed, or that had not told of itself
     shutil.rmtree(folder, ignore_errors=True)
 
 
