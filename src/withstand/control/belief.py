@@ -43,7 +43,12 @@ def believed(look: Look, evidence: Evidence) -> Look:
     """The look, or an open one that says why."""
     if look.standing is Standing.OPEN:
         return look
-    why = _another_stack(look, evidence.summary) or _less_load(look, evidence.summary) or _too_slow(look, evidence.summary) or _moved(look, evidence)
+    why = (
+        _another_stack(look, evidence.summary)
+        or _less_load(look, evidence.summary)
+        or _too_slow(look, evidence.summary)
+        or _moved(look, evidence)
+    )
     return replace(look, standing=Standing.OPEN, promise=None, doubt=why) if why else look
 
 
