@@ -20,6 +20,8 @@ from withstand.record import LOOK_NS
 Handler = Callable[[int], None]
 
 NAP_NS = 2_000_000
+TURN_NAP_NS = 500_000
+"""For whom the end of an answer may be when another request is due."""
 SHORT_NAP_NS = 100_000
 """For whom the end of an answer frees the slot of the next request."""
 _DENSE_NS = 100_000
