@@ -24,7 +24,8 @@ from withstand.processes.identity import Identity, children_of, identity_of, in_
 from withstand.spec.stack import stack_of
 from withstand.stack import taking_down
 from withstand.stack.blueprint import Blueprint, Undo
-from withstand.stack.local import _announced, bring_up, planned
+from withstand.stack.launching import announced
+from withstand.stack.local import bring_up, planned
 from withstand.stack.standing import Standing, standing_of, standings
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
@@ -367,7 +368,7 @@ def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
 
 def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not start"):
-        _announced(tmp_path, tmp_path / "supervisor.log", 0.1)
+        announced(tmp_path, tmp_path / "supervisor.log", 0.1)
 
 
 def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:

@@ -124,6 +124,10 @@ def draw_standing(standing: Standing, console: "Console") -> None:
     width = console.width if console.is_terminal else None
     for line in (_title(standing), *lines_of(_columns(standing), width)):
         console.print(Text(line), soft_wrap=True)
+    for unit in standing.outdated:
+        console.print(
+            Text(f"{unit.name} has ended, and nothing newer is told: {standing.why_outdated}"), soft_wrap=True
+        )
     lost = dead(standing.state) if standing.is_up else []
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
@@ -154,7 +158,7 @@ def _row(unit: UnitState, process: Process, standing: Standing) -> tuple[str, ..
     return (
         unit.name,
         process.kind,
-        unit.phase.value if standing.is_up else _absence(standing),
+        _phase(standing, unit),
         _span(clock.wall_s() - unit.since_s) if unit.since_s else "",
         "" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s",
         str(unit.restarts or ""),
@@ -196,6 +200,12 @@ def _title(standing: Standing) -> str:
     if holder.is_alive:
         return f"{door} (for the run of process {holder.pid} alone)"
     return f"{door} (its run, process {holder.pid}, is gone: withstand down {standing.name})"
+
+
+def _phase(standing: Standing, unit: UnitState) -> str:
+    if standing.is_up:
+        return "unknown" if unit in standing.outdated else unit.phase.value
+    return _absence(standing)
 
 
 def _absence(standing: Standing) -> str:
