@@ -199,6 +199,8 @@ def test_a_run_that_prepares_its_stack_has_it_alone(capsys: pytest.CaptureFixtur
         assert exit_code_of(["down", "s"]) == UsageError.exit_code
         assert "end that run, or take the stack down under it by --force" in capsys.readouterr().err
         assert exit_code_of(["down", "--all"]) == UsageError.exit_code
+        assert exit_code_of(["restart", "s", "a"]) == UsageError.exit_code
+        assert "end that run, or start them again under it by --force" in capsys.readouterr().err
         assert exit_code_of(["ps"]) == 0
         assert f"(for the run of process {os.getpid()} alone)" in capsys.readouterr().out
         goes_on.append(True)

@@ -6,7 +6,7 @@ import msgspec
 from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing, leader_of, name_of
+from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of
 from withstand.stack.health import dead, restart_line
 from withstand.stack.standing import Standing, check_readable, no_room, standings
 from withstand.stack.supervision import Phase
@@ -22,8 +22,10 @@ def verb(name: str | None, *, as_json: bool) -> int:
 
     The exit code is 1 where a service, or what minds it, has failed and stays so.
     """
-    name = name and name_of(name)
+    typed, name = name, name and name_of(name)
     found = _found(name)
+    for standing in found if typed else []:
+        check_file(standing, typed or "")
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
     else:
@@ -89,5 +91,14 @@ def _told(standing: Standing) -> dict[str, object]:
             }
             for unit in standing.state.units
             for leader in [leader_of(unit)]
+        ],
+        "left_to_gateway": [
+            {
+                "name": process.name,
+                "kind": process.kind,
+                "at_rest": is_at_rest(process) if standing.is_up else None,
+                "base_url": process.base_url,
+            }
+            for process in standing.blueprint.resting
         ],
     }

@@ -8,9 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from msgspec.structs import replace
+
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError, WithstandError
-from withstand.files import storage_error
+from withstand.files import spelled, storage_error
 from withstand.processes.identity import Identity, end, identity_of, tell_to_end
 from withstand.processes.interrupts import deferred
 from withstand.spec.stack import Stack
@@ -65,17 +67,21 @@ _STRAY_S = 60.0
 
 
 def bring_up(
-    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object] = bool
+    stack: Stack,
+    progress: Progress,
+    tell: Callable[[StackState], None],
+    look: Callable[[Blueprint], object] = bool,
+    file: Path | None = None,
 ) -> Standing:
     """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
 
-    ``look`` sees what is to be started, and may raise.
+    ``look`` sees what is to be started, and may raise; ``file`` is the stack's.
 
     Raises:
         UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
         EngineError: a port is taken, or a service does not come up.
     """
-    claim = _Claim(stack)
+    claim = _Claim(stack, file)
     with claim, claim:
         standing = claim.bring_up(progress, tell, look)
         claim.let_stand()
@@ -93,8 +99,9 @@ class _Claim:
     first time may be cut short.
     """
 
-    def __init__(self, stack: Stack, holder: Identity | None = None) -> None:
+    def __init__(self, stack: Stack, file: Path | None, holder: Identity | None = None) -> None:
         self._stack = stack
+        self._file = file and spelled(file.resolve())
         self._holder = holder
         self._folder = stacks_folder() / stack.name
         self._blueprint: Blueprint | None = None
@@ -108,7 +115,7 @@ class _Claim:
         """Who comes later finds the holder there before anything else."""
         with _alone(progress):
             _clear_away(self._folder, self._stack)
-            blueprint = planned(self._stack, progress)
+            blueprint = replace(planned(self._stack, progress), file=self._file)
             look(blueprint)
             self._blueprint = blueprint
             _write(self._folder, blueprint, self._holder)
@@ -143,14 +150,18 @@ class _Claim:
 
 @contextmanager
 def standing_for(
-    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
+    stack: Stack,
+    progress: Progress,
+    tell: Callable[[StackState], None],
+    look: Callable[[Blueprint], object],
+    file: Path | None = None,
 ) -> Iterator[Standing]:
     """The stack, up inside the block; taken down after it, unless it was up before. One that comes up is waited for.
 
     Raises:
         WithstandError: as ``bring_up``; or one of its name is up and another one, or somebody else's who takes it down.
     """
-    claim, standing = _Claim(stack, identity_of(os.getpid())), None
+    claim, standing = _Claim(stack, file, identity_of(os.getpid())), None
     with claim, claim:
         while standing is None:
             with suppress(_IsUpError):

@@ -22,6 +22,7 @@ from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
 from withstand.processes.cut import cut
+from withstand.processes.diary import note
 from withstand.processes.identity import (
     Identity,
     boot,
@@ -37,7 +38,6 @@ from withstand.processes.identity import (
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.deed import Deed
-from withstand.stack.diary import note
 from withstand.stack.orders import heard, ordered
 from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
