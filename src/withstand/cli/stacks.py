@@ -203,9 +203,9 @@ def _title(standing: Standing) -> str:
 
 
 def _phase(standing: Standing, unit: UnitState) -> str:
-    if standing.is_up:
-        return "unknown" if unit in standing.outdated else unit.phase.value
-    return _absence(standing)
+    if standing.is_up and unit in standing.outdated:
+        return "unknown"
+    return unit.phase.value if standing.is_up else _absence(standing)
 
 
 def _absence(standing: Standing) -> str:
