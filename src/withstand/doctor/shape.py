@@ -62,7 +62,9 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """Between pieces."""
     ttft_ms: float = 0.0
     short_ttft_ms: float = 0.0
-    """Of answers of a few tokens."""
+    """Of answers of a few tokens; 0 = none is known."""
+    comparable: bool = True
+    """Whether there is something to hold a long answer's TTFT against: an agent's few tokens may be no text yet."""
     whole_ms: float = 0.0
     """A long answer's time without streaming."""
     held_share: float = 0.0
@@ -96,6 +98,7 @@ def shape_of(long: Sequence[Heard], short: Sequence[Heard], whole: Sequence[Hear
         gap_ms=_median((b.stamp_ns - a.stamp_ns) / NS_PER_MS for pieces in cut for a, b in pairwise(pieces)),
         ttft_ms=_median(heard.ttft_ms for heard in long),
         short_ttft_ms=_median(heard.ttft_ms for heard in short),
+        comparable=not short or any(heard.events_ns for heard in short),
         whole_ms=_median(heard.e2el_ms for heard in (whole or long)),
     )
     seen = msgspec.structs.replace(seen, held_share=_held_share(seen, long, short))
@@ -119,6 +122,8 @@ def _kind(seen: Shape, cut: Sequence[Sequence[Piece]]) -> Kind:
         return Kind.UNKNOWN
     if several and _cut_share(cut) >= _CUT_SHARE:
         return Kind.BY_SIZE
+    if seen.held_share > _HELD_SHARE and not seen.comparable:
+        return Kind.UNKNOWN
     if seen.held_share > _HELD_SHARE:
         return Kind.WHOLE if several else Kind.FAKE
     return Kind.BY_TIME if several and seen.gap_ms >= _BATCH_MS_MIN else Kind.STREAMS
