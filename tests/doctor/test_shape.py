@@ -71,6 +71,14 @@ def test_where_short_answers_have_no_text_a_late_first_token_says_nothing() -> N
     assert (finding.verdict, "short answers have no text" in finding.said) == (Verdict.DOUBT, True)
 
 
+def test_a_text_that_waits_for_tokens_that_are_none_is_not_held_back() -> None:
+    """An agent says nothing of the head of its call: here of 10 tokens, of which 18 take 1000 ms."""
+    head_s = heard([at(600 + 50 * i) for i in range(8)], tokens=18)
+    seen = shape_of([head_s], [SHORT], [WHOLE])
+    assert (seen.kind, seen.is_open) == (Kind.UNKNOWN, True)
+    assert "56% of the tokens came without" in judge_shape(seen, None).said
+
+
 def test_a_buffer_of_bytes_cuts_inside_of_events() -> None:
     pieces = [at(250 + 200 * i, 20, whole=False) for i in range(4)] + [at(1000, 16)]
     seen = shape_of([heard(pieces)], [heard([at(80, 4)])], [WHOLE])

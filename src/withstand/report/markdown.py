@@ -10,7 +10,7 @@ from withstand.report import limit as limits
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.cold import cold_lines
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.columns import COLUMNS, StageColumn, caption
 from withstand.report.ending import ending_lines
 from withstand.report.server import server_lines
 from withstand.report.standing import Heard, heard, standing
@@ -25,7 +25,7 @@ def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = Fal
         f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
         "\n".join(_table(summary)),
-        f"<sub>{CAPTION}</sub>",
+        f"<sub>{escaped(caption(summary))}</sub>",
         _small("tokens by", tokens.columns_of(summary), summary)
         if ledger or any(map(tokens.tells, summary.stages))
         else "",
