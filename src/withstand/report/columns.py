@@ -85,11 +85,11 @@ _OFF = 0.25
 _CHANCE_SDS = 3.0
 
 
-def caption(summary: Summary) -> str:
+def captions(summary: Summary) -> list[str]:
     """What the cells of the table mean, and where a rate asked is not the one that was sent, by chance alone."""
     drawn = [f"{number(rate)} ({name_of(stage)})" for stage in summary.stages if (rate := _drawn(stage)) is not None]
-    told = "conc.: the cap on requests in flight, else ~ their mean"
-    return f"{told} · few arrivals, drawn, were sent at {', '.join(few(drawn))} req/s" if drawn else told
+    told = [f"few arrivals, drawn, were sent at {', '.join(few(drawn))} req/s"] if drawn else []
+    return ["conc.: the cap on requests in flight, else ~ their mean", *told]
 
 
 def _drawn(stage: StageSummary) -> float | None:
