@@ -11,6 +11,9 @@ SGLANG_VENV := .venv-sglang
 RAY_LLM_VENV := .venv-ray-llm
 PIP := -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+# Tests start hundreds of processes. Where an image sets this, each of them would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-agent test-ray test-clients test-heavy test-heavy-ray lint clean
 
 # The main job: a real small model on this machine, loaded, measured, reported.
@@ -18,7 +21,9 @@ demo: $(VENV)/engine.stamp
 	$(BIN)/withstand demo $(DEMO_OPTIONS)
 
 # All tests, the real engine's among them: two at a time, and then those that measure, which others would disturb.
-ALONE := $(addprefix tests/,app benchmarks load testing $(patsubst %,cli/test_%.py,calibrate panel progress run selftest terminal))
+ALONE := $(addprefix tests/,benchmarks load testing \
+	$(patsubst %,app/test_%.py,ab_end_to_end calibrate precision_end_to_end stop_rules_end_to_end) \
+	$(patsubst %,cli/test_%.py,calibrate panel progress run selftest terminal))
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) --numprocesses 2 --dist loadfile $(addprefix --ignore=,$(ALONE))
 	$(BIN)/python -m pytest $(PYTEST_OPTIONS) $(ALONE)

@@ -87,18 +87,3 @@ def test_a_report_is_asked_for_prices_afterwards(tmp_path: Path) -> None:
     assert economy["scaled_per_day"] < economy["always_on_per_day"]
     both = withstand("compare", "one=r", "two=r", *price, "--force", cwd=tmp_path)
     assert "cheaper than tokens" in both
-
-
-def test_a_search_says_what_its_limit_means_for_a_bill(tmp_path: Path) -> None:
-    with TruthServer(Schedule(ttft_ms=10, itl_ms=3, tokens=11), slots=2) as server:
-        target = ("--base-url", server.base_url, "--output-len", "11", "--set", "workload.options.input_len=8")
-        search = ("--slo", "ttft:p50:30", "--start", "20", "--precision", "100%", "--probe", "10")
-        price = ("--price-per-hour", "3.6", "--against-token-price", "3:6", "--set", "find_limit.rest_s=0.1")
-        shown = withstand("find-limit", *target, *search, *price, "--output-dir", "r", cwd=tmp_path)
-    assert "req/s, the limit, it is" in shown
-    economy = stages_of(tmp_path / "r")[0]["economy"]
-    assert economy["sustained"]["stage"] is None
-    assert economy["break_even"]["rate_rps"] == pytest.approx(0.001 / 0.00009)
-    low, high = (economy["break_even"]["times_interval"][end] for end in ("low", "high"))
-    assert low <= economy["break_even"]["times_cheaper"] <= high
-    assert "the limit, it is" in withstand("report", "r", cwd=tmp_path)

@@ -25,25 +25,48 @@ def find_limit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*FIND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_limit_of_a_server_lies_in_the_interval(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a search to its end, and what was shown of it."""
+    folder = tmp_path_factory.mktemp("search")
     with TruthServer(SERVER, slots=2) as server:
         target = ("--base-url", server.base_url, "--output-len", "11")
-        done = find_limit(*target, *PROMISE, *QUICK, "--json", "--output-dir", "r", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    limit = json.loads(done.stdout)
+        price = ("--price-per-hour", "3.6", "--against-token-price", "3:6")
+        done = find_limit(*target, *PROMISE, *QUICK, *price, "--output-dir", "r", cwd=folder)
+    assert done.returncode in {0, 3}, done.stderr  # 3: this machine was too busy to measure well
+    return folder / "r", done.stdout
+
+
+def test_the_limit_of_a_server_lies_in_the_interval(search: tuple[Path, str]) -> None:
+    folder, shown = search
+    limit = json.loads((folder / "summary.json").read_text())["limit"]
     assert limit["interval"]["low"] >= 20
     assert limit["interval"]["high"] <= 80
     assert limit["interval"]["low"] <= limit["load"] <= limit["interval"]["high"]
     tried = {probe["load"]: probe["look"]["standing"] for probe in limit["probes"]}
     assert tried[20] == "holds"
     assert tried[max(tried)] in {"breaks", "grows"}
-    entries = RunFolder.open(tmp_path / "r").manifest.stages
+    entries = RunFolder.open(folder).manifest.stages
     assert {e.state for e in entries} == {RunState.DONE}
     assert {e.ended_by for e in entries} & {"p50 TTFT ≤ 30 ms is broken", "the queue has no end"}
-    shown = subprocess.run(
-        [sys.executable, "-m", "withstand", "report", "r"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert "req/s, between" in shown.stdout
+    assert "req/s, between" in shown
+    assert "req/s, between" in reported(folder)
+
+
+def reported(folder: Path) -> str:
+    command = [sys.executable, "-m", "withstand", "report", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def test_a_search_says_what_its_limit_means_for_a_bill(search: tuple[Path, str]) -> None:
+    folder, shown = search
+    assert "req/s, the limit, it is" in " ".join(shown.split())
+    economy = json.loads((folder / "summary.json").read_text())["economy"]
+    assert economy["sustained"]["stage"] is None
+    assert economy["break_even"]["rate_rps"] == pytest.approx(0.001 / 0.00009)
+    low, high = (economy["break_even"]["times_interval"][end] for end in ("low", "high"))
+    assert low <= economy["break_even"]["times_cheaper"] <= high
+    assert "the limit, it is" in " ".join(reported(folder).split())
 
 
 def test_where_one_user_does_not_get_what_is_promised_nothing_is_searched(tmp_path: Path) -> None:
@@ -282,21 +305,6 @@ def test_what_cannot_be_asked_is_one_sentence(arguments: tuple[str, ...], senten
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_a_run_ends_a_stage_once_its_number_is_known_as_exactly_as_asked(tmp_path: Path) -> None:
-    jittery = Schedule(ttft_ms=10, ttft_jitter="exp", itl_ms=1, tokens=3)
-    with TruthServer(jittery) as server:
-        load = ("--request-rate", "200", "--num-prompts", "6000", "--precision", "ttft:mean:15%")
-        command = [sys.executable, "-m", "withstand", "run", "--base-url", server.base_url, *load, "--output-dir", "r"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode in {0, 3}, done.stderr
-    entry = RunFolder.open(tmp_path / "r").manifest.stages[-1]
-    assert entry.state is RunState.DONE
-    assert entry.ended_by == "mean TTFT within 15 %"
-    (stage,) = json.loads((tmp_path / "r" / "summary.json").read_text())["stages"]
-    assert 50 <= stage["completed"] < 3000
-    assert stage["failed"] <= 10  # due in the last moment, and not sent any more
 
 
 def test_a_closed_loop_that_ends_when_its_load_is_known_has_not_run_out_of_prompts(tmp_path: Path) -> None:

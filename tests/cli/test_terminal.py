@@ -12,6 +12,7 @@ from withstand.testing import Schedule, TruthServer
 
 RUN = (sys.executable, "-m", "withstand", "run")
 SIZE = {"columns": 90, "rows": 30}
+LONG = ("--set", "stages.0.duration_s=30")
 CRASHING = """
 import sys
 from withstand.cli import dashboard, entry
@@ -29,7 +30,7 @@ def server() -> Iterator[TruthServer]:
 
 def load(server: TruthServer, folder: Path, *more: str) -> tuple[str, ...]:
     short = ("--set", "workload.options.output_len=5", "--output-dir", str(folder / "r"))
-    return ("--base-url", server.base_url, "--request-rate", "20,30", "--duration", "2", "--json", *short, *more)
+    return ("--base-url", server.base_url, "--request-rate", "20,30", "--duration", "1", "--json", *short, *more)
 
 
 def has_panel(text: str) -> bool:
@@ -52,7 +53,7 @@ def test_the_panel_is_drawn_and_wiped_away(server: TruthServer, tmp_path: Path) 
 
 
 def test_ctrl_c_leaves_it_clean(server: TruthServer, tmp_path: Path) -> None:
-    with OnTerminal((*RUN, *load(server, tmp_path, "--set", "drain_s=1")), **SIZE) as terminal:
+    with OnTerminal((*RUN, *load(server, tmp_path, "--set", "drain_s=1", *LONG)), **SIZE) as terminal:
         terminal.wait_for(lambda text: "rate-20" in text and has_panel(text))
         terminal.type(b"\x03")
         assert terminal.wait() == 3
@@ -72,7 +73,7 @@ def test_a_crash_leaves_it_clean(server: TruthServer, tmp_path: Path) -> None:
 def test_a_terminal_that_becomes_narrow_gets_a_bar_and_a_wide_one_the_panel_again(
     server: TruthServer, tmp_path: Path
 ) -> None:
-    long = load(server, tmp_path, "--set", "stages.0.duration_s=30")
+    long = load(server, tmp_path, *LONG)
     with OnTerminal((*RUN, *long), **SIZE) as terminal:
         before = len(terminal.wait_for(has_panel))
         terminal.resize(50, 20)

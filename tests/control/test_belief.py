@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from withstand.control.belief import Evidence, believed
 from withstand.control.probe import Look, Probe, Standing
 from withstand.metrics.context import StageContext
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summarize import summarize_stage
 from withstand.metrics.summary import ClientError, Off, StageSummary
 from withstand.record import Record
@@ -102,3 +103,11 @@ def test_it_is_judged_by_the_requests_that_the_look_had_seen(seen: int) -> None:
     summary = summarize_stage(of, StageContext(stage=Stage(arrivals=Poisson(11.0), num_prompts=400)))
     evidence = Evidence(iter(of), replace(summary, client_error=error(ttft=4.1)), (PROMISE,))
     assert believed(look, evidence) == look
+
+
+def test_what_breaks_while_a_service_is_away_says_nothing_of_the_stack() -> None:
+    lost = Doubt(DoubtKind.SERVICE_LOST, "…", "…", brief="llamacpp for 2.1 s (40 %)")
+    broken = under(records(11.0), PROMISE, error(), doubts=(lost,))
+    assert broken.standing is Standing.OPEN
+    assert broken.doubt == "it was without llamacpp for 2.1 s (40 %)"
+    assert under(records(3.0), PROMISE, error(), doubts=(lost,)).standing is Standing.HOLDS

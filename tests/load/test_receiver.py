@@ -18,15 +18,18 @@ from hypothesis import strategies as st
 
 from spoken import DIALECT, HEAD, chunk, event, exchange, pieces, take, told
 from withstand import clock
+from withstand.compiled import compiled
 from withstand.load import receiver
 from withstand.load.exchange import Exchange
 from withstand.load.pacing import Due
 from withstand.load.stamps import StampClock, ask_for_stamps
 from withstand.request import Message, Request
 
-_receive = pytest.importorskip("withstand.load._receive", reason="the compiled reader could not be built here")
-if receiver._source() != _receive.SOURCE:
-    pytest.skip("the compiled reader is of another source: install withstand again", allow_module_level=True)
+_receive = compiled("withstand.load._receive", receiver.__file__)
+if _receive is None:
+    pytest.skip(
+        "no compiled reader of this source: install withstand where there is a C compiler", allow_module_level=True
+    )
 pytestmark = pytest.mark.usefixtures("stamping")
 READ = select.POLLIN
 
@@ -54,6 +57,9 @@ class Reading:
             self.receiver.forget()
         else:
             self.receiver.follow(*way.known)
+
+    def took_together(self, events: int, stamp_ns: int, read_ns: int) -> None:
+        self.calls.append(("together", events, stamp_ns, read_ns))
 
     def on_other_events(self, events: int) -> None:
         self.calls.append(("other", events))
@@ -110,6 +116,24 @@ def test_chunks_of_all_lengths(reading: Reading, length: int) -> None:
         seen = len(reading.calls)
         reading.hears(data)
         assert take(python, data, 1) == (len(reading.calls) == seen)
+    assert heard(reading.exchange) == heard(python)
+
+
+def test_chunks_of_one_read_are_counted_together(reading: Reading) -> None:
+    reading.hears(HEAD)
+    python = exchange()
+    python.feed(HEAD, 1)
+    odd = chunk(event('a "quoted" word'))
+    for data in (*[chunk(event("word"))] * 2, *[b"".join(chunk(event("x" * n)) for n in (1, 20, 3, 300))] * 3):
+        reading.hears(data)
+        take(python, data, 1)
+    assert [call[:2] for call in reading.calls[-3:]] == [("together", 4)] * 3
+    assert heard(reading.exchange) == heard(python)
+    for data in (chunk(event("word")) * 2 + odd, odd + chunk(event("word")), chunk(event("word")) * 2 + b"c5"):
+        seen = len(reading.calls)
+        reading.hears(data)
+        take(python, data, 1)
+        assert [call[:2] for call in reading.calls[seen:]] == [("long", data)], "all of it or nothing"
     assert heard(reading.exchange) == heard(python)
 
 

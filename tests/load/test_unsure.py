@@ -39,7 +39,8 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
         route = Route(address=address, located=locate(address, 2.0), context=None, timeouts=Timeouts())
         server.accept()[0].close()
         loop = Loop(nap_ns=0)
-        transport = Transport(route, loop, SelfCheck(0))
+        check = SelfCheck(0)
+        transport = Transport(route, loop, check)
         dialect = plugins.load("wire", "openai-chat", "test")
 
         def send() -> Exchange:
@@ -56,7 +57,12 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
             there.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             there.recv(100)
             yield SimpleNamespace(
-                say=there.sendall, look=lambda: loop.turn(1.0, _FAR_NS), loop=loop, reply=exchange.reply, send=send
+                say=there.sendall,
+                look=lambda: loop.turn(1.0, _FAR_NS),
+                check=check,
+                loop=loop,
+                reply=exchange.reply,
+                send=send,
             )
         transport.cancel_all()
         transport.stamps.close()
@@ -87,6 +93,23 @@ def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events:
     assert stream.reply.unsure == unsure
     assert len(stream.reply.unsure_since_ns) == len(unsure)
     assert all(began_ns < since_ns <= said_ns for since_ns in stream.reply.unsure_since_ns)
+
+
+def test_a_late_read_of_chunks_that_are_known_by_their_look(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    for _ in range(3):
+        stream.say(chunk(TOKEN))
+        stream.look()
+    said_ns = clock.now_ns()
+    for _ in range(3):
+        stream.say(chunk(TOKEN))
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 6
+    assert stream.reply.unsure == [3, 4]
+    assert stream.check.shared_reads == 1
+    assert max(stream.reply.unsure_since_ns) <= said_ns
 
 
 def test_what_a_full_read_left_over_may_have_come_before_the_next_look(stream: SimpleNamespace) -> None:

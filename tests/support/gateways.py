@@ -3,8 +3,6 @@
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from dataclasses import dataclass
@@ -12,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from forked import Forked
 
 PATIENCE_S = 10.0
 OF_ENGINES = ("withstand gateway: The engine ", "withstand: The configuration was read again: ")
@@ -136,9 +136,7 @@ class Gateway:
     def __init__(self, folder: Path, toml: str) -> None:
         path = folder / "gateway.toml"
         path.write_text('listen = "127.0.0.1:0"\n' + toml, "utf-8")
-        command = [sys.executable, "-m", "withstand.gateway", str(path)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
+        self.process = Forked(str(path))
         said = self.process.stdout.readline()
         match = re.search(r"http://127\.0\.0\.1:(\d+)", said)
         if match is None:

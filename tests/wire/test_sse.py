@@ -59,6 +59,10 @@ def blocks(draw: st.DrawFn) -> list[bytes]:
 streams = blocks().map(b"".join)
 
 
+def test_nothing_between_the_two_bytes_of_a_line_end_is_nothing() -> None:
+    assert parse(b"data: a\r", b"", b"\ndata: b\r\n\r\n") == [(None, b"a\nb")]
+
+
 @given(stream=streams, cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_cut_anywhere_is_the_same(stream: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(c, len(stream)) for c in cuts), len(stream)]

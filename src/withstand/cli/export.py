@@ -11,6 +11,8 @@ from withstand.files import storage_error
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import stack_from_file
 from withstand.stack.exports.table import PLACES, exported, left_out, without_gpu
+from withstand.stack.exports.told import not_there
+from withstand.stack.settled import settled, with_variables_of_keys
 
 
 @click.command("export", cls=Verb)
@@ -24,11 +26,11 @@ def verb(path: Path, place: str, output: Path | None, inference_gateway: str | N
 
     Each service's `deploy` says with which image, on how many GPUs, and how many replicas. Nothing is asked or started.
     """
-    stack = stack_from_file(path)
+    stack = with_variables_of_keys(settled(stack_from_file(path), path.parent))
     with of_file(path, f"cannot be exported to {place}"):
         files = exported(stack, place, inference_gateway)
     if missing := left_out(stack, place):
-        say("\n".join(f"Not exported to {place}: {part}; {instead}." for part, instead in missing.items()))
+        say("\n".join(not_there(place, missing)))
     for doubt in without_gpu(stack):
         say(doubt)
     if output is None:

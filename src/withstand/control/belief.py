@@ -1,5 +1,7 @@
 """Is it the server that a probe has found, or ourselves? By what our own error could have changed (decision 005).
 
+Or another stack than the one that is described: while a service of it was away.
+
 A load that breaks a promise is believed if it would break it were its limit longer by all that we may have added; one
 that holds, if it would hold were the limit shorter by what we may have taken away. Else the load is open, with a doubt.
 """
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 from withstand.control.certainty import all_kept, first_broken
 from withstand.control.probe import Look, Probe, Standing
 from withstand.metrics.bounds import LIMITS, bounds_of
+from withstand.metrics.doubts import DoubtKind
 from withstand.metrics.rules.client import RATE_SHARE
 from withstand.metrics.summary import ClientError, Off, StageSummary
 from withstand.record import Record
@@ -40,8 +43,19 @@ def believed(look: Look, evidence: Evidence) -> Look:
     """The look, or an open one that says why."""
     if look.standing is Standing.OPEN:
         return look
-    why = _less_load(look, evidence.summary) or _too_slow(look, evidence.summary) or _moved(look, evidence)
+    why = (
+        _another_stack(look, evidence.summary)
+        or _less_load(look, evidence.summary)
+        or _too_slow(look, evidence.summary)
+        or _moved(look, evidence)
+    )
     return replace(look, standing=Standing.OPEN, promise=None, doubt=why) if why else look
+
+
+def _another_stack(look: Look, stage: StageSummary) -> str | None:
+    """What breaks without one of its services need not break with it; what holds without, holds with it."""
+    lost = next((doubt for doubt in stage.doubts if doubt.kind is DoubtKind.SERVICE_LOST), None)
+    return None if lost is None or look.standing is Standing.HOLDS else f"it was without {lost.brief}"
 
 
 def _less_load(look: Look, stage: StageSummary) -> str | None:

@@ -107,7 +107,7 @@ class Delivery:
             body, head = head[link.body_at :], head[: link.body_at]
             head = heads.renewed(head, lines, hop_by_hop=told.has_hop_by_hop, open_ended=open_ended)
             self._write(head + (chunk(body) if ours and body else body))
-        link.flow(self._write_chunk if ours else self._write, pieces.append)
+        link.flow(self._write_chunk if ours else self._write, pieces.append, as_it_is=not ours)
 
     def _go_on(self, link: "Link", body: bytes, pieces: MutableSequence[bytes]) -> None:
         """Behind a head of our own."""
@@ -121,7 +121,7 @@ class Delivery:
             write = self._write if told.chunked else self._write_chunk
             if body:
                 write(body)
-        link.flow(write, pieces.append)
+        link.flow(write, pieces.append, as_it_is=write is self._write)
 
     def _write_chunk(self, data: bytes) -> None:
         self._write(chunk(data))

@@ -72,6 +72,13 @@ class Door(asyncio.Protocol):
         """As they are now."""
         return self._house.config.limits
 
+    @property
+    def descriptor(self) -> int | None:
+        """Where what is written goes at once; None while something is to go before it, or nothing goes any more."""
+        if self.transport.is_closing() or self.transport.get_write_buffer_size():
+            return None
+        return int(self.transport.get_extra_info("socket").fileno())
+
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

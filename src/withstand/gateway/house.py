@@ -24,6 +24,7 @@ from withstand.gateway.money.till import Permit, Till
 from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
+from withstand.gateway.splicing import Splicing
 from withstand.gateway.traces import Traces
 from withstand.gateway.waiting import Lobby
 from withstand.gateway.workers.board import Board
@@ -51,6 +52,7 @@ class House:
         self._local = local
         self.loop = loop
         self.now_s = loop.time
+        self.splicing = Splicing(loop)
         self.counts = Counts()
         self.ledger = Ledger(self.counts, Journal(config.log.path))
         self.traces = None if config.telemetry is None else Traces(config.telemetry)
@@ -129,6 +131,7 @@ class House:
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
         self._next_look.cancel()
+        self.splicing.close()
         self.till.close()
         self.polling.close()
         self.checking.close()

@@ -1,7 +1,7 @@
 """One connection to an engine. It carries one request at a time, and writes the answer to the client as it comes.
 
 The parser only finds the end of the head and of the message; its callbacks set flags, and what follows from them is
-done when it has returned.
+done when it has returned. Whole chunks of a stream are no news to it: they soon pass it by (a splice).
 """
 
 import asyncio
@@ -17,9 +17,12 @@ from withstand.gateway import heads
 from withstand.gateway.familiar import BYTES_MAX
 
 if TYPE_CHECKING:
+    from withstand.gateway._splice import Splice
     from withstand.gateway.engine import Engine
 
 _HEAD_BYTES_MAX = 256 << 10
+_WAIT_PIECES, _WAIT_PIECES_MAX = 2, 1024
+"""Before a stream is spliced, and where it would not stay so."""
 _BROKEN = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
@@ -31,6 +34,9 @@ class Carried(Protocol):
 
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body."""
+
+    def splice(self, link: "Link") -> "Splice | None":
+        """What the link reads goes to the client as it is, by itself; None = it cannot."""
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
@@ -80,8 +86,9 @@ class Link(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", None)
         self._parser = httptools.HttpResponseParser(self)
         self._write: Callable[[bytes], None] = _nowhere
-        self._remember: Callable[[bytes], None] = _nowhere
+        self.remember: Callable[[bytes], None] = _nowhere
         self._reading = True
+        self._splice: Splice | None = None
         self._coming: AnswerHead | None = None
         """While the parser is in it."""
         self._reset()
@@ -98,6 +105,11 @@ class Link(asyncio.Protocol):
         """All of the answer has come."""
         self._goes_on = False
         """The engine does not close the connection behind it."""
+        self._as_it_is = False
+        """The client gets the bytes that come, chunks and all."""
+        self._between_chunks = False
+        self._wait_pieces = self._left_pieces = _WAIT_PIECES
+        """How many pieces it was not spliced for last, and how many of them are still to come."""
         self.has_surplus = False
         """More has come than the answer."""
 
@@ -110,28 +122,33 @@ class Link(asyncio.Protocol):
         if len(body) >= _COPIED_BYTES:
             self.transport.write(body)
 
-    def flow(self, write: Callable[[bytes], None], remember: Callable[[bytes], None]) -> None:
-        """Where the answer's pieces go, from the next one on."""
-        self._write, self._remember = write, remember
+    def flow(
+        self, write: Callable[[bytes], None], remember: Callable[[bytes], None], *, as_it_is: bool = False
+    ) -> None:
+        """Where the answer's pieces go, from the next one on. ``as_it_is``: to the client, and just as they come."""
+        self._write, self.remember = write, remember
+        self._as_it_is = as_it_is and self.head.chunked
         self._head_over = True
         self.held = b""
 
     def pause(self) -> None:
         """The client does not keep up."""
+        self._unsplice()
         if self._reading:
             self._reading = False
             self.transport.pause_reading()
 
     def resume(self) -> None:
         """It does again."""
-        if not self._reading:
+        if not self._reading and self._splice is None:
             self._reading = True
             self.transport.resume_reading()
 
     def release(self) -> bool:
         """The passage is over; whether the connection may carry another."""
+        self._unsplice()
         self.passage = None
-        self._write = self._remember = _nowhere
+        self._write = self.remember = _nowhere
         is_fit = self.is_complete and self._goes_on and not self.has_surplus
         self._reset()
         self.used = True
@@ -141,6 +158,7 @@ class Link(asyncio.Protocol):
 
     def abort(self) -> None:
         """Stop the engine's work: the connection is what it hears that by."""
+        self._unsplice()
         self.passage = None
         self._flowing = self._head_over = False
         self.transport.abort()
@@ -167,12 +185,53 @@ class Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._flowing:
             self._write(data)
-            self._remember(data)
+            self.remember(data)
             self._parse(data)
+            if self._as_it_is:
+                self._splice_soon(data)
         elif self.passage is None:
             self.transport.abort()  # an answer that nobody has asked for
         else:
             self._begin(self.passage, data)
+
+    def _splice_soon(self, data: bytes) -> None:
+        """Where it stands between two chunks, and all is well, the next ones need not pass here."""
+        self._left_pieces -= 1
+        if self._left_pieces > 0 or not self._between_chunks or not data.endswith(b"\n"):
+            return
+        if self._reading and self.passage is not None and self.engine.context is None:
+            self._splice = self.passage.splice(self)
+            if self._splice is None:
+                self._wait_longer()
+            else:
+                self._reading = False
+                self.transport.pause_reading()
+
+    def spliced(self, data: bytes, sent: int) -> None:
+        """It is over: what came last is not ordinary, or could not be sent, or all of it."""
+        self._splice = None
+        self._wait_longer()
+        self.resume()
+        if sent:
+            self._write(data[sent:])
+            self.remember(data)
+            self._parse(data)
+        elif data:
+            self.data_received(data)
+
+    def _wait_longer(self) -> None:
+        self._wait_pieces = self._left_pieces = min(2 * self._wait_pieces, _WAIT_PIECES_MAX)
+
+    def _unsplice(self) -> None:
+        """Whoever asks for it does not want it read, or goes on to."""
+        if self._splice is not None:
+            self._splice.end()
+            self._splice = None
+
+    @property
+    def descriptor(self) -> int:
+        """Of its socket."""
+        return int(self.transport.get_extra_info("socket").fileno())
 
     def _begin(self, passage: Carried, data: bytes) -> None:
         """The head, and the first piece of the body."""
@@ -252,6 +311,7 @@ class Link(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unsplice()
         del self._parser  # it holds this object, and both would wait for the collector
         if self.passage is None:
             self.engine.forget(self)
@@ -288,6 +348,12 @@ class Link(asyncio.Protocol):
         if head is not None and status >= 200 and not self.has_surplus:
             head.status, head.is_reusable = status, self._parser.should_keep_alive()
             self.head = head
+
+    def on_chunk_header(self) -> None:
+        self._between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        self._between_chunks = True
 
     def on_message_complete(self) -> None:
         self._goes_on = self._parser.should_keep_alive()  # even a trailer may say that it does not

@@ -25,6 +25,7 @@ from withstand.gateway.trouble import Trouble, why_of
 from withstand.gateway.waiting import Ticket
 
 if TYPE_CHECKING:
+    from withstand.gateway._splice import Splice
     from withstand.gateway.disaggregation.leg import Leg
     from withstand.gateway.disaggregation.split import Split
     from withstand.gateway.door import Door
@@ -58,16 +59,14 @@ class Passage:
         self._permit: Permit | None = None
         self._model = _NO_MODEL
         self._split: Split | None = None
-        self._choose: Choose | None = None
-        """How the model's policy chooses for this request; None once nobody else will be asked."""
+        self._choose: Choose | None = None  # as the model's policy does; None once nobody else will be asked
         self._tried: list[Seat] = []
         self._engine: Engine | None = None
         self._link: Link | None = None
         self._dialing: asyncio.Task[None] | None = None
         self._ticket: Ticket | None = None  # its place in the waiting room
         self.delivery = Delivery(door.write, route.dialect, old=incoming.head.version == "1.0")
-        self._comment_s = NEVER
-        """When the client is to hear that it has not been forgotten."""
+        self._comment_s = NEVER  # when the client is to hear that it has not been forgotten
         self._paused = False
         self._refusal: Refusal | None = None
 
@@ -191,8 +190,8 @@ class Passage:
         if self._paused:
             link.pause()
         self._watch.sends(clock.now_ns())
-        within_s = self.timeouts.first_byte_s if self._split is None else self._split.sent(self.timeouts.first_byte_s)
-        self._deadlines.expect(within_s, _LATE, self._house.now_s())
+        within_s = self.timeouts.first_byte_s
+        self._expect(within_s if self._split is None else self._split.sent(within_s), _LATE)
 
     # The way back: what links say.
 
@@ -219,6 +218,10 @@ class Passage:
         self.delivery.begun = True
         self._body = self.outgoing.body = b""  # the stream may last, and need not hold it
         self._house.let_go(self._incoming)
+
+    def splice(self, link: "Link") -> "Splice | None":
+        """What the link reads goes to the client by itself from now on, if that is possible."""
+        return None if self._paused else self._house.splicing.join(link, self._door)
 
     def finished(self, link: "Link") -> None:
         """The answer is complete."""
@@ -315,8 +318,7 @@ class Passage:
         self.refuse(refusals.timed_out(late), Outcome.TIMEOUT)
 
     def _comment_later(self, now_s: float) -> None:
-        every_s = self._house.config.keep_alive_comment_s
-        if every_s is not None and self._incoming.head.version != "1.0":
+        if (every_s := self._house.config.keep_alive_comment_s) is not None and self._incoming.head.version != "1.0":
             self._comment_s = now_s + every_s
 
     # For the door.

@@ -1,4 +1,5 @@
-/* The short way of nearly every token, compiled: one read, its stamp, a comparison of bytes.
+/* The short way of nearly every token, compiled: one read, its stamp, a comparison of bytes. A read of several chunks
+   takes it too: where we have come late there are many of them, and they must not cost what makes us later.
 
    What it does is what Connection.on_event, StampClock.stamp_ns and ShortWay.take do, and in their order; they are
    the meaning of it, and what runs where it could not be built. Whatever is not ordinary goes to them. */
@@ -21,7 +22,8 @@
 #define SCM_STAMPS 37       /* SO_TIMESTAMPING as it comes back */
 #define EVERYDAY_AGE_NS 2000000 /* stamps._EVERYDAY_AGE_NS */
 #define FINE_BITS 10        /* lag.FINE_BITS */
-#define CHUNK_MAX 4096      /* shortway._SIZE_LINES */
+#define CHUNK_DIGITS 3      /* shortway._SIZE_LINES */
+#define TOGETHER_MAX 64     /* chunks of one read; more are read in full */
 
 typedef struct {
     PyObject_HEAD
@@ -35,8 +37,13 @@ typedef struct {
     Py_ssize_t room;          /* how many characters of text it still wants */
 } Receiver;
 
+typedef struct {
+    const char *begin;
+    Py_ssize_t size;
+} Text;
+
 static char buffer[READ_BYTES]; /* one for all: nothing is left in it behind a call */
-static PyObject *s_long_way, *s_other, *s_broke;
+static PyObject *s_long_way, *s_together, *s_other, *s_broke;
 
 static void forget_pattern(Receiver *self) {
     Py_CLEAR(self->before);
@@ -45,44 +52,57 @@ static void forget_pattern(Receiver *self) {
     Py_CLEAR(self->texts);
 }
 
-/* Where the text begins in a chunk that is like the known one, its length in *size; -1 = it is not. */
-static Py_ssize_t text_at(Receiver *self, Py_ssize_t n, Py_ssize_t *size) {
-    static const char digits[] = "0123456789abcdef";
+/* The text in the chunk that begins here, and how long the chunk is; 0 = it is not like the known one. */
+static Py_ssize_t text_in(Receiver *self, const char *begin, Py_ssize_t n, Text *text) {
     const Py_ssize_t before = PyBytes_GET_SIZE(self->before), after = PyBytes_GET_SIZE(self->after);
-    Py_ssize_t width = n - 5 < 0x10 ? 1 : n - 6 < 0x100 ? 2 : 3, chunk = n - 4 - width, at = width + 2;
-    if (chunk < 1 || chunk >= CHUNK_MAX || chunk >> (4 * width) || (width > 1 && !(chunk >> (4 * (width - 1)))))
-        return -1;
-    for (Py_ssize_t i = 0; i < width; i++)
-        if (buffer[i] != digits[chunk >> (4 * (width - 1 - i)) & 15])
-            return -1;
-    *size = n - at - before - after;
-    if (*size < 1 || buffer[width] != '\r' || buffer[width + 1] != '\n' ||
-        memcmp(buffer + at, PyBytes_AS_STRING(self->before), before) ||
-        memcmp(buffer + n - after, PyBytes_AS_STRING(self->after), after))
-        return -1;
-    at += before;
-    for (Py_ssize_t i = at; i < at + *size; i++) {
-        const unsigned char c = buffer[i];
-        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
-            return -1;
+    Py_ssize_t chunk = 0, width = 0;
+    for (; width < CHUNK_DIGITS && width < n; width++) {
+        const char c = begin[width];
+        if (c >= '1' && c <= '9')
+            chunk = chunk << 4 | (c - '0');
+        else if (c >= 'a' && c <= 'f')
+            chunk = chunk << 4 | (c - 'a' + 10);
+        else if (c == '0' && width > 0)
+            chunk <<= 4;
+        else
+            break;
     }
-    return at;
+    const Py_ssize_t size = chunk + 2 - before - after; /* the line end behind a chunk is learnt with what is after */
+    if (size < 1 || width + 2 + chunk + 2 > n || begin[width] != '\r' || begin[width + 1] != '\n')
+        return 0;
+    begin += width + 2;
+    if (memcmp(begin, PyBytes_AS_STRING(self->before), before) ||
+        memcmp(begin + before + size, PyBytes_AS_STRING(self->after), after))
+        return 0;
+    *text = (Text){begin + before, size};
+    for (Py_ssize_t i = 0; i < size; i++) {
+        const unsigned char c = text->begin[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            return 0;
+    }
+    return width + 2 + chunk + 2;
 }
 
-/* 1 = counted, 0 = to be read in full, -1 = an exception. */
+/* How many chunks were counted; 0 = the read is to be read in full, -1 = an exception. */
 static int take(Receiver *self, Py_ssize_t n, PyObject *stamp) {
-    Py_ssize_t size, at = text_at(self, n, &size);
-    if (at < 0)
-        return 0;
-    if (PyList_Append(self->stamps, stamp) < 0)
-        return -1;
-    if (self->room <= 0)
-        return 1;
-    PyObject *text = PyUnicode_DecodeASCII(buffer + at, size, NULL);
-    const int kept = text != NULL && PyList_Append(self->texts, text) == 0;
-    Py_XDECREF(text);
-    self->room -= size;
-    return kept ? 1 : -1;
+    Text texts[TOGETHER_MAX];
+    int found = 0;
+    for (Py_ssize_t at = 0, length; at < n; at += length)
+        if (found == TOGETHER_MAX || !(length = text_in(self, buffer + at, n - at, &texts[found++])))
+            return 0;
+    for (int i = 0; i < found; i++) {
+        if (PyList_Append(self->stamps, stamp) < 0)
+            return -1;
+        if (self->room <= 0)
+            continue;
+        PyObject *text = PyUnicode_DecodeASCII(texts[i].begin, texts[i].size, NULL);
+        const int kept = text != NULL && PyList_Append(self->texts, text) == 0;
+        Py_XDECREF(text);
+        if (!kept)
+            return -1;
+        self->room -= texts[i].size;
+    }
+    return found;
 }
 
 /* When it arrived, or None. */
@@ -134,15 +154,18 @@ static PyObject *receive(Receiver *self) {
     PyObject *stamp = stamp_of(self, &message, read_ns), *done = NULL;
     if (stamp == NULL)
         return NULL;
-    const int taken = self->before == NULL || stamp == Py_None ? 0 : take(self, n, stamp);
-    if (taken == 0) {
-        PyObject *data = PyBytes_FromStringAndSize(buffer, n), *read = PyLong_FromLongLong(read_ns);
-        if (data != NULL && read != NULL)
-            done = PyObject_CallMethodObjArgs(self->owner, s_long_way, data, stamp, read, NULL);
-        Py_XDECREF(data);
-        Py_XDECREF(read);
-    } else if (taken > 0)
+    const int may_be_known = self->before != NULL && stamp != Py_None && n < READ_BYTES;
+    const int taken = may_be_known ? take(self, n, stamp) : 0;
+    if (taken == 1)
         done = Py_NewRef(Py_None);
+    else if (taken >= 0) {
+        PyObject *what = taken ? PyLong_FromLong(taken) : PyBytes_FromStringAndSize(buffer, n);
+        PyObject *read = PyLong_FromLongLong(read_ns);
+        if (what != NULL && read != NULL)
+            done = PyObject_CallMethodObjArgs(self->owner, taken ? s_together : s_long_way, what, stamp, read, NULL);
+        Py_XDECREF(what);
+        Py_XDECREF(read);
+    }
     Py_DECREF(stamp);
     return done;
 }
@@ -309,10 +332,11 @@ PyMODINIT_FUNC PyInit__receive(void) {
     if (PyType_Ready(&ReceiverType) < 0)
         return NULL;
     s_long_way = PyUnicode_InternFromString("take_long_way");
+    s_together = PyUnicode_InternFromString("took_together");
     s_other = PyUnicode_InternFromString("on_other_events");
     s_broke = PyUnicode_InternFromString("broke");
     PyObject *made = PyModule_Create(&module);
-    if (s_long_way == NULL || s_other == NULL || s_broke == NULL || made == NULL ||
+    if (s_long_way == NULL || s_together == NULL || s_other == NULL || s_broke == NULL || made == NULL ||
         PyModule_AddObjectRef(made, "Receiver", (PyObject *)&ReceiverType) < 0 ||
         PyModule_AddStringConstant(made, "SOURCE", SOURCE) < 0) {
         Py_XDECREF(made);

@@ -237,6 +237,15 @@ class Connection:
         else:
             self._take_cipher(data, stamp_ns, read_ns)
 
+    def took_together(self, events: int, stamp_ns: int, read_ns: int) -> None:
+        """A read of several chunks has been counted the short way: each had output, and nothing was left over."""
+        exchange, loop = self.exchange, self._owner.loop
+        self._left_over, self._full = self._full, False
+        self._owner.check.shared_reads += 1
+        if exchange is not None and loop.may_have_waited(stamp_ns, read_ns):
+            exchange.reply.trailed = False
+            self._mark_unsure(exchange, events, ended=True)
+
     def on_other_events(self, events: int) -> None:
         """Not only something to read."""
         if self.state is State.CONNECTING:

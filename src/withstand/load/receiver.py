@@ -5,23 +5,12 @@ Both do the same in the same order. ``WITHSTAND_READER=python`` asks for the sec
 
 import os
 from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from withstand.compiled import compiled
 
-def _source() -> str:
-    """Of which text the compiled one has to be."""
-    return sha256(Path(__file__).with_name("_receive.c").read_bytes()).hexdigest()
-
-
-try:
-    from withstand.load import _receive
-except ImportError:  # no compiler when withstand was installed, or no Linux
-    IS_COMPILED = False
-else:  # the source may have changed since
-    IS_COMPILED = os.environ.get("WITHSTAND_READER") != "python" and _source() == getattr(_receive, "SOURCE", "")
-
+_receive = None if os.environ.get("WITHSTAND_READER") == "python" else compiled("withstand.load._receive", __file__)
+IS_COMPILED = _receive is not None
 READER = "compiled" if IS_COMPILED else "Python"
 
 if TYPE_CHECKING:
@@ -32,7 +21,7 @@ if TYPE_CHECKING:
 
 def receiver(descriptor: int, connection: "Connection", stamps: "StampClock") -> "Receiver | None":
     """What handles the events of a connection's descriptor in place of ``on_event``; None = nothing does."""
-    return _receive.Receiver(descriptor, connection, stamps) if IS_COMPILED else None
+    return None if _receive is None else _receive.Receiver(descriptor, connection, stamps)
 
 
 def _hand_over(ready: list[tuple[int, int]], handlers: dict[int, Callable[[int], None]]) -> None:
@@ -43,4 +32,4 @@ def _hand_over(ready: list[tuple[int, int]], handlers: dict[int, Callable[[int],
             handler(events)
 
 
-hand_over = _receive.hand_over if IS_COMPILED else _hand_over
+hand_over = _hand_over if _receive is None else _receive.hand_over

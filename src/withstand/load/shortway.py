@@ -21,7 +21,12 @@ _NOT_PLAIN = bytes({*b'"\\', *range(0x20), *range(0x7F, 0x100)})
 _seen_plain: set[bytes] = set()
 """Texts are tokens, and come again and again; to look one up costs a fifth of looking through it."""
 _SEEN_MAX, _TOKEN_BYTES = 1 << 14, 32
+_NAMED = re.compile(rb'"(?:id|created)": ?(?:"[^"\\\x00-\x1f]*"|\d+)')
+"""What differs from answer to answer, and tells nothing that we read."""
 _PROBE = b"a probe of ours"
+_tried: set[tuple[object, ...]] = set()
+"""Surroundings of texts, without that, which have passed with a reader."""
+_TRIED_MAX = 64
 _LESSONS = 3
 _UNKNOWN = b"\xff"
 
@@ -89,7 +94,13 @@ def _is_plain(text: bytes) -> bool:
 
 def _is_the_output(before: bytes, after: bytes, reader_for: Callable[[Reply], StreamReader]) -> bool:
     """Whether a text between these bytes is all that they say."""
+    shape = reader_for, _NAMED.sub(b"", before), after
+    if shape in _tried:
+        return True
     reply = Reply(keep_text=True)
     reader = reader_for(reply)
     reader.feed(before + _PROBE + after, 0)
-    return reader.idle and reply.is_plain(_PROBE.decode())
+    passed = reader.idle and reply.is_plain(_PROBE.decode())
+    if passed and len(_tried) < _TRIED_MAX:
+        _tried.add(shape)
+    return passed

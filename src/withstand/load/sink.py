@@ -38,13 +38,13 @@ class RecordSink:
         Raises:
             StorageError: the disk is full, or gone.
         """
-        size = os.fstat(self._descriptor).st_size
+        written = 0
         try:
-            written = os.write(self._descriptor, lines)
             while written < len(lines):
                 written += os.write(self._descriptor, lines[written:])
         except OSError as e:
-            os.ftruncate(self._descriptor, size)
+            if written:
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
             raise self._error(e) from None
 
     def close(self) -> None:

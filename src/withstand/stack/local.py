@@ -238,10 +238,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     """
     check_machine(stack)
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
-    ports = _ports(stack)
-    side_ports: dict[str, int] = {}
-    for name in (name for name, told in stack.engines.items() if told.role):
-        side_ports[name] = free_port(besides={*ports.values(), *side_ports.values()})
+    ports, side_ports = _ports(stack)
     wanted = wanted_small(stack)
     model = ready_model(progress) if wanted else None
     small_folder = hf_folder(model, progress) if model and "folder" in wanted else None
@@ -264,14 +261,17 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     return blueprint
 
 
-def _ports(stack: Stack) -> dict[str, int]:
-    """Of all services, no two alike."""
+def _ports(stack: Stack) -> tuple[dict[str, int], dict[str, int]]:
+    """Of all services, and of engines that hand caches over the second; no two alike."""
     claimed = claimed_ports()
     wanted = {name: _wanted_port(stack, name, claimed) for name in service_names(stack)}
     ports = {name: port for name, port in wanted.items() if port is not None}
     for name in wanted.keys() - ports.keys():
         ports[name] = free_port(besides={*ports.values(), *claimed})
-    return {name: ports[name] for name in wanted}
+    side_ports: dict[str, int] = {}
+    for name in (name for name, told in stack.engines.items() if told.role):
+        side_ports[name] = free_port(besides={*ports.values(), *side_ports.values(), *claimed})
+    return {name: ports[name] for name in wanted}, side_ports
 
 
 def _wanted_port(stack: Stack, name: str, claimed: Mapping[int, str]) -> int | None:

@@ -43,7 +43,7 @@ class SseParser:
             data = self._first(data)
             if not self._begun:
                 return []
-        if self._after_cr or b"\r" in data:
+        if data and (self._after_cr or b"\r" in data):
             data = self._normalised(data)
         if b"\n\n" not in self._last + data:
             return self._keep(data)

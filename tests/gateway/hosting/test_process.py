@@ -129,12 +129,17 @@ def test_its_log_has_a_bound(tmp_path: Path, place: Places, monkeypatch: pytest.
             if replaced:
                 log.unlink()
                 log.symlink_to(other)
-            await until_true(lambda: re.fullmatch(rb"\[withstand has cut .*\non\n", _read(kept), re.DOTALL))
+            await until_true(lambda: _is_cut(_read(kept)))
         process.stop()
         await process.gone()
 
     asyncio.run(live())
     assert other.read_bytes() == b"x" * 100_000
+
+
+def _is_cut(said: bytes) -> bool:
+    """A line of the flood may come in the moment between the cut and its note, and so stand before that."""
+    return len(said) <= 50_000 and re.search(rb"\[withstand has cut .*\non\n\Z", said, re.DOTALL) is not None
 
 
 def _read(log: BinaryIO) -> bytes:

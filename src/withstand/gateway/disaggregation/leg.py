@@ -122,6 +122,9 @@ class Leg:
     def began(self, read_ns: int) -> None:
         """The first byte of the answer's body."""
 
+    def splice(self, link: "Link") -> None:
+        """No client gets the answer."""
+
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
         if self._size <= _ANSWER_BYTES_MAX:

@@ -1,9 +1,12 @@
 """A stack as Docker Compose runs it. Pure."""
 
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Any
 
 from withstand.spec.stack import Stack
 from withstand.stack.composed import GATEWAY
+from withstand.stack.exports.carried import KEYS, STATE
 from withstand.stack.exports.container import CONFIG, OURS, Container, containers, dockerfile, door, refuse_own_address
 from withstand.stack.exports.secrets import variable_of
 from withstand.stack.exports.yaml import document, whole
@@ -19,8 +22,16 @@ def compose(stack: Stack) -> dict[str, str]:
     refuse_own_address(all_of_them, "compose")
     services = {each.name: _service(each, is_open=is_open(each.name, entry)) for each in all_of_them}
     files = {f"{each.name}/{path}": text for each in all_of_them for path, text in each.files.items()}
-    written = {"compose.yaml": document({"name": stack.name, "services": services})}
+    whole_file = {"name": stack.name, "services": services, **_kept(all_of_them)}
+    written = {"compose.yaml": document(whole_file)}
     return written | files | dockerfile(all_of_them)
+
+
+def _kept(all_of_them: Iterable[Container]) -> dict[str, Any]:
+    """Files that are mounted, and volumes for what is written."""
+    secrets = {f"{each.name}-keys": {"file": each.keys_file} for each in all_of_them if each.keys_file}
+    volumes: dict[str, Any] = {f"{each.name}-state": {} for each in all_of_them if each.writes}
+    return {key: value for key, value in (("secrets", secrets), ("volumes", volumes)) if value}
 
 
 def is_open(name: str, entry: str) -> bool:
@@ -66,8 +77,12 @@ def _service(container: Container, *, is_open: bool) -> dict[str, Any]:
         service["ports"] = [f"127.0.0.1:{process.port}:{process.port}"]
     volumes = [f"{folder}:{folder}:ro" for folder in container.volumes]
     volumes += [f"./{container.name}/{path}:{CONFIG / path}:ro" for path in container.files]
+    volumes += [f"{container.name}-state:{STATE}"] if container.writes else []
     if volumes:
         service["volumes"] = volumes
+    if container.keys_file:
+        target = str(KEYS / PurePosixPath(container.keys_file).name)
+        service["secrets"] = [{"source": f"{container.name}-keys", "target": target}]
     if container.deploy.min_replicas > 1 and not is_open:  # a port of this machine is one's
         service["scale"] = container.deploy.min_replicas
     return service | _room(container)

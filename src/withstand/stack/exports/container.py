@@ -4,7 +4,6 @@ Each listens on all addresses of its container, and knows the others by name. A 
 variable (or of a file) becomes the key under which the place keeps it.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -17,6 +16,7 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Deploy, Secret, Served, Stack
 from withstand.stack.blueprint import Place, Process
 from withstand.stack.composed import AGENT, GATEWAY, composed, service_names, told_of
+from withstand.stack.exports.carried import STATE, Carried, carried
 from withstand.stack.exports.secrets import key_of
 from withstand.stack.model import NAME as SMALL_NAME
 from withstand.stack.model import SMALL_FILE
@@ -45,7 +45,7 @@ _ANY = "0.0.0.0"  # noqa: S104  inside a container, which decides itself what it
 
 
 class Container(Struct, frozen=True, kw_only=True):
-    """One service as a container. ``secrets``: variable → key; ``volumes``: folders of models that must be there."""
+    """One service as a container. ``secrets``: variable → key; ``volumes``: models and files that must be there."""
 
     process: Process
     image: str
@@ -61,6 +61,12 @@ class Container(Struct, frozen=True, kw_only=True):
     """That it may count on."""
     own_address: tuple[str, ...] = ()
     """Variables that hold the address at which the others reach it."""
+    keys_file: str | None = None
+    """This machine's file of the gateway's keys."""
+    writes: bool = False
+    """It wants a place for what it keeps."""
+    extras: tuple[str, ...] = ()
+    """Of our package, that it needs besides."""
 
     @property
     def name(self) -> str:
@@ -131,15 +137,18 @@ def dockerfile(all_of_them: Iterable[Container]) -> dict[str, str]:
     ours = [each for each in all_of_them if each.image == OURS]
     small = any(str(_SMALL) in each.argv for each in ours)
     has_llamacpp = any(each.process.kind == "llamacpp" for each in ours)
+    extras = sorted({"agent", "engine", "gateway"}.union(*(each.extras for each in ours)))
+    writes = any(each.writes for each in ours)
     lines = (
         "# In this folder; CLONE is that of withstand, where its pyproject.toml lies:",
         f"# {build()}",
         "FROM python:3.12-slim",
         *([_LIBGOMP] if has_llamacpp else []),
         f"COPY {WHEEL} /tmp/",
-        f"RUN pip install --no-cache-dir '/tmp/{WHEEL}[agent,engine,gateway]'",
+        f"RUN pip install --no-cache-dir '/tmp/{WHEEL}[{','.join(extras)}]'",
         *([f"RUN WITHSTAND_CACHE={_CACHE} python -c '{_FETCH}'"] if small else []),
         "RUN useradd --create-home --uid 10001 withstand",
+        *([f"RUN install -d -o withstand {STATE}"] if writes else []),
         "USER 10001",
     )
     return {"Dockerfile": "\n".join(lines) + "\n"} if ours else {}
@@ -192,10 +201,11 @@ def _container(process: Process, told: Served, addresses: Mapping[str, str]) -> 
     if image is None:
         raise wrong(f"engines.{process.name}.deploy.image", f"{process.kind!r} has no image of its own; name one")
     secrets = {key: key_of(value) for key, value in process.env.items() if isinstance(value, Secret)}
-    files = {}
+    files, brought = {}, list[Carried]()
     for path, text in process.files.items():
-        config = _inside(msgspec.json.decode(text), addresses)
-        secrets |= _keys_by_variable(config)
+        brought.append(carried(process.kind, _inside(msgspec.json.decode(text), addresses)))
+        config = brought[-1].config
+        secrets |= {name: key for name, key in brought[-1].secrets.items() if name not in process.env}
         config.setdefault("drain_s", told.deploy.longest_stream_s)
         if not config.keys() & {"keys", "keys_file"}:
             config.setdefault("open", True)  # whom it is shown to is the place's to say
@@ -208,7 +218,10 @@ def _container(process: Process, told: Served, addresses: Mapping[str, str]) -> 
         own_address=tuple(key for key in process.env if key in _OWN_ADDRESS),
         secrets=dict(sorted(secrets.items())),
         files=files,
-        volumes=volumes_of(getattr(told, "model", None)),
+        volumes=(*volumes_of(getattr(told, "model", None)), *(path for each in brought for path in each.reads)),
+        keys_file=next((each.keys_file for each in brought if each.keys_file), None),
+        writes=any(each.writes for each in brought),
+        extras=tuple(extra for each in brought for extra in each.extras),
         deploy=told.deploy,
         cores=cores_of(told, process.kind),
         memory_gb=_memory_gb(told, process.kind),
@@ -231,20 +244,6 @@ def _inside(tree: Any, names: Mapping[str, str]) -> Any:
         host, colon, port = tree.rpartition(":")
         return names.get(tree, f"{_ANY}:{port}" if colon and host == HOST else tree)
     return tree
-
-
-def _keys_by_variable(config: Any) -> dict[str, str]:
-    """Keys of engines come by variables: variable → key. A file is this machine's, so its key comes by one too."""
-    found: dict[str, str] = {}
-    seats = [seat for model in config.get("models", {}).values() for seat in model.get("engines", [])]
-    for asked in (*seats, config.get("model", {})):
-        if path := asked.pop("api_key_file", None):
-            key = key_of(Secret(from_file=path))
-            asked["api_key_env"] = re.sub(r"[^A-Z0-9]", "_", f"KEY_{key}".upper())
-            found[asked["api_key_env"]] = key
-        elif variable := asked.get("api_key_env"):
-            found[variable] = variable
-    return found
 
 
 def volumes_of(model: str | None) -> tuple[str, ...]:

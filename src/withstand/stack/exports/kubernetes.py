@@ -9,9 +9,10 @@ from withstand.record import Seen
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Stack
 from withstand.stack.composed import AGENT, GATEWAY
+from withstand.stack.exports.carried import KEYS, STATE
 from withstand.stack.exports.container import CONFIG, OURS, Container, build, containers, dockerfile, door
 from withstand.stack.exports.gpus import LABEL, affinity, products
-from withstand.stack.exports.told import kept, readme
+from withstand.stack.exports.told import kept, last, readme
 from withstand.stack.exports.yaml import documents, whole
 from withstand.wire.engine_metrics import ENGINES
 
@@ -40,11 +41,21 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
             what = "an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to kuberay or modal"
             raise wrong(f"{at}.deploy.min_replicas", what)
         objects += _objects(each, stack.name)
+    _check_volume(all_of_them)
     pooled = [each for each in all_of_them if inference_gateway and not each.is_in_front]
     if inference_gateway:
         objects += _inference(stack.name, inference_gateway, pooled)
     files = {"kubernetes.yaml": documents(objects), **dockerfile(all_of_them)}
     return files | readme(_told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled]))
+
+
+def _check_volume(all_of_them: tuple[Container, ...]) -> None:
+    """It has each under its own name."""
+    owners = dict[str, str]()
+    for at, path in ((each, path) for each in all_of_them for path in each.volumes):
+        if (other := owners.setdefault(last(path), path)) != path:
+            where = f"{at.name}.config" if at.is_in_front else f"engines.{at.name}.model"
+            raise wrong(where, f"on the volume {path} would have the name of {other}; rename one of them")
 
 
 def _objects(container: Container, stack: str) -> list[dict[str, Any]]:
@@ -180,6 +191,14 @@ def _volumes(container: Container, stack: str) -> tuple[list[dict[str, Any]], li
             {"name": "models", "mountPath": path, "subPath": path.rpartition("/")[2], "readOnly": True}
             for path in container.volumes
         ]
+    if container.keys_file:
+        key = last(container.keys_file)
+        secret = {"secretName": f"{stack}-secrets", "items": [{"key": key, "path": key}]}
+        volumes.append({"name": "keys", "secret": secret})
+        mounts.append({"name": "keys", "mountPath": str(KEYS), "readOnly": True})
+    if container.writes:
+        volumes.append({"name": "state", "emptyDir": {}})
+        mounts.append({"name": "state", "mountPath": str(STATE)})
     if container.deploy.gpus:
         volumes.append({"name": "shm", "emptyDir": {"medium": "Memory"}})
         mounts.append({"name": "shm", "mountPath": "/dev/shm"})  # noqa: S108  where tensor parallelism talks
@@ -251,7 +270,8 @@ def _told(stack: str, entry: str, all_of_them: tuple[Container, ...], pools: lis
     if any(each.image == OURS for each in all_of_them):
         lines.append(f"- the image {OURS} where the cluster finds it: {build()} (CLONE is withstand's)")
     keys = [key for each in all_of_them for key in each.secrets.values()]
-    lines += kept(stack, keys, [path for each in all_of_them for path in each.volumes])
+    files = [each.keys_file for each in all_of_them if each.keys_file]
+    lines += kept(stack, keys, [path for each in all_of_them for path in each.volumes], files)
     for gpu in sorted({each.deploy.gpu for each in all_of_them if each.deploy.gpu}):
         labels = " or ".join(products(gpu))
         lines.append(

@@ -1,6 +1,7 @@
 """Under which names a place keeps a stack's secrets. Pure."""
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from withstand.spec.mistake import wrong
@@ -9,14 +10,14 @@ from withstand.spec.stack import Secret, Stack, secrets_of
 _KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 
 
-def check_secrets(stack: Stack) -> None:
-    """Whether each has a name of its own that every place takes.
+def check_secrets(stack: Stack, besides: Iterable[tuple[str, Secret]] = ()) -> None:
+    """Whether each has a name of its own that every place takes; ``besides`` those that stand in the stack by itself.
 
     Raises:
         SpecError: one has not.
     """
     owners = dict[str, tuple[str, Secret]]()
-    for where, secret in secrets_of(stack):
+    for where, secret in (*secrets_of(stack), *besides):
         key = key_of(secret)
         if not _KEY.fullmatch(key):
             raise wrong(

@@ -8,12 +8,14 @@ import msgspec
 from withstand.errors import UsageError
 from withstand.spec.stack import Engine, Gateway, Stack
 from withstand.stack.engines.llamacpp import SEQUENCES
+from withstand.stack.exports.carried import config_secrets, wanted
 from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
 from withstand.stack.exports.modal import modal
 from withstand.stack.exports.ray_serve import ray_serve, unfit_for_ray, wanted_of_nodes
 from withstand.stack.exports.secrets import check_secrets
+from withstand.stack.exports.told import README, not_there, readme
 
 PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "compose": compose,
@@ -31,13 +33,15 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         SpecError: the place cannot run it as it is described.
         UsageError: the place has no inference gateway.
     """
-    check_secrets(stack)
-    stack = _elsewhere(stack)
+    check_secrets(stack, config_secrets(stack))
     if inference_gateway is None:
-        return PLACES[place](stack)
-    if place != "kubernetes":
+        files = PLACES[place](_elsewhere(stack))
+    elif place == "kubernetes":
+        files = kubernetes(_elsewhere(stack), inference_gateway)
+    else:
         raise UsageError("--inference-gateway is a Gateway of Kubernetes; leave it out, or take --to kubernetes.")
-    return kubernetes(stack, inference_gateway)
+    said = [*files.get(README, "").splitlines(), *not_there(place, left_out(stack, place))]
+    return files | (readme(said) if said else {})
 
 
 def _elsewhere(stack: Stack) -> Stack:
@@ -91,6 +95,7 @@ def left_out(stack: Stack, place: str) -> dict[str, str]:
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
     found |= dict.fromkeys(remote, "ask it at its own address")
+    found |= wanted(stack, place) if there else {}
     found |= unfit_for_ray(stack) if place in {"ray", "kuberay"} else {}
     unlike_here = {"ray": wanted_of_nodes, "compose": unlike}.get(place)
     return found | (unlike_here(_elsewhere(stack)) if unlike_here else {})
