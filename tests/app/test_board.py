@@ -20,8 +20,8 @@ from withstand.cli.screen import terminal_screen
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity
 from withstand.record import Outage, Record, encode_record
-from withstand.runs import AskedSide, AskedTurns, Manifest, RunFolder, StageEntry, TurnsFolder, this_process
-from withstand.spec import Plan, Stage
+from withstand.runs import AskedSide, AskedTurns, Manifest, RunFolder, RunState, StageEntry, TurnsFolder, this_process
+from withstand.spec import Plan, Stage, Workload
 from withstand.spec.stack import Monitoring, stack_of
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.prometheus import Range, Series, over_time
@@ -243,19 +243,44 @@ def keep_quiet(folder: Path) -> str:
         return keep_board(folder, url, "chat", clock.wall_s() - 9, 2.0).read_text()
 
 
+def monitored(folder: Path, url: str, began_s: float = 0.0) -> Standing:
+    """A stack with a Prometheus at that address."""
+    process = Process(name="monitoring", kind="prometheus", argv=("x",), port=int(url.rpartition(":")[2]))
+    stack = stack_of({"engines": {"a": {"kind": "command", "args": ["x"]}}}, "s")
+    blueprint = Blueprint(made_of=stack, processes=(process,), door="", model="m")
+    state = StackState(supervisor=Identity(1, "1"), mark="", began_s=began_s)
+    return Standing(name="s", folder=folder, blueprint=blueprint, state=state)
+
+
+def test_a_complete_run_that_lacks_its_dashboard_gets_it_if_the_stack_is_still_the_one_that_saw_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that was killed while that was made, and is resumed: nothing of it is opened any more."""
+    run, then_s = tmp_path / "run", clock.wall_s() - 60
+    done = StageEntry(
+        name="s", stage=Stage(name="s", workload=Workload()), state=RunState.DONE, started_ns=0, ended_ns=2_000_000_000
+    )
+    a_run(run, then_s, stages=(done,))
+    seen = {STAGES: [({"stage": "s"}, [0, 1], 1)]}
+    with prometheus(seen) as url, terminal_screen(quiet=False, plain=True, blocks=False) as screen:
+        for began_s, kept in ((then_s + 5, False), (then_s - 5, True), (then_s + 5, True)):
+            Announced(screen, monitored(tmp_path, url, began_s), Monitoring(scrape_s=0.2)).keep(run)
+            assert (run / "board.html").exists() is kept
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("monitoring: what it saw is not kept: it went with the stack that was up then.") == 1
+    assert said.count("What the monitoring saw: ") == 1
+    assert "board.html" in (run / "report.html").read_text()
+    assert data_of((run / "board.html").read_text())["stages"]
+
+
 def test_a_dashboard_that_cannot_be_kept_is_said_aloud_and_in_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """However quiet the screen is."""
     with prometheus({}) as url:
         pass
-    gone = Process(name="monitoring", kind="prometheus", argv=("x",), port=int(url.rpartition(":")[2]))
-    stack = stack_of({"engines": {"a": {"kind": "command", "args": ["x"]}}}, "s")
-    blueprint = Blueprint(made_of=stack, processes=(gone,), door="", model="m")
-    me = Identity(1, "1")
-    state = StackState(supervisor=me, mark="", began_s=0.0)
     (tmp_path / "stack").mkdir()
-    standing = Standing(name="s", folder=tmp_path / "stack", blueprint=blueprint, state=state)
+    standing = monitored(tmp_path / "stack", url)
     with terminal_screen(quiet=True, blocks=False) as screen:
         told = Announced(screen, standing, Monitoring(scrape_s=0.2))
         a_run(tmp_path / "run", clock.wall_s())

@@ -145,24 +145,29 @@ def _naps(
     busy_ns: int,
     *,
     shortened: bool = False,
-    events: int = 10,
+    every_ns: int = 0,
+    turns: int = 4,
 ) -> list[float]:
-    """How long it slept, in s, where every turn finds ``events`` at once, each of which keeps it for ``busy_ns``."""
+    """How long it slept, in s, where each turn finds 100 events, all of which keep it for ``busy_ns``.
+
+    They have come since the last turn, one ``every_ns``.
+    """
     slept: list[float] = []
     now_ns = itertools.count(1)
     ahead_ns = 0
 
     def keep(_events: int) -> None:
         nonlocal ahead_ns
-        ahead_ns += busy_ns
+        ahead_ns += busy_ns // 100
 
     monkeypatch.setattr(clock, "sleep_s", slept.append)
     monkeypatch.setattr(clock, "now_ns", lambda: next(now_ns) + ahead_ns)
     loop = Loop(nap_ns)
     with socket.socket() as sock:
         loop.add(sock.fileno(), READ, keep)
-        monkeypatch.setattr(loop, "_ready", lambda _: [(sock.fileno(), READ)] * events)
-        for _ in range(4):
+        monkeypatch.setattr(loop, "_ready", lambda _: [(sock.fileno(), READ)] * 100)
+        for _ in range(turns):
+            ahead_ns += 100 * every_ns
             loop.turn(0.0, loop.left_ns + spare_ns)
             if shortened:
                 loop.shorten_naps()
@@ -191,9 +196,11 @@ def test_naps_grow_shorter_down_to_a_tenth_of_a_millisecond(monkeypatch: pytest.
     assert _naps(monkeypatch, 500_000, _FAR_NS, 0, shortened=True) == [0.00025, 0.000125, 0.0001]
 
 
-@pytest.mark.parametrize(("events", "nap_s"), [(1, 0.0001), (3, 0.00015), (300, 0.0005)])
-def test_long_naps_are_for_who_finds_much(monkeypatch: pytest.MonkeyPatch, events: int, nap_s: float) -> None:
-    assert set(_naps(monkeypatch, 500_000, _FAR_NS, 0, events=events)) == {nap_s}
+@pytest.mark.parametrize(
+    ("every_ns", "nap_s"), [(10_000, 0.0005), (99_000, 0.0005), (102_000, 0.0001), (1 << 30, 0.0001)]
+)
+def test_long_naps_are_for_who_finds_much(monkeypatch: pytest.MonkeyPatch, every_ns: int, nap_s: float) -> None:
+    assert _naps(monkeypatch, 500_000, _FAR_NS, 0, every_ns=every_ns, turns=40)[-1] == nap_s
 
 
 def test_who_never_naps_does_not_begin_to(monkeypatch: pytest.MonkeyPatch) -> None:

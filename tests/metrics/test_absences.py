@@ -11,7 +11,7 @@ from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.reach import Circumstances, Effect, effect
 from withstand.metrics.summarize import summarize_stage
-from withstand.record import Outage, Record
+from withstand.record import STARTED_ANEW, Outage, Record
 
 S = 1_000_000_000
 
@@ -55,8 +55,13 @@ def lost(records: list[Record], make: Callable[..., StageContext], *away: Absenc
     return next((doubt for doubt in doubts if doubt.kind is DoubtKind.SERVICE_LOST), None)
 
 
-def absence(service: str, for_s: float, from_s: float = 2.0, times: int = 1) -> Absence:
-    said = "ended (killed by SIGKILL) and said nothing."
+def absence(
+    service: str,
+    for_s: float,
+    from_s: float = 2.0,
+    times: int = 1,
+    said: str = "ended (killed by SIGKILL) and said nothing.",
+) -> Absence:
     return Absence(service=service, from_s=from_s, for_s=for_s, share=for_s / 10, times=times, reason=said)
 
 
@@ -82,3 +87,13 @@ def test_what_a_short_absence_takes_are_rates_and_tails() -> None:
     assert effect(doubt, "output_throughput", Circumstances()) is Effect.UNKNOWN
     assert effect(doubt, "ttft.p99", Circumstances()) is Effect.UNKNOWN
     assert effect(doubt, "ttft.p50", Circumstances()) is Effect.BESIDE
+
+
+def test_what_somebody_wanted_is_not_to_be_mended(
+    answer: Callable[..., Record], context: Callable[..., StageContext]
+) -> None:
+    records = [answer(i, at_ms=100 * i) for i in range(100)]
+    wanted = [absence("m", 2.0, said=STARTED_ANEW), absence("n", 1.0, said=STARTED_ANEW)]
+    cures = [lost(records, context, *away) for away in (wanted, [*wanted, absence("o", 0.5)])]
+    assert [doubt.remedy.count("not while a run measures") for doubt in cures if doubt] == [1, 1]
+    assert ["Mend what ended it" in doubt.remedy for doubt in cures if doubt] == [False, True]

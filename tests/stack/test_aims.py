@@ -7,7 +7,7 @@ import pytest
 
 from withstand.errors import SpecError
 from withstand.spec.stack import stack_of
-from withstand.stack.aims import asked_there, with_aims
+from withstand.stack.aims import asked_as, asked_there, with_aims
 from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import composed
 
@@ -73,3 +73,31 @@ def test_a_service_that_is_not_there_is_named() -> None:
 )
 def test_which_services_a_request_goes_through(url: str, model: str, asked: set[str]) -> None:
     assert asked_there(whole(agent={}, edge={}), url, model) == asked
+
+
+OWN: dict[str, Any] = {
+    "workload": {"num_prompts": 1},
+    "target": {"api_key_env": "KEY", "extra_body": {"x": 1}},
+    "targets": {"direct": {"service": "a"}, "hop": {"service": "gateway"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("load", "asked"),
+    [
+        ({}, {"target": OWN["target"], "targets": OWN["targets"]}),
+        (
+            {"target": {"stream": False, "extra_body": {"y": 2}}},
+            {
+                "target": {"api_key_env": "KEY", "extra_body": {"x": 1, "y": 2}, "stream": False},
+                "targets": OWN["targets"],
+            },
+        ),
+        ({"target": {"service": "b"}}, {"target": {"service": "b"}}),
+        ({"target": {"base_url": "http://x"}}, {"target": {"base_url": "http://x"}}),
+        ({"targets": {"c": {"service": "b"}}}, {"targets": {"c": {"service": "b"}}}),
+    ],
+)
+def test_another_plan_is_asked_of_the_same_unless_it_says_of_whom(load: dict[str, Any], asked: dict[str, Any]) -> None:
+    found = asked_as({"seed": 1} | load, OWN)
+    assert found == {"seed": 1} | asked

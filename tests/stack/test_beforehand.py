@@ -19,6 +19,7 @@ from withstand.stack.standing import standings
 
 SIM = {"kind": "sim"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}
+NO_KEY = '[plan.target]\napi_key_env = "NO_SUCH_KEY"\n'
 STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
 
 
@@ -161,6 +162,35 @@ def test_what_is_wrong_is_said_before_anything_is_started(
     file = tmp_path / "s.toml"
     file.write_text(STACK + more)
     assert exit_code_of([*verb, str(file)]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "starting" not in told
+    assert standings() == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "more", "said"),
+    [
+        ("check", '[plan.workload]\ndataset = "nope"\n', "'nope'"),
+        ("check", "[plan.workload.options]\nkinds = 1\n", "unknown field `kinds`"),
+        ("check", '[plan.workload]\ndataset = "sharegpt"\npath = "no.json"\n', "no.json cannot be read: No such file"),
+        ("check", '[plan.workload]\ndataset = "agent"\nnum_prompts = 10000\n', "10,000 were asked for"),
+        ("check", '[plan.workload]\ntokenizer = "no/tokenizer.json"\n', "--tokenizer"),
+        ("check", NO_KEY, "the variable NO_SUCH_KEY is not set, or empty"),
+        ("run", NO_KEY, "the variable NO_SUCH_KEY is not set, or empty"),
+        ("ab", NO_KEY, "the variable NO_SUCH_KEY is not set, or empty"),
+        ("check", '[plan.target]\ncacert = "no.pem"\n[plan.targets.c]\nbase_url = "https://x"\n', "no.pem"),
+        ("check", '[plan]\nstages = [{ arrivals = { kind = "trace" } }]\n', "random has none"),
+    ],
+)
+def test_what_is_wrong_with_a_plan_is_said_before_anything_is_started(
+    verb: str, more: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    sides = '[plan.targets.a]\nservice = "x"\n'
+    sides += '[plan.targets.b]\nservice = "x"\n' if "targets.c" not in more else ""
+    file.write_text(f'[engines.x]\nkind = "sim"\n{sides}{more}')
+    assert exit_code_of(["up", "--check", str(file)] if verb == "check" else [verb, str(file)]) == 2
     told = capsys.readouterr().err
     assert said in told
     assert "starting" not in told

@@ -1,12 +1,15 @@
 """Stacks of real processes: up, down, and what is left when any part is killed."""
 
+import contextlib
 import fcntl
 import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,8 @@ from withstand.processes.identity import Identity, children_of, identity_of, in_
 from withstand.spec.stack import stack_of
 from withstand.stack import taking_down
 from withstand.stack.blueprint import Blueprint, Undo
-from withstand.stack.local import _announced, bring_up, planned
+from withstand.stack.launching import announced
+from withstand.stack.local import bring_up, planned
 from withstand.stack.standing import Standing, standing_of, standings
 from withstand.stack.state import read_state
 from withstand.stack.supervision import Phase
@@ -202,13 +206,23 @@ def test_a_stacks_file_stands_for_its_name(tmp_path: Path, capsys: pytest.Captur
 def test_an_engine_that_the_gateway_starts_has_a_log_too(capsys: pytest.CaptureFixture[str]) -> None:
     rests = command(deploy={"min_replicas": 0})
     standing = up(stack_of({"engines": {"a": rests}, "gateway": {}}, "s"))
-    assert exit_code_of(["logs", "s", "a"]) == 2
-    assert "a says nothing yet: the gateway starts it when somebody asks for it." in capsys.readouterr().err
-    (standing.folder / "logs" / "a.log").write_text("I load\n")
     assert exit_code_of(["logs", "s", "a"]) == 0
-    assert capsys.readouterr().out == "I load\n"
-    assert exit_code_of(["logs", "s"]) == 0
-    assert "a       | I load\n" in capsys.readouterr().out
+    assert "a says nothing yet: the gateway starts it when somebody asks for it." in capsys.readouterr().err
+
+    def shown(argv: list[str]) -> list[str]:
+        assert exit_code_of(argv) == 0
+        return capsys.readouterr().out.splitlines()
+
+    def row() -> list[str]:
+        return next(line.split() for line in shown(["ps"]) if line.startswith("a "))
+
+    assert row()[:4] == ["a", "command", "at", "rest"]
+    asked = urllib.request.Request(f"{standing.blueprint.door}/v1/chat/completions", b'{"model": "m", "messages": []}')
+    with contextlib.suppress(OSError):  # it is woken, whatever it says
+        urllib.request.urlopen(asked, timeout=60)
+    assert row()[2] == "awake"
+    assert re.match(r"\[withstand [^]]*\] a starts, for somebody asks for it$", shown(["logs", "s", "a"])[0])
+    assert any(re.match(r"a       \| .*\] a starts", line) for line in shown(["logs", "s"]))
 
 
 def test_who_may_name_no_stack_may_take_all(capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,7 +365,7 @@ def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
 
 def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not start"):
-        _announced(tmp_path, tmp_path / "supervisor.log", 0.1)
+        announced(tmp_path, tmp_path / "supervisor.log", 0.1)
 
 
 def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:

@@ -72,6 +72,10 @@ def test_a_log_that_is_removed_or_replaced_is_read_and_bounded_all_the_same(tmp_
     assert tail(path) == ""
     os.close(opened(path))
     assert path.read_text() == ""
+    path.parent.rename(tmp_path / "elsewhere")
+    path.parent.symlink_to(tmp_path / "elsewhere")
+    os.close(opened(path))
+    assert not path.parent.is_symlink()
     path.unlink()
     path.mkdir()
     assert tail(path) == ""

@@ -141,6 +141,27 @@ def test_without_its_supervisor_it_can_only_be_taken_down(capsys: pytest.Capture
     assert all(line.split().count("-") == 2 for line in capsys.readouterr().out.splitlines()[2:4])
 
 
+def test_a_file_names_no_stack_of_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, other, alike = (tmp_path / name / "s.json" for name in ("one", "other", "alike"))
+    for each, engine in ((file, command()), (other, command("0.1")), (alike, command())):
+        each.parent.mkdir()
+        each.write_text(json.dumps({"engines": {"a": engine}}))
+    assert exit_code_of(["up", str(file), "--quiet"]) == 0
+    capsys.readouterr()
+    for verb, *more in (["ps"], ["logs"], ["restart", "a"], ["down"]):
+        assert exit_code_of([verb, str(other), *more]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"The stack 's' is that of {file}, and not of {other}: [engines.a] is different." in said
+        assert "give its name, s, instead of a file" in said
+    other.write_text('{"name": "s"}')
+    assert exit_code_of(["ps", str(other)]) == 2
+    file.write_text('{"name": "s", "edited": true}')
+    for each in (alike, file):
+        assert exit_code_of(["ps", str(each)]) == 0
+    assert exit_code_of(["down", str(file)]) == 0
+    assert standing_of("s") is None
+
+
 def test_the_stack_of_a_file_that_is_down_is_down(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "s.json"
     file.write_text(json.dumps({"engines": {"a": command()}}))

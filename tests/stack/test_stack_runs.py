@@ -82,7 +82,9 @@ def test_another_plan_is_measured_at_the_stack_that_is_up(tmp_path: Path) -> Non
     done = withstand("run", "e.toml", "--plan", "p.toml", "--output-dir", "p")
     assert code(done, tmp_path / "p") == 0, done.stderr
     assert len(list(RunFolder.open(Path("p")).records())) == 4
-    assert [standing.name for standing in standings()] == ["e"]
+    [standing] = standings()
+    where = {process.name: process.base_url for process in standing.blueprint.processes}
+    assert RunFolder.open(Path("p")).manifest.target == where["b"], "the file's own target, its load another"
 
 
 def test_another_engine_is_said_by_its_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,8 +105,10 @@ def test_a_state_that_cannot_be_read_is_not_hidden_and_hides_no_other(
     assert exit_code_of(["ps"]) == EngineError.exit_code
     (standing_of("whole").folder / "holder.json").unlink(missing_ok=True)  # type: ignore[union-attr]
     os.mkfifo(standing_of("whole").folder / "holder.json")  # type: ignore[union-attr]
-    with held(stack("whole", a=command())) as standing:
-        assert standing.is_up
+    with pytest.raises(UsageError, match="up for a run alone cannot be read in"), held(stack("whole", a=command())):
+        pass
+    assert exit_code_of(["down", "whole"]) == UsageError.exit_code
+    assert exit_code_of(["down", "whole", "--force"]) == 0
 
 
 def test_a_folders_name_does_not_command_the_terminal(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +127,7 @@ def test_the_holder_is_there_before_anything_is_started(monkeypatch: pytest.Monk
         found.append(read_holder(folder))
         raise ZeroDivisionError
 
-    monkeypatch.setattr(local, "_supervise", not_now)
+    monkeypatch.setattr(local, "supervise", not_now)
     with pytest.raises(ZeroDivisionError), held(stack(a=command())):
         pass
     assert found == [identity_of(os.getpid())]
@@ -197,6 +199,8 @@ def test_a_run_that_prepares_its_stack_has_it_alone(capsys: pytest.CaptureFixtur
         assert exit_code_of(["down", "s"]) == UsageError.exit_code
         assert "end that run, or take the stack down under it by --force" in capsys.readouterr().err
         assert exit_code_of(["down", "--all"]) == UsageError.exit_code
+        assert exit_code_of(["restart", "s", "a"]) == UsageError.exit_code
+        assert "end that run, or start them again under it by --force" in capsys.readouterr().err
         assert exit_code_of(["ps"]) == 0
         assert f"(for the run of process {os.getpid()} alone)" in capsys.readouterr().out
         goes_on.append(True)

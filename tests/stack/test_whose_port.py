@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from pwd import getpwnam
 from threading import Thread
 
 import pytest
@@ -57,6 +58,30 @@ def test_who_listens_at_another_address_is_not_asked(another: int) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.2", port)):
         assert stranger_on(port, lambda pid: pid == another) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_who_may_not_look_into_a_server_knows_it_by_its_user() -> None:
+    nobody, port = getpwnam("nobody"), free_port()
+
+    def asked_by_nobody() -> bytes:
+        read, write = os.pipe()
+        if (asker := os.fork()) == 0:
+            try:
+                server.close()
+                os.setresuid(nobody.pw_uid, nobody.pw_uid, nobody.pw_uid)
+                os.write(write, str(stranger_on(port, lambda pid: pid == os.getpid())).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        os.waitpid(asker, 0)
+        with os.fdopen(read, "rb") as said:
+            return said.read()
+
+    with socket.create_server((HOST, port)) as server:
+        assert asked_by_nobody() == b"a process of the user root"
+        os.fchown(server.fileno(), nobody.pw_uid, -1)
+        assert asked_by_nobody() == b"None"
 
 
 def test_a_server_that_takes_the_port_meanwhile_is_not_measured() -> None:

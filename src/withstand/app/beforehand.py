@@ -8,6 +8,7 @@ from withstand.app.screen import Screen
 from withstand.app.stages import connections_foreseen, stripes_of
 from withstand.load.fleets import is_ray
 from withstand.load.limits import ensure_descriptors, ensure_ports
+from withstand.report.numbers import counted
 from withstand.runs import allowed_cores
 from withstand.spec import Plan, Stage
 
@@ -44,4 +45,6 @@ def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Seq
         return
     estimate = estimated(plan, stages, known)
     if sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
-        screen.message(f"Planned: {in_words(estimate, plan.asked_price.hour())}")
+        whole = estimate.stages + len(known) - len(stages)
+        what = f"Left of {counted(whole, 'stage')}" if known else "Planned"
+        screen.message(f"{what}: {in_words(estimate, plan.asked_price.hour())}")

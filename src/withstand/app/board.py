@@ -26,8 +26,21 @@ _BLOCK = re.compile(r"([ab])-\d+")
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
-def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape_s: float) -> Path:
-    """``board.html``, from ``since_s`` (wall clock) until now; its path. Single answers are those of the folder's runs.
+def span_s(folder: Path) -> tuple[float, float] | None:
+    """From when to when a folder's runs measured (wall clock); None = they have not.
+
+    Raises:
+        WithstandError: a run's folder cannot be read.
+    """
+    manifests = [run.manifest for run in runs_below(folder)]
+    ends_ns = [one.anchor.wall_ns + entry.ended_ns for one in manifests for entry in one.stages if entry.ended_ns]
+    return (min(one.anchor.wall_ns for one in manifests) / 1e9, max(ends_ns) / 1e9) if ends_ns else None
+
+
+def keep_board(
+    folder: Path, prometheus: str, stack: str, since_s: float, scrape_s: float, until_s: float | None = None
+) -> Path:
+    """``board.html``, from ``since_s`` (wall clock) until then or now; its path. Answers are the folder's own.
 
     Raises:
         WithstandError: a run's folder cannot be read.
@@ -35,7 +48,7 @@ def keep_board(folder: Path, prometheus: str, stack: str, since_s: float, scrape
         StorageError: it cannot be written.
     """
     runs = runs_below(folder)
-    now_s = clock.wall_s()
+    now_s = until_s or clock.wall_s()
     step_s = max(scrape_s, round((now_s - since_s) / _INSTANTS, 3))
     when = Range(since_s, now_s, step_s)
     strange: list[str] = []

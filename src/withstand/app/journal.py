@@ -121,8 +121,8 @@ class Journal:
         return f"it is heavier than {lighter.name}, where {lighter.ended_by}" if lighter else None
 
     def known_stages(self) -> list[Stage]:
-        """All that there are, carried out or not."""
-        return [entry.stage for entry in self.manifest.stages]
+        """All that there are, carried out or not; of those that were run again the last."""
+        return [entry.stage for entry in self.manifest.stages if entry.state is not RunState.SUPERSEDED]
 
     def spent_ns(self) -> int:
         """For how long stages have been measured so far, in this sitting and those before."""

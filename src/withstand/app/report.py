@@ -169,7 +169,8 @@ def report_again(path: Path, note: str | None = None) -> None:
     """
     if note:
         folder = RunFolder.open(path)
-        folder.update(msgspec.structs.replace(folder.manifest, notes=(*folder.manifest.notes, note)))
+        notes = tuple(dict.fromkeys((*folder.manifest.notes, note)))
+        folder.update(msgspec.structs.replace(folder.manifest, notes=notes))
     run = load_run(path)
     write_reports(path, run.summary, run.series, run.about, run.limit)
 

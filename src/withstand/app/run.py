@@ -30,7 +30,7 @@ from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.services import Services, minding
 from withstand.app.short import why_short
-from withstand.app.stages import all_stages, filled, preconnect_of
+from withstand.app.stages import all_stages, filled, preconnect_of, unlike
 from withstand.app.started import Started
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
@@ -226,9 +226,7 @@ class _Measuring:
             )
 
     def _check_datasets(self) -> None:
-        measured = [s for s in self._journal.pending_stages() if not s.warmup]
-        stages = {repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}
-        for stage in stages.values():
+        for stage in unlike(self._journal.pending_stages()):
             next(self._requests(stage), None)
             self._prepared()
 

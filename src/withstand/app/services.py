@@ -10,16 +10,17 @@ from msgspec.structs import replace
 from withstand import clock
 from withstand.app.journal import Journal
 from withstand.app.screen import Screen
-from withstand.record import Outage
+from withstand.record import TAKEN_DOWN, Outage
 from withstand.spec import Target
 from withstand.stack.aims import asked_there
 from withstand.stack.standing import Standing
+from withstand.stack.state import TAKEN_DOWN as ENDED_SO
 from withstand.stack.state import StackState, read_state
 from withstand.stack.supervision import Absence
 from withstand.wire.reply import one_line
 
 _STACK = "the stack"
-_TAKEN_DOWN, _KILLED = "was taken down", "has lost its supervisor, which was killed, and with it all services"
+_KILLED = "has lost its supervisor, which was killed, and with it all services"
 
 
 class Services:
@@ -61,8 +62,10 @@ class Services:
 
     def _why_unminded(self, state: StackState | None) -> str | None:
         """Why nobody minds it any more; None = somebody does."""
-        if state is None or state.supervisor != self._supervisor or state.ended is not None:
-            return _TAKEN_DOWN
+        if state is None or state.supervisor != self._supervisor:
+            return TAKEN_DOWN
+        if state.ended is not None:
+            return TAKEN_DOWN if state.ended == ENDED_SO else f"has ended: {state.ended}"
         return None if self._supervisor.is_alive else _KILLED
 
     def _note(self, name: str, seen: Absence) -> None:

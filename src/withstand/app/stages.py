@@ -35,6 +35,12 @@ def filled(plan: Plan, stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(_filled(plan, stage, i) for i, stage in enumerate(stages))
 
 
+def unlike(stages: Sequence[Stage]) -> list[Stage]:
+    """One of all that are measured and draw their prompts alike."""
+    measured = [stage for stage in stages if not stage.warmup]
+    return list({repr((s.workload, s.arrivals, s.num_prompts, s.duration_s)): s for s in measured}.values())
+
+
 def _filled(plan: Plan, stage: Stage, index: int) -> Stage:
     workload = stage.workload or plan.workload
     if isinstance(stage.arrivals, Step) and stage.duration_s is None and stage.num_prompts is None:

@@ -4,12 +4,12 @@ A budget is for all, and each has an equal share: so all are measured equally lo
 others alone, and ``resume`` tries again what failed, was cut, or was not begun.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from withstand import __version__, clock
+from withstand.app.apart import plans_of
 from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
@@ -70,14 +70,6 @@ def resume_targets(path: Path, *, screen: Screen, home: Home = NOWHERE) -> Targe
     plan = home.led(plan, path)
     folder.take_over()
     return _Round(folder, plan, list(folder.asked.argv), screen, home).everything()
-
-
-def plans_of(plan: Plan, folder: Path) -> Iterator[tuple[str, Plan]]:
-    """The plan of each target's run, with its share of the budget."""
-    budget_s = None if plan.budget_s is None else plan.budget_s / len(plan.targets)
-    for name, target in plan.targets.items():
-        own = {"target": target, "targets": {}, "budget_s": budget_s, "output_dir": str(folder / name)}
-        yield name, msgspec.structs.replace(plan, **own)
 
 
 def _check(plans: dict[str, Plan], screen: Screen) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from withstand.app.ab import Sides, resume_ab, run_ab
+from withstand.app.foretold import check_plan
 from withstand.app.home import NOWHERE, check_goes_on, home_of
 from withstand.app.plans import NAMES, ready_made
+from withstand.app.retold import named
 from withstand.app.screen import Screen
 from withstand.cli.announced import announced, kept
 from withstand.cli.build import build_plan
@@ -38,6 +41,7 @@ from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack, is_stack
 from withstand.spec.targets import laid_over_tree
+from withstand.stack.aims import asked_as
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
 from withstand.stack.settled import settled_tree
@@ -73,7 +77,7 @@ def verb(
     one STACK.toml whose plan has two targets: it is brought up, and taken down afterwards. Both sides of a pair get the
     same prompts, each pair others.
     """
-    stack = _stack(sides)
+    stack = _stack(sides, options["plan"])
     if folder:
         refuse_others(context, "A and B", *(["sides"] if stack else []))
         refuse_anothers(folder, "ab")
@@ -86,9 +90,10 @@ def verb(
         home = NOWHERE
         if stack:
             with of_file(Path(sides[0])):
-                told, look = StackTold(quiet=quiet).hear, partial(_asked_of, stack, options)
-                standing = up.enter_context(standing_for(stack, screen.step, told, bool if folder else look))
-                asked = None if folder else look(standing.blueprint)
+                told, look = StackTold(quiet=quiet).hear, partial(_look, stack, options)
+                look_at = bool if folder else look
+                standing = up.enter_context(standing_for(stack, screen.step, told, look_at, Path(sides[0])))
+                asked = None if folder else _asked_of(stack, options, standing.blueprint)
             drawn, home = announced(screen, standing), home_of(Path(sides[0]), standing)
         if asked is None:
             assert folder
@@ -100,8 +105,8 @@ def verb(
     return show_ab(outcome, as_json=as_json)
 
 
-def _stack(sides: tuple[str, ...]) -> Stack | None:
-    """A stack's file, where that is all that is given."""
+def _stack(sides: tuple[str, ...], named: str | None) -> Stack | None:
+    """A stack's file, where that is all that is given, with the load of ``--plan`` where one is named."""
     path = Path(sides[0]) if len(sides) == 1 else None
     if path is None or not is_there(path):
         return None
@@ -109,27 +114,35 @@ def _stack(sides: tuple[str, ...]) -> Stack | None:
     refuse_other_kinds(path, tree, "a stack's", "stack")
     if not is_stack(tree):
         return None
-    stack = settled_tree(tree, path)
+    stack, told = settled_tree(tree, path), str(path)
+    if named and (load := asked_as(_load(named), stack.plan)):
+        told = told if load.get("targets") is stack.plan.get("targets") else named
+        stack = replace(stack, plan=load)
     targets = stack.plan.get("targets", {})
     if len(targets) > 2:
         names = ", ".join(targets)
         raise UsageError(
-            f"ab measures two sides, and {path} has {len(targets)} targets ({names}): leave two, or measure all "
+            f"ab measures two sides, and {told} has {len(targets)} targets ({names}): leave two, or measure all "
             f"with `withstand run {path}`."
         )
     if len(targets) < 2:
         raise UsageError(
-            f"ab measures two sides: {path} needs two [plan.targets.NAME], with the service that each asks."
+            f"ab measures two sides: {told} needs two [plan.targets.NAME], with the service that each asks."
         )
     return stack
 
 
+def _look(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> None:
+    """What is wrong with a side is said before the stack is brought up for it."""
+    sides = _asked_of(stack, options, blueprint)
+    for side in (sides.a, sides.b):
+        with named(side.label):
+            check_plan(side.plan)
+
+
 def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Sides:
     """Its plan's targets."""
-    plan = stack.plan
-    if options["plan"]:  # the load; what is asked is the stack's to say
-        plan = _load(options["plan"]) | {key: plan[key] for key in ("target", "targets") if key in plan}
-    tree = aimed(options, plan, blueprint)
+    tree = aimed(options, stack.plan, blueprint)
     base, targets = tree["target"], tree.pop("targets")
     own = options | {"output_dir": None}
     a, b = (

@@ -4,14 +4,15 @@ import contextlib
 from pathlib import Path
 
 from withstand import clock
-from withstand.app.board import catch_up_s, keep_board
+from withstand.app.board import catch_up_s, keep_board, span_s
 from withstand.app.exposed import POINTER
 from withstand.app.report import report_again
 from withstand.app.screen import Screen, StageProgress
 from withstand.cli.output import say
 from withstand.errors import WithstandError
-from withstand.files import write_atomically
+from withstand.files import is_there, write_atomically
 from withstand.metrics.summary import StageSummary
+from withstand.report.board import BOARD_NAME
 from withstand.runs import RunFolder
 from withstand.spec.stack import Monitoring
 from withstand.stack.monitoring import MONITORING
@@ -49,12 +50,23 @@ class Announced:
 
     def keep(self, folder: Path) -> None:
         """The dashboard as it was during all that was measured, in ``folder``; where it cannot be, that is said."""
-        if self._since_s is None:
+        if self._since_s is not None:
+            clock.sleep_s(catch_up_s(self._scrape_s))
+            self._keep(folder, self._since_s, None)
+        elif not is_there(folder / BOARD_NAME) and (measured := span_s(folder)):
+            self._keep_belated(folder, *measured)
+
+    def _keep_belated(self, folder: Path, since_s: float, until_s: float) -> None:
+        """Of a run that was complete and lacks its board, as one that was killed while that was made."""
+        if self._standing.state.began_s > since_s:
+            _not_kept(folder, "monitoring: what it saw is not kept: it went with the stack that was up then.")
             return
+        self._keep(folder, since_s, min(until_s + catch_up_s(self._scrape_s), clock.wall_s()))
+
+    def _keep(self, folder: Path, since_s: float, until_s: float | None) -> None:
         url = next(one.base_url for one in self._standing.blueprint.processes if one.name == MONITORING)
-        clock.sleep_s(catch_up_s(self._scrape_s))
         try:
-            path = keep_board(folder, url, self._standing.name, self._since_s, self._scrape_s)
+            path = keep_board(folder, url, self._standing.name, since_s, self._scrape_s, until_s)
             if RunFolder.is_one(folder):  # its report leads to what lies beside it
                 report_again(folder)
         except WithstandError as e:

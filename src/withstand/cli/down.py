@@ -6,7 +6,7 @@ import click
 
 from withstand.cli.options import Verb
 from withstand.cli.output import say, write_result
-from withstand.cli.stacks import is_down, meant, name_of
+from withstand.cli.stacks import is_down, meant, name_of, refuse_held
 from withstand.errors import EngineError, UsageError, WithstandError
 from withstand.stack.standing import Standing, check_readable, standings
 from withstand.stack.taking_down import take_down
@@ -44,8 +44,7 @@ def verb(name: str | None, *, everything: bool, force: bool) -> None:
 
 
 def _end(standing: Standing, *, force: bool) -> None:
-    if standing.held and not force:
-        raise UsageError(f"{standing.held}; end that run, or take the stack down under it by --force.")
+    refuse_held(standing, "take the stack down", force=force)
     if left := take_down(standing):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of {standing.name!r} could not be ended: {numbers}; are they another user's?")

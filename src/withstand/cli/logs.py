@@ -34,15 +34,25 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     services = [process.name for process in standing.blueprint.processes] + left_to_gateway(standing.blueprint)
     if service is not None and service not in services:
         raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(services)}.")
-    if service in left_to_gateway(standing.blueprint) and not log_of(standing.folder, service).exists():
-        raise UsageError(f"{service} says nothing yet: the gateway starts it when somebody asks for it.")
     logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
     _check_files(logs, alone=service is not None)
     widest = 0 if service else max(map(len, logs))
     ends = {each: _show_tail(path, lines, each, widest) for each, path in logs.items()}
+    for each, path in logs.items():
+        _say_if_silent(each, path, rests=each in left_to_gateway(standing.blueprint))
     while follow and standing.folder.exists():
         clock.sleep_s(_LOOK_S)
         ends = {each: _show_from(logs[each], ends[each], each, widest) for each in logs}
+
+
+def _say_if_silent(service: str, path: Path, *, rests: bool) -> None:
+    try:
+        silent = not is_lost(path) and not path.stat().st_size
+    except FileNotFoundError:
+        silent = True
+    if silent:
+        why = ": the gateway starts it when somebody asks for it" if rests else ""
+        say(f"{service} says nothing yet{why}.")
 
 
 def _check_files(logs: Mapping[str, Path], *, alone: bool) -> None:

@@ -3,12 +3,15 @@
 import click
 import msgspec
 
+from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import draw_standing, leader_of, name_of
+from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of
 from withstand.stack.health import dead, restart_line
-from withstand.stack.standing import Standing, check_readable, standings
+from withstand.stack.standing import Standing, check_readable, no_room, standings
 from withstand.stack.supervision import Phase
+
+_WRITES_S, _LOOK_S = 1.0, 0.1
 
 
 @click.command("ps", cls=Verb)
@@ -19,14 +22,26 @@ def verb(name: str | None, *, as_json: bool) -> int:
 
     The exit code is 1 where a service, or what minds it, has failed and stays so.
     """
-    name = name and name_of(name)
-    found = [standing for standing in standings() if name in (None, standing.name)]
+    typed, name = name, name and name_of(name)
+    found = _found(name)
+    for standing in found if typed else []:
+        check_file(standing, typed or "")
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
     else:
         _draw(found, name)
     check_readable(name)
-    return int(any(_cure(standing) for standing in found))
+    return int(any(_cure(standing) or standing.outdated for standing in found))
+
+
+def _found(name: str | None) -> list[Standing]:
+    """Looked at once more where a service has just ended: its supervisor is about to write that down."""
+    give_up_ns = clock.now_ns() + int(_WRITES_S * 1e9)
+    while True:
+        found = [standing for standing in standings() if name in (None, standing.name)]
+        if not any(standing.outdated for standing in found) or clock.now_ns() > give_up_ns:
+            return found
+        clock.sleep_s(_LOOK_S)
 
 
 def _draw(found: list[Standing], name: str | None) -> None:
@@ -42,6 +57,8 @@ def _cure(standing: Standing) -> str | None:
         return None
     if not standing.is_up:
         return f"withstand down {standing.name}"
+    if standing.outdated and not no_room(standing.folder):
+        return f"withstand down {standing.name}"
     lost = dead(standing.state)
     return restart_line(standing.name, lost) if lost else None
 
@@ -49,10 +66,11 @@ def _cure(standing: Standing) -> str | None:
 def _told(standing: Standing) -> dict[str, object]:
     processes = {process.name: process for process in standing.blueprint.processes}
     holder = standing.holder
+    outdated = {unit.name: standing.why_outdated for unit in standing.outdated}
     return {
         "name": standing.name,
         "up": standing.is_up,
-        "ready": standing.is_up and all(unit.phase is Phase.READY for unit in standing.state.units),
+        "ready": standing.is_up and not outdated and all(unit.phase is Phase.READY for unit in standing.state.units),
         "cure": _cure(standing),
         "elsewhere": standing.is_elsewhere,
         "held_by": {"pid": holder.pid, "alive": holder.is_alive} if holder else None,
@@ -63,15 +81,24 @@ def _told(standing: Standing) -> dict[str, object]:
             {
                 "name": unit.name,
                 "kind": processes[unit.name].kind,
-                "phase": unit.phase,
+                "phase": "unknown" if unit.name in outdated else unit.phase,
                 "base_url": processes[unit.name].base_url,
                 "pid": leader.pid if leader else None,
                 "memory_bytes": leader.memory_bytes if leader else None,
                 "ready_after_s": unit.ready_after_s,
                 "restarts": unit.restarts,
-                "reason": unit.reason or None,
+                "reason": outdated.get(unit.name) or unit.reason or None,
             }
             for unit in standing.state.units
             for leader in [leader_of(unit)]
+        ],
+        "left_to_gateway": [
+            {
+                "name": process.name,
+                "kind": process.kind,
+                "at_rest": is_at_rest(process) if standing.is_up else None,
+                "base_url": process.base_url,
+            }
+            for process in standing.blueprint.resting
         ],
     }

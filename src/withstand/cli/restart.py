@@ -6,7 +6,7 @@ import click
 
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import StackTold, draw_standing, meant
+from withstand.cli.stacks import StackTold, draw_standing, meant, refuse_held
 from withstand.errors import UsageError
 from withstand.stack.restarting import restart
 from withstand.stack.standing import Standing, standings
@@ -14,14 +14,16 @@ from withstand.stack.standing import Standing, standings
 
 @click.command("restart", cls=Verb)
 @click.argument("names", metavar="[NAME|STACK.toml] SERVICE…", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Also of one that a run measures alone, whose figures that spoils.")
 @click.option("--quiet", is_flag=True, help="Say nothing on the way.")
-def verb(names: tuple[str, ...], *, quiet: bool) -> None:
+def verb(names: tuple[str, ...], *, force: bool, quiet: bool) -> None:
     """End services of a stack and start them again.
 
     It waits until they are ready; also those that have failed may be named. They keep their ports, and the others stay
     as they are. Without NAME the only stack that is up is meant.
     """
     standing, services = _meant(names)
+    refuse_held(standing, "start them again", force=force)
     standing = restart(standing, services, StackTold(quiet=quiet).hear)
     write_result(rendered(lambda console: draw_standing(standing, console)))
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
+from withstand.app.foretold import check_plan
 from withstand.app.home import NOWHERE, Home, check_goes_on, home_of
 from withstand.app.plans import LIST, NAMES, listing, ready_made
 from withstand.app.run import resume, run
@@ -35,7 +37,8 @@ from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
 from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
 from withstand.spec.mistake import of_file
-from withstand.spec.stack import is_stack
+from withstand.spec.stack import Stack, is_stack
+from withstand.stack.aims import asked_as
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
 from withstand.stack.settled import settled_tree
@@ -84,7 +87,7 @@ def verb(
     if folder and plan and not is_there(plan):
         refuse_others(context, "the plan file")
     written = _written(plan, options["named"])
-    stack = settled_tree(written, plan) if plan and is_stack(written) else None
+    stack = _stack(written, plan, options["named"]) if plan and is_stack(written) else None
     if folder:
         refuse_others(context, "the plan file", *(["plan"] if stack else []))
         refuse_anothers(folder, "run")
@@ -96,10 +99,10 @@ def verb(
         home = NOWHERE
         if plan and stack:
             with of_file(plan):
-                tree = _plan_of(options["named"]) if options["named"] else {} if folder else stack.plan
+                tree = {} if folder else stack.plan
                 told = StackTold(quiet=quiet).hear
-                look = partial(_look, options, tree)
-                standing = up.enter_context(standing_for(stack, screen.step, told, look))
+                look = partial(_look, options, tree, begins=folder is None)
+                standing = up.enter_context(standing_for(stack, screen.step, told, look, plan))
                 written = aimed(options, tree, standing.blueprint)
             drawn, home = announced(screen, standing), home_of(plan, standing)
         outcome = _measured(build_plan(options, written), folder, argv, drawn, home)
@@ -109,9 +112,17 @@ def verb(
     return show_targets(outcome, as_json=as_json)
 
 
-def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint) -> None:
-    """What is wrong with the plan is said before a stack is brought up for it."""
-    build_plan(options, aimed(options, tree, blueprint))
+def _stack(written: dict[str, Any], path: Path, named: str | None) -> Stack:
+    """A stack's file, with the load of ``--plan`` where one is named."""
+    stack = settled_tree(written, path)
+    return replace(stack, plan=asked_as(_plan_of(named), stack.plan)) if named else stack
+
+
+def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint, *, begins: bool) -> None:
+    """What is wrong with the plan is said before a stack is brought up for it; one that goes on has its folder's."""
+    plan = build_plan(options, aimed(options, tree, blueprint))
+    if begins:
+        check_plan(plan)
 
 
 def _measured(

@@ -1,6 +1,7 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +9,15 @@ from withstand import clock
 from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import say
 from withstand.errors import UsageError
+from withstand.files import spelled
 from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
+from withstand.spec.stack_tables import differing
 from withstand.stack.aims import with_aims
-from withstand.stack.blueprint import Blueprint
-from withstand.stack.health import dead, restart_line
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.health import dead, is_named_by_another, restart_line
+from withstand.stack.ports import listener_on
+from withstand.stack.settled import settled_stack
 from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
@@ -32,6 +37,22 @@ def name_of(typed: str) -> str:
     return name_in_file(Path(typed)) if Path(typed).suffix else typed
 
 
+def check_file(standing: Standing, typed: str) -> None:
+    """Of a stack that is named: by its file, as that is now, or by one that asks for just the same.
+
+    Raises:
+        UsageError: it is another file's.
+    """
+    path, blueprint = Path(typed), standing.blueprint
+    if not path.suffix or blueprint.file is None or spelled(path.resolve()) == blueprint.file:
+        return
+    wanted = None
+    with suppress(UsageError):
+        wanted = settled_stack(path)
+    if wanted is None or differing(blueprint.made_of, wanted):
+        raise UsageError(is_named_by_another(blueprint, typed, wanted))
+
+
 def is_down(typed: str) -> bool:
     """Whether nothing at all is left of the stack of that name or file, as after a first ``down``.
 
@@ -47,13 +68,14 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
     """The one of that name or file, or the only one.
 
     Raises:
-        UsageError: there is none, or which one is not said, for which there may be ``--all``.
+        UsageError: there is none, it is not that file's, or which one is not said, for which there may be ``--all``.
     """
     found = standings()
     if name is not None:
-        name = name_of(name)
+        typed, name = name, name_of(name)
         for standing in found:
             if standing.name == name:
+                check_file(standing, typed)
                 return standing
         check_readable(name)
         raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
@@ -64,6 +86,16 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
             else "No stack is up; withstand up STACK.toml."
         )
     return found[0]
+
+
+def refuse_held(standing: Standing, what: str, *, force: bool) -> None:
+    """Of one that a run has for itself; ``what`` would be done to it.
+
+    Raises:
+        UsageError: it would be done under that run, and not by ``--force``.
+    """
+    if standing.held and not force:
+        raise UsageError(f"{standing.held}; end that run, or {what} under it by --force.")
 
 
 def _there_are(found: Sequence[Standing]) -> str:
@@ -92,6 +124,10 @@ def draw_standing(standing: Standing, console: "Console") -> None:
     width = console.width if console.is_terminal else None
     for line in (_title(standing), *lines_of(_columns(standing), width)):
         console.print(Text(line), soft_wrap=True)
+    for unit in standing.outdated:
+        console.print(
+            Text(f"{unit.name} has ended, and nothing newer is told: {standing.why_outdated}"), soft_wrap=True
+        )
     lost = dead(standing.state) if standing.is_up else []
     for unit in standing.state.units:
         if unit.reason and unit.phase is not Phase.READY:
@@ -101,26 +137,50 @@ def draw_standing(standing: Standing, console: "Console") -> None:
 
 def _columns(standing: Standing) -> list[Column]:
     processes = {process.name: process for process in standing.blueprint.processes}
-    units = standing.state.units
-    leaders = [leader_of(unit) for unit in units]
-    ready = tuple("" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s" for unit in units)
-    memory = tuple(f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-" for leader in leaders)
+    rows = [_row(unit, processes[unit.name], standing) for unit in standing.state.units]
+    rows += [_row_of_resting(process, standing) for process in standing.blueprint.resting]
+    service, kind, phase, since, ready, restarts, memory, pid, address = zip(*rows, strict=True)
     return [
-        Column("service", tuple(unit.name for unit in units)),
-        Column("kind", tuple(processes[unit.name].kind for unit in units), spare=1),
-        Column("is", tuple(unit.phase.value if standing.is_up else _absence(standing) for unit in units)),
-        Column(
-            "since",
-            tuple(_span(clock.wall_s() - unit.since_s) if unit.since_s else "" for unit in units),
-            right=True,
-            spare=3,
-        ),
+        Column("service", service),
+        Column("kind", kind, spare=1),
+        Column("is", phase),
+        Column("since", since, right=True, spare=3),
         Column("ready in", ready, right=True, spare=5),
-        Column("starts again", tuple(str(unit.restarts or "") for unit in units), spare=2),
+        Column("starts again", restarts, spare=2),
         Column("memory", memory, right=True, spare=4),
-        Column("pid", tuple(str(leader.pid) if leader else "-" for leader in leaders), right=True, spare=2),
-        Column("address", tuple(processes[unit.name].base_url.removeprefix("http://") for unit in units)),
+        Column("pid", pid, right=True, spare=2),
+        Column("address", address),
     ]
+
+
+def _row(unit: UnitState, process: Process, standing: Standing) -> tuple[str, ...]:
+    leader = leader_of(unit)
+    return (
+        unit.name,
+        process.kind,
+        _phase(standing, unit),
+        _span(clock.wall_s() - unit.since_s) if unit.since_s else "",
+        "" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s",
+        str(unit.restarts or ""),
+        f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-",
+        str(leader.pid) if leader else "-",
+        _address(process),
+    )
+
+
+def _row_of_resting(process: Process, standing: Standing) -> tuple[str, ...]:
+    phase = "at rest" if is_at_rest(process) else "awake"
+    told = phase if standing.is_up else _absence(standing)
+    return (process.name, process.kind, told, "", "", "", "-", "-", _address(process))
+
+
+def is_at_rest(process: Process) -> bool:
+    """Of an engine that the gateway starts: whether nobody listens where it would."""
+    return listener_on(process.port) is None
+
+
+def _address(process: Process) -> str:
+    return process.base_url.removeprefix("http://")
 
 
 def leader_of(unit: UnitState) -> Identity | None:
@@ -140,6 +200,12 @@ def _title(standing: Standing) -> str:
     if holder.is_alive:
         return f"{door} (for the run of process {holder.pid} alone)"
     return f"{door} (its run, process {holder.pid}, is gone: withstand down {standing.name})"
+
+
+def _phase(standing: Standing, unit: UnitState) -> str:
+    if standing.is_up and unit in standing.outdated:
+        return "unknown"
+    return unit.phase.value if standing.is_up else _absence(standing)
 
 
 def _absence(standing: Standing) -> str:

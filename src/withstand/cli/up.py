@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from withstand.app.foretold import check_plan
 from withstand.cli.build import build_plan
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import rendered, write_result
@@ -38,10 +39,10 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
         if check:
             blueprint = planned(stack, screen.step)
             if stack.plan:
-                build_plan({}, aimed({}, stack.plan, blueprint))
+                check_plan(build_plan({}, aimed({}, stack.plan, blueprint)))
             _check(blueprint)
             return
-        standing = bring_up(stack, screen.step, told.hear)
+        standing = bring_up(stack, screen.step, told.hear, file=path)
     write_result(rendered(lambda console: draw_standing(standing, console)))
 
 

@@ -19,11 +19,15 @@ from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
 
-NAP_NS = 1_000_000
+NAP_NS = 2_000_000
+TURN_NAP_NS = 500_000
+"""For whom the end of an answer may be when another request is due."""
 SHORT_NAP_NS = 100_000
 """For whom the end of an answer frees the slot of the next request."""
-_NAP_EVENT_NS = 50_000
-"""Longer naps are for who finds an event for each such time of them: at 20,000 a second and more."""
+_DENSE_NS = 100_000
+"""Longer naps are for who finds an event for each such time: at 10,000 a second and more."""
+_MEMORY_NS = 5_000_000
+"""How long the rate of events is remembered, about: one send between two naps does not change it."""
 _FEW = 32
 """To look through a report of so many takes less time than to ask the kernel."""
 _WAKE_NS = 2 * LOOK_NS
@@ -46,9 +50,9 @@ class Loop:
         self._busy_ns = 0
         self.nap_ns = nap_ns
         """The longest; 0 = never."""
-        self._next_nap_ns = SHORT_NAP_NS
+        self._events_per_ns = 0.0
         self._core_wait = CoreWait()
-        self._began_ns = self.left_ns = clock.now_ns()
+        self._began_ns = self.left_ns = self._counted_ns = clock.now_ns()
         self.looked_ns = self._began_ns
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
         self.since_ns = self._empty_ns = self._began_ns
@@ -91,13 +95,14 @@ class Loop:
 
     def turn(self, timeout_s: float, wake_ns: int) -> int:
         """Wait, hand over what is ready, and say how long that kept us, in ns. ``wake_ns``: when we must be back."""
-        nap_ns = min(self.nap_ns, self._next_nap_ns, wake_ns - self.left_ns - _NAP_SPARE_NS - self._busy_ns)
-        if nap_ns > self._busy_ns and not self._waited:
+        nap_ns = min(self._longest_nap_ns(), wake_ns - self.left_ns - _NAP_SPARE_NS - self._busy_ns)
+        if nap_ns > self._busy_ns:
             clock.sleep_s(nap_ns / 1e9)
         asked_ns = clock.now_ns()
         ready = self._ready(timeout_s)
         began_ns = clock.now_ns()
-        self._next_nap_ns = max(SHORT_NAP_NS, len(ready) * _NAP_EVENT_NS)
+        self._count(len(ready), began_ns - self._counted_ns)
+        self._counted_ns = began_ns
         self._waited = began_ns - asked_ns > LOOK_NS
         woken_ns = self._woken_ns(asked_ns, began_ns) if self._waited else None
         self.looked_ns = began_ns if self._waited else self._began_ns
@@ -111,6 +116,15 @@ class Loop:
         self.left_ns = clock.now_ns()
         self._busy_ns = self.left_ns - began_ns
         return self._busy_ns
+
+    def _longest_nap_ns(self) -> int:
+        if self._events_per_ns * _DENSE_NS >= 1:
+            return self.nap_ns
+        return 0 if self._waited else min(self.nap_ns, SHORT_NAP_NS)
+
+    def _count(self, events: int, since_ns: int) -> None:
+        """A mean over time that forgets."""
+        self._events_per_ns += (events - self._events_per_ns * since_ns) / (since_ns + _MEMORY_NS)
 
     def _woken_ns(self, asked_ns: int, began_ns: int) -> int | None:
         """Until this instant we slept, so nothing had come; None = we may not have slept, but lacked a core."""

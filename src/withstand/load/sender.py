@@ -45,6 +45,8 @@ class Sender:
         self.in_flight = 0
         self.stirred = False
         """Something has changed that ``dispatch`` and ``over`` should be asked again for; the asker sets it back."""
+        self.has_turns = False
+        """Some requests are due when others have ended."""
         self._taken = self._sent = self._done = self._failed = self._output_tokens = 0
 
     # Reading ahead.
@@ -63,6 +65,7 @@ class Sender:
 
     def _offer_session(self) -> None:
         first = self._session[0]
+        self.has_turns |= not first.last_turn
         payload = self._encode(first)
         self._payloads[first.id] = payload
         self._payload_bytes += len(payload)

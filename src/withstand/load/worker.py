@@ -13,7 +13,7 @@ from withstand import clock
 from withstand.errors import StorageError, WithstandError
 from withstand.load.job import Command, Job, Report
 from withstand.load.lines import Lines
-from withstand.load.loop import NAP_NS, SHORT_NAP_NS, Loop
+from withstand.load.loop import NAP_NS, SHORT_NAP_NS, TURN_NAP_NS, Loop
 from withstand.load.owner import Route
 from withstand.load.poller import READ
 from withstand.load.selfcheck import SelfCheck
@@ -53,6 +53,7 @@ class Worker:
     def wait_for_start(self) -> bool:
         """Read ahead, say that we are ready, wait; False = it was called off."""
         self._sender.feed_up()
+        self._watch_naps()
         self._check.count_own_descriptors()
         self._preconnect()
         say(Report(ready=True))
@@ -134,6 +135,8 @@ class Worker:
             say(self._sender.report())
 
     def _watch_naps(self) -> None:
+        if self._sender.has_turns:
+            self._loop.nap_ns = min(self._loop.nap_ns, TURN_NAP_NS)
         before, self._shared_reads = self._shared_reads, self._check.shared_reads
         if self._shared_reads - before > _SHARED_READS_MAX:
             self._loop.shorten_naps()

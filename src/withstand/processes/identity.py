@@ -71,11 +71,13 @@ def pid_space() -> str:
 
 
 def is_pid_spaces_other(pid: int) -> bool:
-    """Whether it is known to be a container's, which is nobody's child here."""
-    try:
-        return str((_PROC / str(pid) / "ns/pid").readlink()) != pid_space()
-    except OSError:
-        return False
+    """Whether it is known to be a container's, which is nobody's child here; it has numbers there and here."""
+    return len(_status(pid, "NSpid")) > 1
+
+
+def run_by(user: int) -> list[int]:
+    """The numbers of all processes that are this user's, or may act as him, which only Linux tells."""
+    return [seen.identity.pid for seen in _all() if str(user) in _status(seen.identity.pid, "Uid")]
 
 
 def has_come_of(pid: int, keeper: int) -> bool:
@@ -161,6 +163,15 @@ def _strings(pid: int, what: str) -> list[bytes]:
         return (_PROC / str(pid) / what).read_bytes().split(b"\0")
     except OSError:  # another user's, or gone
         return []
+
+
+def _status(pid: int, field: str) -> list[str]:
+    """Also another user's may be read."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return next((line.split()[1:] for line in lines if line.startswith(f"{field}:")), [])
 
 
 def _resident(pid: int) -> int:

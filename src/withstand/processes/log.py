@@ -11,11 +11,13 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | o
 
 
 def opened(path: Path) -> int:
-    """A descriptor to append to it and to read it by. A link or pipe in its place is taken away.
+    """A descriptor to append to it and to read it by. A link in its or its folder's place is taken away.
 
     Raises:
         OSError: there can be none.
     """
+    if path.parent.is_symlink():
+        path.parent.unlink()
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_lost(path):
         path.unlink()

@@ -1,7 +1,7 @@
 """The waist: facts of a request and of its measurer. Whatever sends writes them, whatever judges reads them."""
 
 from withstand.record.health import LOOK_NS, STALL_NS, ClockOffset, Health, Place, Spread
-from withstand.record.outage import Outage
+from withstand.record.outage import ON_PURPOSE, STARTED_ANEW, TAKEN_DOWN, Outage
 from withstand.record.record import (
     OUR_DOING,
     SCHEMA,
@@ -18,10 +18,13 @@ from withstand.record.sample import HOST, SAMPLE_SCHEMA, Sample, Seen, decode_sa
 __all__ = [
     "HOST",
     "LOOK_NS",
+    "ON_PURPOSE",
     "OUR_DOING",
     "SAMPLE_SCHEMA",
     "SCHEMA",
     "STALL_NS",
+    "STARTED_ANEW",
+    "TAKEN_DOWN",
     "Clock",
     "ClockOffset",
     "Health",

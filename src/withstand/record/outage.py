@@ -2,6 +2,11 @@
 
 import msgspec
 
+STARTED_ANEW = "was started anew, as somebody asked for it."
+TAKEN_DOWN = "was taken down"
+ON_PURPOSE = frozenset({STARTED_ANEW, TAKEN_DOWN})
+"""Reasons that are somebody's wish, and no fault."""
+
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
     """From when to when it did not answer, in ns since the run's epoch; it may have begun before that."""

@@ -15,6 +15,8 @@ from withstand.stack.ray import RAY
 
 Tree = dict[str, Any]
 _SERVICE = "service"
+_ASKED = (_SERVICE, "base_url")
+"""Either of them says who is asked."""
 _AGENT = "agent"
 
 
@@ -31,6 +33,18 @@ def with_aims(plan: Tree, blueprint: Blueprint, model: str | None = None) -> Tre
         aimed = {name: _aimed(f"targets.{name}", base, told, blueprint, model) for name, told in targets.items()}
         return plan | {"target": {key: base[key] for key in base if key != _SERVICE}, "targets": aimed}
     return plan | {"target": _aimed("target", {}, base, blueprint, model)}
+
+
+def asked_as(load: Tree, own: Tree) -> Tree:
+    """Another plan's load, asked of what the stack's ``own`` plan asks; its ``[target]`` is laid over that one's.
+
+    One that says itself who is asked keeps its targets as they are.
+    """
+    told = load.get("target", {})
+    if load.get("targets") or not isinstance(told, dict) or any(key in told for key in _ASKED):
+        return load
+    kept = {key: own[key] for key in ("target", "targets") if key in own}
+    return load | kept | ({"target": laid_over_tree(own.get("target", {}), told)} if told else {})
 
 
 def _aimed(where: str, base: Tree, told: Any, blueprint: Blueprint, model: str | None) -> Any:

@@ -113,6 +113,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """All processes of a stack, in an order in which they can be started."""
 
     made_of: Stack
+    file: str | None = None
+    """The whole path of the file that says so; None = no file does, or it is not known."""
     processes: tuple[Process, ...]
     door: str
     """The base URL at which the stack is asked."""

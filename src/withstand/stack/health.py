@@ -49,3 +49,13 @@ def is_of_another_file(up: Blueprint, wanted: Stack) -> str | None:
         f"The stack {up.name!r} that is up is not the one of this file: {in_brackets(tables)} different. "
         f"withstand down {up.name} ends it."
     )
+
+
+def is_named_by_another(up: Blueprint, file: str, wanted: Stack | None) -> str:
+    """Said to whoever names it by a file that is not its own; ``wanted`` is what that asks for, if it asks anything."""
+    tables = differing(up.made_of, wanted) if wanted else []
+    why = f": {in_brackets(tables)} different" if tables else ""
+    return (
+        f"The stack {up.name!r} is that of {up.file}, and not of {file}{why}. Where that one is meant, give its name, "
+        f"{up.name}, instead of a file."
+    )

@@ -2,16 +2,17 @@
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from msgspec.structs import replace
+
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError, WithstandError
-from withstand.files import storage_error
+from withstand.files import spelled, storage_error
 from withstand.processes.identity import Identity, end, identity_of, tell_to_end
 from withstand.processes.interrupts import deferred
 from withstand.spec.stack import Stack
@@ -20,7 +21,6 @@ from withstand.stack.blueprint import Blueprint, Place
 from withstand.stack.composed import (
     AGENT,
     GATEWAY,
-    SUPERVISOR,
     composed,
     programs_of,
     service_names,
@@ -30,6 +30,7 @@ from withstand.stack.composed import (
 )
 from withstand.stack.health import dead, is_of_another_file, is_up_already, not_whole
 from withstand.stack.hf_model import hf_folder
+from withstand.stack.launching import supervise
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
 from withstand.stack.ports import HOST, free_port, listener_on
@@ -39,18 +40,17 @@ from withstand.stack.ray import RAY
 from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
 from withstand.stack.standing import (
-    SUPERVISORS,
     Standing,
     check_readable,
     claimed_ports,
     standing_of,
     supervisors_end,
+    supervisors_of,
 )
 from withstand.stack.state import (
     TAKEN_DOWN,
     StackState,
     UnitState,
-    log_of,
     read_state,
     stacks_folder,
     write_blueprint,
@@ -62,28 +62,34 @@ from withstand.stack.turn import wait_for_turn
 
 _LOOK_S = 0.05
 _WAITING = "Waiting for another stack that is being prepared"
-_BORN_S = 60.0
-"""What a supervisor may take to say who it is."""
-_BORN_LATE_S = 3.0
-"""The same, where nobody wants it any more."""
+_STRAY_S = 60.0
+"""What a supervisor of nobody's may take to end its services; once it is killed their keepers do."""
 
 
 def bring_up(
-    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object] = bool
+    stack: Stack,
+    progress: Progress,
+    tell: Callable[[StackState], None],
+    look: Callable[[Blueprint], object] = bool,
+    file: Path | None = None,
 ) -> Standing:
     """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
 
-    ``look`` sees what is to be started, and may raise.
+    ``look`` sees what is to be started, and may raise; ``file`` is the stack's.
 
     Raises:
         UsageError: it is up already, or something in it cannot be; our gateway or agent refuses what is said of it.
         EngineError: a port is taken, or a service does not come up.
     """
-    claim = _Claim(stack)
+    claim = _Claim(stack, file)
     with claim, claim:
         standing = claim.bring_up(progress, tell, look)
         claim.let_stand()
     return standing
+
+
+class _IsUpError(UsageError):
+    """One of its name is up by now, for anybody."""
 
 
 class _Claim:
@@ -93,8 +99,9 @@ class _Claim:
     first time may be cut short.
     """
 
-    def __init__(self, stack: Stack, holder: Identity | None = None) -> None:
+    def __init__(self, stack: Stack, file: Path | None, holder: Identity | None = None) -> None:
         self._stack = stack
+        self._file = file and spelled(file.resolve())
         self._holder = holder
         self._folder = stacks_folder() / stack.name
         self._blueprint: Blueprint | None = None
@@ -108,12 +115,12 @@ class _Claim:
         """Who comes later finds the holder there before anything else."""
         with _alone(progress):
             _clear_away(self._folder, self._stack)
-            blueprint = planned(self._stack, progress)
+            blueprint = replace(planned(self._stack, progress), file=self._file)
             look(blueprint)
             self._blueprint = blueprint
             _write(self._folder, blueprint, self._holder)
             with deferred() as interrupts:
-                self._supervisor = _supervise(self._folder, interrupts)
+                self._supervisor = supervise(self._folder, interrupts)
         self._standing = _wait_until_up(self._folder, blueprint, tell)
         return self._standing
 
@@ -143,28 +150,36 @@ class _Claim:
 
 @contextmanager
 def standing_for(
-    stack: Stack, progress: Progress, tell: Callable[[StackState], None], look: Callable[[Blueprint], object]
+    stack: Stack,
+    progress: Progress,
+    tell: Callable[[StackState], None],
+    look: Callable[[Blueprint], object],
+    file: Path | None = None,
 ) -> Iterator[Standing]:
     """The stack, up inside the block; taken down after it, unless it was up before. One that comes up is waited for.
 
     Raises:
         WithstandError: as ``bring_up``; or one of its name is up and another one, or somebody else's who takes it down.
     """
-    found = standing_of(stack.name)
-    if found and found.is_up:
-        if found.held:
-            raise UsageError(f"{found.held}; wait for that, or bring it up for several by `withstand up`.")
-        if other := is_of_another_file(found.blueprint, stack):
-            raise UsageError(other)
-        found = _wait_until_up(found.folder, found.blueprint, tell)
-        with _lasting(found):
-            yield found
-        return
-    claim = _Claim(stack, identity_of(os.getpid()))
+    claim, standing = _Claim(stack, file, identity_of(os.getpid())), None
     with claim, claim:
-        standing = claim.bring_up(progress, tell, look)
+        while standing is None:
+            with suppress(_IsUpError):
+                standing = _lent(stack, tell) or claim.bring_up(progress, tell, look)
         with _lasting(standing):
             yield standing
+
+
+def _lent(stack: Stack, tell: Callable[[StackState], None]) -> Standing | None:
+    """One that stays up for whoever measures it; None = there is none."""
+    found = standing_of(stack.name)
+    if not (found and found.is_up):
+        return None
+    if found.held:
+        raise UsageError(f"{found.held}; wait for that, or bring it up for several by `withstand up`.")
+    if other := is_of_another_file(found.blueprint, stack):
+        raise UsageError(other)
+    return _wait_until_up(found.folder, found.blueprint, tell)
 
 
 @contextmanager
@@ -222,11 +237,13 @@ def _clear_away(folder: Path, stack: Stack) -> None:
     if standing and standing.is_up:
         if standing.held:
             raise UsageError(f"{standing.held}; wait for that, or give this one another name.")
-        raise UsageError(is_up_already(standing.blueprint, stack))
-    if standing and (left := take_down(standing)):
+        raise _IsUpError(is_up_already(standing.blueprint, stack))
+    left = take_down(standing) if standing else []
+    check_readable(name)
+    # Another one's folder was removed, or it had not told of itself.
+    if left := left or end(supervisors_of(folder), _STRAY_S):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
-    check_readable(name)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -310,47 +327,6 @@ def _write_files(folder: Path, blueprint: Blueprint) -> None:
                 (folder / path).write_text(text, "utf-8")
     except OSError as e:
         raise storage_error(folder, e) from None
-
-
-def _supervise(folder: Path, interrupts: Sequence[int]) -> Identity:
-    """Start a supervisor, which belongs to no terminal and is nobody's child."""
-    log_file = log_of(folder, SUPERVISOR)
-    _launch(folder, log_file)
-    return _announced(folder, log_file, _BORN_S, interrupts)
-
-
-def _launch(folder: Path, log_file: Path) -> None:
-    try:
-        with log_file.open("ab") as log:
-            started = subprocess.run(  # noqa: S603  our own module
-                [sys.executable, "-P", "-m", SUPERVISORS, str(folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                check=False,
-            )
-    except OSError as e:
-        raise storage_error(log_file, e) from None
-    if started.returncode:
-        raise _unborn(log_file)
-
-
-def _announced(folder: Path, log_file: Path, within_s: float, interrupts: Sequence[int] = ()) -> Identity:
-    """As its first state says who it is."""
-    give_up_ns = clock.now_ns() + int(within_s * 1e9)
-    while clock.now_ns() < give_up_ns:
-        if state := read_state(folder):
-            return state.supervisor
-        clock.sleep_s(_LOOK_S)
-        if interrupts:
-            give_up_ns = min(give_up_ns, clock.now_ns() + int(_BORN_LATE_S * 1e9))
-            interrupts = ()
-    raise _unborn(log_file)
-
-
-def _unborn(log_file: Path) -> EngineError:
-    return EngineError(f"The stack's supervisor does not start, perhaps for want of room on the disk; see {log_file}.")
 
 
 def _taken_down(blueprint: Blueprint) -> EngineError:

@@ -28,9 +28,9 @@ def order(folder: Path, services: Iterable[str]) -> None:
 
 
 def ordered(folder: Path) -> set[str]:
-    """Services that somebody has asked for, and other names that may lie there."""
+    """Services that somebody has asked for, and other files' names that may lie there; a folder asks for nothing."""
     with suppress(OSError):
-        return {path.name for path in (folder / _FOLDER).iterdir()}
+        return {path.name for path in (folder / _FOLDER).iterdir() if path.is_file()}
     return set()
 
 

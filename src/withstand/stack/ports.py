@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
+from pwd import getpwuid
 
 from withstand.errors import EngineError
-from withstand.processes.identity import identity_of, is_pid_spaces_other
+from withstand.processes.identity import identity_of, is_pid_spaces_other, run_by
 
 HOST = "127.0.0.1"
 _LISTENS = "0A"
@@ -62,7 +63,7 @@ def _kernels_own() -> bool:
 
 def listener_on(port: int) -> str | None:
     """Who listens there: ``nginx (pid 123)``, or as much of it as may be known. None = nobody."""
-    sockets = {name for _, _, name in _listening(port)}
+    sockets = {name for _, _, name, _ in _listening(port)}
     if pid := next((pid for _, pid in _holders(sockets)), None):
         return _called(pid)
     return "a process that this user may not see" if sockets or _answers(port) else None
@@ -70,13 +71,25 @@ def listener_on(port: int) -> str | None:
 
 def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
     """Who answers there though his number is not an own one. None = nobody, or nobody knows, as of a container."""
-    of_socket: dict[str, set[int]] = {}
-    for name, pid in _holders(_answering(port)):
-        of_socket.setdefault(name, set()).add(pid)
-    for pids in of_socket.values():
-        if not any(is_own(pid) or _is_containers(pid) for pid in pids):
-            return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+    users = _answering(port)
+    of_socket: dict[str, set[int]] = {name: set() for name in users}
+    for name, pid in _holders(users):
+        of_socket[name].add(pid)
+    for name, pids in of_socket.items():
+        if not any(is_own(pid) or _is_containers(pid) for pid in pids or run_by(users[name])):
+            seen = next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+            return seen if pids else _of_user(users[name])
     return None
+
+
+def _of_user(user: int) -> str | None:
+    """Whose processes this user may not look into; None = he may not even see that there are any."""
+    if not run_by(user):
+        return None
+    try:
+        return f"a process of the user {getpwuid(user).pw_name}"
+    except KeyError:
+        return f"a process of the user {user}"
 
 
 def _is_containers(pid: int) -> bool:
@@ -106,17 +119,18 @@ def _holders(sockets: Collection[str]) -> Iterator[tuple[str, int]]:
             yield target, int(descriptor.parts[2])
 
 
-def _answering(port: int) -> set[str]:
-    """Of sockets on one port the kernel takes those of the nearest address."""
+def _answering(port: int) -> dict[str, int]:
+    """By name whose they are: of sockets on one port the kernel takes those of the nearest address."""
     ours = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"
     mapped = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}{ours}"
     near = list(zip((_TABLES[0], _TABLES[0], _TABLES[1], _TABLES[1]), (ours, "0" * 8, mapped, "0" * 32), strict=True))
     found = _listening(port)
-    return next((names for at in near if (names := {name for *there, name in found if tuple(there) == at})), set())
+    at_each = ({name: user for *there, name, user in found if tuple(there) == at} for at in near)
+    return next((users for users in at_each if users), {})
 
 
-def _listening(port: int) -> list[tuple[str, str, str]]:
-    """Table, address, and the name that descriptors have which hold it, of each socket that listens there."""
+def _listening(port: int) -> list[tuple[str, str, str, int]]:
+    """Table, address, the name that descriptors have which hold it, and its user, of each socket that listens there."""
     found = []
     for table in _TABLES:
         try:
@@ -126,7 +140,7 @@ def _listening(port: int) -> list[tuple[str, str, str]]:
         for fields in map(str.split, lines):
             address, _, number = fields[1].rpartition(":")
             if fields[3] == _LISTENS and int(number, 16) == port:
-                found.append((table, address, f"socket:[{fields[9]}]"))
+                found.append((table, address, f"socket:[{fields[9]}]", int(fields[7])))
     return found
 
 

@@ -7,12 +7,14 @@ import msgspec
 
 from withstand.errors import EngineError
 from withstand.files import discard, make_durable, storage_error
-from withstand.processes.identity import Identity, boot, pid_space, run_as
+from withstand.processes.identity import Identity, boot, is_pid_spaces_other, pid_space, run_as
 from withstand.processes.words import said_reason, tail
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.composed import SUPERVISOR
 from withstand.stack.state import (
     StackState,
+    UnitState,
+    has_holder,
     has_state,
     log_of,
     read_blueprint,
@@ -20,6 +22,7 @@ from withstand.stack.state import (
     read_state,
     stacks_folder,
 )
+from withstand.stack.supervision import Phase
 from withstand.wire.reply import one_line
 
 SUPERVISORS = "withstand.stack.supervisor"
@@ -55,12 +58,28 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def held(self) -> str | None:
         """A clause for who would use it besides that run, or end it; None = anybody may."""
-        if self.is_elsewhere or (holder := self.holder) is None or not holder.is_alive:
+        if self.is_elsewhere:
+            return None
+        if (holder := self.holder) is None and self.is_up and has_holder(self.folder):
+            return f"Whether the stack {self.name!r} is up for a run alone cannot be read in {self.folder}"
+        if holder is None or not holder.is_alive:
             return None
         return (
             f"The stack {self.name!r} is up for another run alone (process {holder.pid}), which takes it down when it "
             "ends"
         )
+
+    @property
+    def outdated(self) -> list[UnitState]:
+        """Services that are told as ready though their process has ended: nothing newer is written down."""
+        told = self.state.units if self.is_up else ()
+        return [unit for unit in told if unit.phase is Phase.READY and unit.leader and not unit.leader.is_alive]
+
+    @property
+    def why_outdated(self) -> str:
+        """What keeps its supervisor from telling, and the cure."""
+        alone = f"its supervisor, process {self.state.supervisor.pid}, does not write; withstand down {self.name}"
+        return no_room(self.folder) or alone
 
     def check_here(self) -> None:
         """Of one that is to be changed.
@@ -105,7 +124,7 @@ def check_readable(name: str | None = None) -> None:
     """
     for folder in sorted(stacks_folder().glob("*/")):
         if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
-            found = ", ".join(str(one.pid) for one in run_as(SUPERVISORS, str(folder)))
+            found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
                 f"End its supervisor, process {found}, and remove" if found else "No supervisor of it is seen; remove"
             )
@@ -115,15 +134,20 @@ def check_readable(name: str | None = None) -> None:
             )
 
 
+def supervisors_of(folder: Path) -> list[Identity]:
+    """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
+    return [one for one in run_as(SUPERVISORS, str(folder)) if not is_pid_spaces_other(one.pid)]
+
+
 def supervisors_end(folder: Path) -> str:
     """Of one that has written no state about it: a fault of its own, or a disk that is full; else it was killed."""
     if said := one_line(said_reason(tail(log_of(folder, SUPERVISOR)), None)):
         return f"its supervisor has failed: {said}"
-    return _full(folder) or "its supervisor was killed"
+    return no_room(folder) or "its supervisor was killed"
 
 
-def _full(folder: Path) -> str | None:
-    """Tried, since nothing else tells whether a file of ours has room."""
+def no_room(folder: Path) -> str | None:
+    """Why nothing can be written there, and the cure. Tried, as nothing else tells whether a file of ours has room."""
     probe = folder / "probe"
     try:
         probe.write_bytes(bytes(_PROBE_BYTES))

@@ -108,14 +108,24 @@ def read_holder(folder: Path) -> Identity | None:
     return _read(folder / _HOLDER, Identity)
 
 
+def has_holder(folder: Path) -> bool:
+    """Whether somebody is told there, readable or not."""
+    return os.path.lexists(folder / _HOLDER)
+
+
 def write_blueprint(folder: Path, blueprint: Blueprint) -> None:
     """For the supervisor, and for those who ask where what is."""
-    _write(folder / _BLUEPRINT, blueprint)
+    _write(blueprint_file(folder), blueprint)
 
 
 def read_blueprint(folder: Path) -> Blueprint | None:
     """None = there is none."""
-    return _read(folder / _BLUEPRINT, Blueprint)
+    return _read(blueprint_file(folder), Blueprint)
+
+
+def blueprint_file(folder: Path) -> Path:
+    """Written once, before anything is started."""
+    return folder / _BLUEPRINT
 
 
 _T = TypeVar("_T")
@@ -131,6 +141,14 @@ def _read(path: Path, kind: type[_T]) -> _T | None:
     if is_lost(path):
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError, RecursionError):
+        return decoded(path.read_bytes(), kind)
+    except OSError:
+        return None
+
+
+def decoded(data: bytes, kind: type[_T]) -> _T | None:
+    """None = it is none."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError):
         return None

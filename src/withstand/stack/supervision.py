@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from withstand.record import STARTED_ANEW
 from withstand.stack.blueprint import Process, needing
 
 _BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
@@ -132,7 +133,7 @@ class Supervision:
         unit = self.units[name]
         if unit.phase in {Phase.STARTING, Phase.READY}:
             if unit.ready_after_s is not None:
-                unit.gone(now_s, "was started anew, as somebody asked for it.")
+                unit.gone(now_s, STARTED_ANEW)
             unit.to(Phase.ENDING, now_s)
         elif unit.phase is not Phase.ENDING:
             unit.anew(now_s)

@@ -1,8 +1,8 @@
 """The process that a stack hangs on: starts its services in order, starts them again, ends them in the reverse order.
 
-``python -m withstand.stack.supervisor FOLDER`` reads the blueprint, writes the state, and ends at SIGTERM. Each service
-has a keeper of its own: should the supervisor be killed, the keepers end what is theirs; should a keeper be killed,
-what is left of its service becomes the supervisor's, who ends it.
+``python -m withstand.stack.supervisor FOLDER < BLUEPRINT`` writes the state, and ends at SIGTERM, or once the folder is
+not its own any more. Each service has a keeper of its own: should the supervisor be killed, the keepers end what is
+theirs; should a keeper be killed, what is left of its service becomes the supervisor's, who ends it.
 """
 
 import ctypes
@@ -22,6 +22,7 @@ from withstand import clock
 from withstand.errors import WithstandError
 from withstand.processes import shared_memory, under_keeper
 from withstand.processes.cut import cut
+from withstand.processes.diary import note
 from withstand.processes.identity import (
     Identity,
     boot,
@@ -36,13 +37,13 @@ from withstand.processes.identity import (
 )
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
-from withstand.stack.diary import note
+from withstand.stack.deed import Deed
 from withstand.stack.orders import heard, ordered
 from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, read_blueprint, write_state
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
@@ -92,8 +93,8 @@ class _Kept:
 class Supervisor:
     """One stack."""
 
-    def __init__(self, folder: Path, blueprint: Blueprint) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, blueprint: Blueprint, deed: Deed) -> None:
+        self._folder, self._deed = folder, deed
         self._supervision = Supervision(blueprint.processes)
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
@@ -117,10 +118,12 @@ class Supervisor:
         self._told_to_end = True
 
     def run(self) -> None:
-        """Until told to end, or until the stack cannot come up."""
+        """Until told to end, until the stack cannot come up, or until the folder is gone or another's."""
+        if not self._deed.holds:
+            return
         self._write()
         self._scratch.mkdir(mode=0o700)  # known by now, so whoever kills us does not make it an orphan
-        while not self._told_to_end and self._ended is None:
+        while not self._told_to_end and self._ended is None and self._deed.holds:
             self._step()
             self._bound_logs()
             self._write()
@@ -273,6 +276,8 @@ class Supervisor:
             self._supervision.units[name].to(Phase.ENDED, clock.wall_s())
 
     def _write(self) -> None:
+        if not self._deed.holds:  # what stands there is another's, and not to be told of us
+            return
         me = identity_of(os.getpid())
         assert me is not None
         units = tuple(self._told(unit) for unit in self._supervision.units.values())
@@ -290,8 +295,9 @@ class Supervisor:
         )
         if state != self._written and not self._keep(state):
             return
-        heard(self._folder, self._heard)
-        self._heard.clear()
+        if self._heard:
+            heard(self._folder, self._heard)
+            self._heard &= ordered(self._folder)  # what cannot be taken away is no new order
 
     def _keep(self, state: StackState) -> bool:
         """Whether it is written down."""
@@ -339,14 +345,14 @@ def _keeper(process: Process) -> tuple[str, ...]:
 def main() -> None:
     """Supervise."""
     folder = Path(sys.argv[1])
-    blueprint = read_blueprint(folder)
-    if blueprint is None:
-        sys.exit(f"{folder} holds no blueprint.")
+    deed = Deed(folder)
+    if (blueprint := deed.blueprint()) is None:
+        sys.exit("No blueprint was given.")
     if os.fork():  # whoever brought the stack up is not to be our parent: it may live long, or end at once
         os._exit(0)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    supervisor = Supervisor(folder, blueprint)
+    supervisor = Supervisor(folder, blueprint, deed)
     try:
         supervisor.run()
     except Exception as e:

@@ -27,7 +27,7 @@ def take_down(standing: Standing) -> list[Identity]:
 
     Raises:
         EngineError: it is another machine's; or something that it has left elsewhere could not be taken away. Its
-            folder is kept.
+            folder is kept. Or that alone is left, and cannot be removed.
     """
     standing.check_here()
     end([standing.state.supervisor], stop_s(standing.blueprint))
@@ -38,10 +38,10 @@ def take_down(standing: Standing) -> list[Identity]:
             _undo(process, standing.folder)
         for scratch in standing.blueprint.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
-        shutil.rmtree(standing.folder, ignore_errors=True)
         if state.scratch:
             shutil.rmtree(state.scratch, ignore_errors=True)
         shared_memory.remove(state.shared)
+        _remove(standing)
         with suppress(OSError):  # others may be up
             standing.folder.parent.rmdir()
     return left
@@ -61,6 +61,19 @@ def _leftovers(state: StackState) -> list[Identity]:
         found += [unit.keeper] if unit.keeper else []
         found += in_session(unit.leader) if unit.leader else []
     return found
+
+
+def _remove(standing: Standing) -> None:
+    shutil.rmtree(standing.folder, ignore_errors=True)
+    try:
+        shutil.rmtree(standing.folder)
+    except FileNotFoundError:  # as it should be; perhaps by another one's hand
+        return
+    except OSError as e:
+        raise EngineError(
+            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: {e.strerror}. "
+            f"Once it can, withstand down {standing.name} removes it."
+        ) from None
 
 
 def _undo(process: Process, folder: Path) -> None:

@@ -48,7 +48,7 @@ def test_it_comes_up_when_it_is_ready_and_goes_when_told(tmp_path: Path, place: 
     engine = Hosted(tmp_path / "e")
     engine.tell("cold")
 
-    async def live() -> None:
+    async def live() -> Path:
         process = made(engine)
         assert not process.is_open
         process.start(here := place(), asked_ns=1)
@@ -69,8 +69,11 @@ def test_it_comes_up_when_it_is_ready_and_goes_when_told(tmp_path: Path, place: 
         await until_state(process, State.UP)
         process.stop()
         await process.gone()
+        return here.folder
 
-    asyncio.run(live())
+    [log] = asyncio.run(live()).glob("*.log")
+    noted = [line.partition("] ")[2] for line in log.read_text().splitlines() if line.startswith("[withstand ")]
+    assert noted == [f"{log.stem} starts, for somebody asks for it", f"{log.stem} has ended, as the gateway wanted"]
     assert len(engine.pids) == 2
     assert not any(map(runs, engine.pids))
     assert [name for name, cold_ns in told.started if cold_ns > 0] == [engine.name] * 2  # type: ignore[attr-defined]

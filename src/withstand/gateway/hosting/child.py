@@ -12,6 +12,8 @@ from withstand.gateway.hosting.cause import cause, secrets_of
 from withstand.gateway.hosting.config import Hosted
 from withstand.processes import KEEPER_S, under_keeper
 from withstand.processes.cut import cut
+from withstand.processes.diary import note
+from withstand.processes.words import ending
 
 _LOOK_S = 1.0
 """How often it is seen to that the log is not longer."""
@@ -25,8 +27,9 @@ class Child:
         self._told = told
         self._said = path, log.start
         self._record: Path | None = None
+        self._is_told = False
         self.exited = asyncio.ensure_future(process.wait())
-        self._minding = asyncio.ensure_future(log.mind(self.exited))
+        self._minding = asyncio.ensure_future(self._mind(log))
 
     @classmethod
     async def spawned(cls, origin: Origin, told: Hosted, folder: Path) -> "Child":
@@ -42,7 +45,7 @@ class Child:
             try:
                 process = await _exec(told, log.descriptor, token)
             except BaseException:
-                os.close(log.descriptor)
+                log.close("cannot be started")
                 raise
         except OSError as e:
             raise EngineError(f"The engine {origin.name} cannot be started: {e.filename}: {e.strerror}.") from None
@@ -57,6 +60,7 @@ class Child:
     async def end(self) -> None:
         """The keeper ends what it keeps when its stdin does; should it not, the kernel does with the keeper."""
         assert self._process.stdin is not None
+        self._is_told = not self.exited.done()
         self._process.stdin.close()
         done, _ = await asyncio.wait({self.exited}, timeout=self._told.stop_s + KEEPER_S)
         if not done:
@@ -65,6 +69,14 @@ class Child:
         await self._minding
         if self._record is not None:
             discard(self._record)
+
+    async def _mind(self, log: "_Log") -> None:
+        """Its log, until it has ended; how it has is the last word."""
+        try:
+            await log.mind(self.exited)
+        finally:
+            by_itself = f"ended by itself{ending(self._process.returncode)}"
+            log.close("has ended, as the gateway wanted" if self._is_told else by_itself)
 
 
 class _Log:
@@ -75,16 +87,23 @@ class _Log:
         path.parent.mkdir(parents=True, exist_ok=True)
         anew = os.O_TRUNC if fresh else 0
         self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | anew, 0o666)
+        self._name = path.stem
+        self._note("starts, for somebody asks for it")
         self.start = os.fstat(self.descriptor).st_size
 
     async def mind(self, exited: "asyncio.Future[int]") -> None:
         """Keep it within its bound until then, beside the loop."""
-        try:
-            while not exited.done():
-                await asyncio.wait({exited}, timeout=_LOOK_S)
-                await asyncio.to_thread(cut, self.descriptor)
-        finally:
-            os.close(self.descriptor)
+        while not exited.done():
+            await asyncio.wait({exited}, timeout=_LOOK_S)
+            await asyncio.to_thread(cut, self.descriptor)
+
+    def close(self, how: str) -> None:
+        """With how it ended."""
+        self._note(how)
+        os.close(self.descriptor)
+
+    def _note(self, what: str) -> None:
+        note(self.descriptor, f"{self._name} {what}")
 
 
 async def _exec(told: Hosted, log: int, token: str) -> asyncio.subprocess.Process:

@@ -4,6 +4,7 @@ from withstand.metrics.absences import Absence
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
+from withstand.record import ON_PURPOSE
 
 _EVICTED_SHARE = 0.01
 """As many lie beyond a p99."""
@@ -14,6 +15,13 @@ _AWAY_BLOCKS = 0.1
 _OTHERS_SHARE, _OTHERS_MIN = 0.1, 5
 
 
+_LEAVE = "Somebody wanted it so: not while a run measures. Measure again."
+_MEND = (
+    "Mend what ended it, and measure again. Logs stay with a stack that `withstand up` has brought up before; "
+    "`restart = true` starts a service anew."
+)
+
+
 def service_lost(case: Case) -> Doubt | None:
     """What was measured is another stack for as long."""
     away = case.context.absences
@@ -22,8 +30,7 @@ def service_lost(case: Case) -> Doubt | None:
     return Doubt(
         DoubtKind.SERVICE_LOST,
         f"{'; '.join(map(_told, away))}: for as long another stack was measured than the one that is described.",
-        "Mend what ended it, and measure again. Logs stay with a stack that `withstand up` has brought up before; "
-        "`restart = true` starts a service anew.",
+        " ".join(dict.fromkeys(_LEAVE if one.reason in ON_PURPOSE else _MEND for one in away)),
         blocking=away[0].share >= _AWAY_BLOCKS,
         brief=", ".join(f"{one.service} for {_span(one)}" for one in away),
     )

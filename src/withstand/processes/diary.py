@@ -1,4 +1,4 @@
-"""What the supervisor itself notes in a service's log: that it starts, that it has ended and why."""
+"""What those who mind a program note in its log themselves: that it starts, that it has ended and why."""
 
 import os
 from contextlib import suppress

@@ -1,0 +1,52 @@
+"""What is wrong with a plan and can be known before what it asks is there: said before that is brought up.
+
+Only what the server itself would tell stays open: its tokens, its context, whether it takes the key.
+"""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from withstand import workload
+from withstand.app.apart import plans_of
+from withstand.app.budget import fitted
+from withstand.app.cooling import check_cold
+from withstand.app.endpoint import check_target
+from withstand.app.retold import named
+from withstand.app.salt import seed_of
+from withstand.app.stages import all_stages, unlike
+from withstand.app.watching import check_watch
+from withstand.spec import Plan, Stage, Trace
+from withstand.workload.tokenizers import Estimate, Tokenizer
+
+_THE_SERVERS = frozenset({"auto", "engine"})
+
+
+def check_plan(plan: Plan) -> None:
+    """Keys, certificates, addresses, lengths, tokenizers, datasets.
+
+    Raises:
+        UsageError: one of them is not there, or wrong; the text names it.
+    """
+    for name, one in plans_of(plan, Path()) if plan.targets else [("", plan)]:
+        with named(f"targets.{name}") if name else nullcontext():
+            check_target(one.target)
+        check_watch(one.asked_watch)
+        stages = all_stages(fitted(one))
+        check_cold(one, stages)
+    for stage in unlike(stages):
+        _check_dataset(plan, stage)
+
+
+def _check_dataset(plan: Plan, stage: Stage) -> None:
+    """How many prompts it has is known here only where that does not hang on their tokens."""
+    assert stage.workload is not None
+    seed = seed_of(plan, stage.name)
+    dataset = workload.open_dataset(stage.workload, _tokenizer(stage.workload.tokenizer), seed)
+    without_times = isinstance(stage.arrivals, Trace) and not dataset.timed
+    if without_times or (dataset.certain and dataset.most is not None):
+        next(workload.requests(dataset, stage, seed), None)
+
+
+def _tokenizer(name: str) -> Tokenizer:
+    """As close as can be: the server's own is not there yet."""
+    return Estimate() if name in _THE_SERVERS else workload.open_tokenizer(name, None)
