@@ -124,14 +124,16 @@ def test_a_refusal_that_only_mentions_the_context_is_none_of_it(model: Model, ag
 
 @pytest.mark.parametrize("way", ["schema", "native"])
 def test_what_a_client_says_of_sampling_goes_on_as_said(model: Model, agent: MakeAgent, way: str) -> None:
+    """But for what forbids a call's end, where a grammar prescribes it."""
     scripted = model(said("x"))
     running = agent(scripted.url, way=way)
     told = {"temperature": 1.9, "seed": 7, "top_p": 0.5, "stop": [".", "\n"], "top_k": 3}
-    answer = running.ask("?", **told, user="u", logit_bias=None)
-    asked = scripted.script.asked[0]
-    assert {name: asked[name] for name in told} == told
+    endless = {"ignore_eos": True, "min_tokens": 9}
+    answer = running.ask("?", **told, **endless, user="u", logit_bias=None)
+    asked, heeded = scripted.script.asked[0], told if way == "schema" else told | endless
+    assert {name: asked[name] for name in (*told, *endless) if name in asked} == heeded
     assert not {"user", "logit_bias"} & asked.keys()
-    assert answer.headers["x-withstand-ignored"] == "user"
+    assert answer.headers["x-withstand-ignored"] == ("user" if way == "native" else "ignore_eos, min_tokens, user")
     assert "x-withstand-ignored" not in running.ask("?").headers
     assert scripted.script.asked[1]["temperature"] == 0.0
 

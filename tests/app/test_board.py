@@ -20,7 +20,7 @@ from withstand.cli.screen import terminal_screen
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity
 from withstand.record import Outage, Record, encode_record
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, this_process
+from withstand.runs import AskedSide, AskedTurns, Manifest, RunFolder, RunState, StageEntry, TurnsFolder, this_process
 from withstand.spec import Plan, Stage, Workload
 from withstand.spec.stack import Monitoring, stack_of
 from withstand.stack.blueprint import Blueprint, Process
@@ -119,11 +119,16 @@ def test_runs_of_a_side_have_one_hue_and_their_warm_ups_none(tmp_path: Path) -> 
         StageEntry(name="warm", stage=Stage(name="warm", num_prompts=1, warmup=True)),
         StageEntry(name="s", stage=Stage(name="s", num_prompts=1)),
     )
-    a_run(tmp_path / "b-01", clock.wall_s(), stages=stages)
+    sides = {"a": AskedSide(label="direct", plan=Plan()), "b": AskedSide(label="gateway", plan=Plan())}
+    TurnsFolder.create(
+        tmp_path / "ab", AskedTurns(version="0", created_utc="now", pairs=4, writer=this_process(), **sides)
+    )
+    a_run(tmp_path / "ab" / "b-01", clock.wall_s(), stages=stages)
     seen = (("a-01", "s", 0), ("b-01", "warm", 2), ("b-01", "s", 4), ("a-02", "s", 6))
     answers = {STAGES: [({"stage": stage, "run": run}, [at], 1) for run, stage, at in seen]}
     with prometheus(answers) as url:
-        page = keep_board(tmp_path, url, "chat", clock.wall_s() - 9, 2.0).read_text()
+        page = keep_board(tmp_path / "ab", url, "chat", clock.wall_s() - 9, 2.0).read_text()
+    assert "<li><b>a = direct</b></li><li><b>b = gateway</b></li>" in page
     told = data_of(page)["stages"]
     assert [(name, side) for name, _, _, side, _ in told] == [("a-01", 0), ("b-01", 1), ("a-02", 0)]
 

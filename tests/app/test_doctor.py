@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gateways import Gateway, model
-from hops import fake_relay, nginx
+from hops import failing_relay, fake_relay, nginx
 from withstand.app.doctor.echo import echo_engine
 from withstand.app.doctor.examine import Means, examine, exit_code
 from withstand.app.doctor.patient import Dose
@@ -70,6 +70,30 @@ def test_who_waits_hears_of_every_request() -> None:
         diagnosis = examine(target, Means(dose=BRIEF), said.append, lambda: asked.append(len(said)))
     assert len(asked) == diagnosis.requests - 1  # the first is asked before anything is examined
     assert {1, 2, 3, 4, 6} <= set(asked)  # in every chapter but that of leaving, where the engine must tell who runs
+
+
+def test_a_field_that_alone_makes_requests_fail_is_named() -> None:
+    """An agent whose calls a grammar ends had no answer at all with `ignore_eos`: "no good streamed answer"."""
+    with TruthServer(PACE) as server, failing_relay(server.base_url, "ignore_eos") as url:
+        diagnosis = examine(Target(base_url=url), Means(dose=BRIEF), lambda _: None)
+    good = ("stream.shape", "usage.stream", "fields.max_tokens", "fields.max_completion_tokens")
+    assert set(verdicts(diagnosis, *good).values()) == {"ok"}
+    finding = diagnosis.of("fields.ignore_eos")
+    assert finding is not None
+    assert finding.verdict.value == "doubt"
+    assert "requests fail with it, and not without: " in finding.said
+
+
+def test_a_slow_path_is_asked_as_much_as_there_is_time_for() -> None:
+    dose = msgspec.structs.replace(BRIEF, seconds=2)
+    with TruthServer(Schedule(ttft_ms=40, itl_ms=30, tokens=400)) as server:
+        diagnosis = examine(Target(base_url=server.base_url), Means(dose=dose), lambda _: None)
+    left = [finding for finding in diagnosis.findings if finding.said.startswith("left out: 2 s are too few")]
+    assert {finding.verdict.value for finding in left} == {"not tried"}
+    assert {finding.cure for finding in left} == {"Give the examination more time by --seconds."}
+    assert {"fields.temperature", "fields.seed"} <= {finding.check for finding in left}
+    assert not list(diagnosis.bad)
+    assert exit_code(diagnosis) == 0
 
 
 def test_an_early_stop_shows_whether_it_can_be_forbidden() -> None:

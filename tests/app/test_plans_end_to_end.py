@@ -131,6 +131,7 @@ def test_a_budget_is_kept_and_what_did_not_fit_is_said(tmp_path: Path) -> None:
     assert "left_out" in states
     assert "is left out: it needs" in done.stderr
     assert "Partial: the budget left no time for a concurrency-" in done.stderr.replace("\n", " ")
+    assert "Measure anew with more time, by a larger --budget," in " ".join(done.stderr.split())
     assert RunFolder.open(tmp_path / "r").manifest.spent_ns < 10.5e9
     assert lasted_s < 25
     assert "nothing is left to run" in again.stderr

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from withstand.doctor.finding import Verdict
 from withstand.doctor.heard import Heard, Read
 from withstand.doctor.shape import Kind, pieces_of, shape_of
 from withstand.doctor.streaming import judge_framing, judge_shape
@@ -59,6 +60,23 @@ def test_played_out() -> None:
     seen = shape_of([heard([at(1000 + 5 * i) for i in range(96)])], [SHORT], [WHOLE])
     assert seen.kind is Kind.FAKE
     assert seen.held_share == pytest.approx(1, abs=0.1)
+
+
+def test_where_short_answers_have_no_text_a_late_first_token_says_nothing() -> None:
+    """An agent's few tokens are the head of a call: against nothing, its first token looked held back."""
+    none_yet = heard([at(400, 0)], tokens=4)
+    seen = shape_of([heard([at(900 + 10 * i) for i in range(9)])], [none_yet], [WHOLE])
+    assert seen.kind is Kind.UNKNOWN
+    finding = judge_shape(seen, None)
+    assert (finding.verdict, "short answers have no text" in finding.said) == (Verdict.DOUBT, True)
+
+
+def test_a_text_that_waits_for_tokens_that_are_none_is_not_held_back() -> None:
+    """An agent says nothing of the head of its call: here of 10 tokens, of which 18 take 1000 ms."""
+    head_s = heard([at(600 + 50 * i) for i in range(8)], tokens=18)
+    seen = shape_of([head_s], [SHORT], [WHOLE])
+    assert (seen.kind, seen.is_open) == (Kind.UNKNOWN, True)
+    assert "56% of the tokens came without" in judge_shape(seen, None).said
 
 
 def test_a_buffer_of_bytes_cuts_inside_of_events() -> None:

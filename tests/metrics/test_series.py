@@ -49,6 +49,7 @@ def test_few_answers_are_all_shown(answer: Answer, context: Context) -> None:
     assert series.scatter["ttft"].at_s == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
     assert series.scatter["ttft"].value_ms == pytest.approx([50, 51, 52, 53, 54])
     assert series.ecdf["ttft"].value_ms == pytest.approx([50, 51, 52, 53, 54])
+    assert series.ecdf["ttft"].count == 5
 
 
 def bins_of(records: list[Record], context: StageContext) -> Bins:

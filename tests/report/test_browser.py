@@ -11,6 +11,7 @@ from comparisons import DECISIONS, EVIL_DECISIONS, NOW, comparison_of, evil_comp
 from limits_found import searched_limit
 from pages import CHROMIUM, POLICY, attribute, browse, measured
 from withstand.compare.shape import Comparison
+from withstand.metrics.series import Ecdf
 from withstand.metrics.server import Course
 from withstand.metrics.summary import Interval
 from withstand.report.comparison import render
@@ -69,6 +70,7 @@ DRAWN = """<script>addEventListener("load", () => setTimeout(() => {
   document.documentElement.dataset.loads = JSON.stringify(plots("byLoad").map((plot) => plot.data[0].x));
   const isCut = (one) => one.getBoundingClientRect().right > innerWidth;
   document.documentElement.dataset.cut = [...document.querySelectorAll("caption")].filter(isCut).length;
+  document.documentElement.dataset.shares = JSON.stringify(plots("ecdf").map((plot) => plot.data[0].y));
   document.documentElement.dataset.bands = JSON.stringify(plots("limit").map(band));
 }, 4000))</script></body>"""
 
@@ -88,6 +90,14 @@ def test_points_are_joined_by_load_and_not_as_they_were_measured(sample: Any, tm
     )
     page = render_html(msgspec.structs.replace(sample.summary, stages=stages), [series] * len(loads), sample.about)
     assert _drawn(page, tmp_path, "loads", 390) == [[2.0, 4.0, 8.0, 8.0]]
+
+
+def test_of_three_answers_a_third_is_as_fast_as_the_fastest(sample: Any, tmp_path: Path) -> None:
+    three = Ecdf(share=[0.0, 0.5, 1.0], value_ms=[10.0, 20.0, 30.0], count=3)
+    series = msgspec.structs.replace(sample.series[0], ecdf={"e2el": three})
+    summary = msgspec.structs.replace(sample.summary, stages=sample.summary.stages[:1])
+    (shares,) = _drawn(render_html(summary, [series], sample.about), tmp_path, "shares")
+    assert shares == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
 def test_where_a_limit_has_no_lower_end_the_shade_reaches_to_the_edge(sample: Any, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.summary import Interval
 from withstand.report.comparison import EXPORTERS, render
 from withstand.report.comparison_text import print_comparison
-from withstand.report.comparison_words import Numbered, faster_by, value
+from withstand.report.comparison_words import Numbered, faster_by, level, value
 from withstand.report.numbers import decimals_of, fixed, signed_percent
 
 
@@ -34,6 +34,14 @@ def test_every_form_takes_every_comparison(form: str) -> None:
         assert text.endswith("\n")
     empty = msgspec.structs.replace(comparison_of(), groups=(), unmatched=())
     assert isinstance(render(empty, form, now=NOW), str)
+
+
+def test_a_doubt_about_some_numbers_does_not_take_the_headline_from_the_others() -> None:
+    """A red mark stood before "No difference is shown", though the exit code was 0."""
+    doubt = Doubt(DoubtKind.CLIENT_BOUND, "Worker 0 used 97 % of a core.", "Use more workers.", blocking=True)
+    partly = msgspec.structs.replace(comparison_of(), doubts=(doubt,))
+    unknown = msgspec.structs.replace(evil_comparison(), doubts=(doubt,))
+    assert [level(one) for one in (comparison_of(forced=True), partly, unknown)] == ["fallen", "doubted", "fallen"]
 
 
 def test_faster_by_is_what_the_published_tables_show() -> None:

@@ -97,7 +97,9 @@ def test_thinning_keeps_ends_and_extremes(single: Any) -> None:
     values = [float((i * 7919) % 1500) for i in range(1500)]
     series = msgspec.structs.replace(
         single.series[0],
-        ecdf={"ttft": Ecdf(share=[i / 199 for i in range(200)], value_ms=[float(i * i) for i in range(200)])},
+        ecdf={
+            "ttft": Ecdf(share=[i / 199 for i in range(200)], value_ms=[float(i * i) for i in range(200)], count=200)
+        },
         scatter={"ttft": Scatter(at_s=[i / 10 for i in range(1500)], value_ms=values)},
     )
     (stage,) = json.loads(charts_json(single.summary, (series,), 1))["stages"]

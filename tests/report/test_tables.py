@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -37,6 +37,26 @@ def test_the_terminal_as_people_read_it(sample: Any, matches: Matches, width: in
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text, "no number is cut"
     matches(f"terminal_{width}.txt", text)
+
+
+def _sent(single: Any, rate_rps: float, attempted: int, **load: Any) -> Summary:
+    stage = single.summary.stages[0]
+    asked = msgspec.structs.replace(stage.load, arrivals="poisson", request_rate=0.5, max_concurrency=None)
+    stage = msgspec.structs.replace(
+        stage, load=msgspec.structs.replace(asked, **load), achieved_rate=rate_rps, attempted=attempted
+    )
+    return cast("Summary", msgspec.structs.replace(single.summary, stages=(stage,)))
+
+
+def test_a_rate_that_chance_has_made_another_is_said_below_every_table(single: Any) -> None:
+    """Asked 0.5 and done 0.29, or asked 1 and done 1.47, looked like a mistake."""
+    drawn = _sent(single, 0.9, 18)
+    told = f"few arrivals, drawn, were sent at 0.90 ({drawn.stages[0].name}) req/s"
+    for text in (printed(drawn, 120), markdown(drawn), render_html(drawn, single.series, single.about)):
+        assert told in " ".join(text.split())
+    many, near, capped = _sent(single, 0.9, 4000), _sent(single, 0.6, 18), _sent(single, 0.2, 18, max_concurrency=2)
+    for other in (many, near, capped, _sent(single, 0.9, 18, arrivals="constant")):
+        assert "few arrivals" not in printed(other, 120)
 
 
 def test_a_run_that_fell_as_people_read_it(fallen: Any, matches: Matches) -> None:

@@ -212,3 +212,10 @@ def test_cycles_make_no_more_stages_than_a_plan_may_have() -> None:
     tree = {"cycles": 100, "stages": [{"max_concurrency": list(range(1, 12))}]}
     with pytest.raises(SpecError, match=r"more than the 1,000 .* `\$\.cycles`"):
         parse_plan(tree)
+
+
+def test_a_list_in_a_list_is_one_stage_that_is_named_by_what_is_in_it() -> None:
+    kinds = ["calculator", ["search", "calculator"]]
+    plan = parse_plan({"workload": {"dataset": "agent", "options": {"kinds": kinds}}})
+    assert [stage.name for stage in plan.stages] == ["kinds-calculator", "kinds-search,calculator"]
+    assert [stage.workload.options["kinds"] for stage in plan.stages if stage.workload] == kinds

@@ -43,6 +43,7 @@ def test_our_tasks_are_drawn_with_their_answers_and_by_kind() -> None:
     assert len(every) == 30
     assert all(session.turns[0].expected for session in every)
     assert len(list(dataset(options={"kinds": ["calculator"]}).sessions())) == 8
+    assert len(list(dataset(options={"kinds": "calculator"}).sessions())) == 8, "as a plan's list gives it"
     with pytest.raises(DatasetError, match="there are calculator, search"):
         dataset(options={"kinds": ["poetry"]})
     with pytest.raises(SpecError, match=r"workload\.options"):

@@ -79,7 +79,8 @@ async def _reply(request: Request, house: House) -> Reply:
         if len(body) > limits.body_bytes:
             raise RefusedError(413, f"The request has more than {limits.body_bytes} bytes.", "too_large")
     headers = dict(request.headers)
-    return Reply(house, read_request(bytes(body), headers, house.config.name), headers)
+    config = house.config
+    return Reply(house, read_request(bytes(body), headers, config.name, bound=config.model.bound), headers)
 
 
 async def _models(request: Request) -> Response:

@@ -10,6 +10,8 @@ from msgspec import Meta, Struct
 from withstand.agent.ways.way import Message
 
 PASSED_ON = ("traceparent", "tracestate", "baggage", "x-request-id", "x-session-id")
+_ENDLESS = frozenset({"ignore_eos", "min_tokens"})
+"""They forbid a call's end, which a grammar prescribes: llama.cpp fails, others have no token left to choose."""
 _NOT_TOLD: tuple[Any, ...] = (None, False, [], {})
 _NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _NAMES = 20
@@ -122,8 +124,8 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise RefusedError(400, f"The header `{field}` goes on to the model, and so may hold ASCII only.")
 
 
-def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
-    """Typed and checked; ``name`` is the agent's.
+def read_request(body: bytes, headers: Mapping[str, str], name: str, *, bound: bool = False) -> Asked:
+    """Typed and checked; ``name`` is the agent's, and ``bound`` says that a grammar holds its calls.
 
     Raises:
         RefusedError: it cannot be served.
@@ -141,6 +143,8 @@ def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
     for field, why in _REFUSED.items():
         if getattr(told, field) not in _NOT_TOLD and tree[field] != {"type": "text"}:
             raise RefusedError(400, f"The agent {why}; leave `{field}` out.")
+    unheeded = _ENDLESS if bound else frozenset()
+    sampling = {name: tree[name] for name in Sampling.__struct_fields__ if tree.get(name) is not None}
     messages = [said.plain() for said in told.messages]
     if messages[-1]["role"] != "user":
         raise RefusedError(400, "The last message has to be the user's.")
@@ -152,10 +156,15 @@ def read_request(body: bytes, headers: Mapping[str, str], name: str) -> Asked:
         stream=told.stream,
         include_usage=bool(told.stream_options and told.stream_options.include_usage),
         max_tokens=told.max_completion_tokens or told.max_tokens,
-        sampling={name: tree[name] for name in Sampling.__struct_fields__ if tree.get(name) is not None},
-        ignored=tuple(sorted(name for name in tree if name not in _HEEDED and _NAME.fullmatch(name)))[:_NAMES],
+        sampling={name: value for name, value in sampling.items() if name not in unheeded},
+        ignored=tuple(sorted(_names(tree) - _HEEDED | (sampling.keys() & unheeded)))[:_NAMES],
         session=session or None,
     )
+
+
+def _names(tree: Mapping[str, Any]) -> set[str]:
+    """Those that a header can hold."""
+    return {name for name in tree if _NAME.fullmatch(name)}
 
 
 def new_of(messages: list[Message]) -> list[Message]:

@@ -44,6 +44,11 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Where it is asked."""
         return self.base_url.rstrip("/").removesuffix("/v1") + "/v1/chat/completions"
 
+    @property
+    def bound(self) -> bool:
+        """Whether a grammar holds its calls, which ends them."""
+        return self.way == "schema" or self.tool_choice == "required"
+
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one task may take, and how many there may be."""

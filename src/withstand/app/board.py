@@ -14,7 +14,7 @@ from withstand.app.missed import away, odd, unheard
 from withstand.files import write_atomically
 from withstand.report.board import BOARD_NAME, Board, Graph, Line, Shade, Span, render_board
 from withstand.report.numbers import utc
-from withstand.runs import RunFolder
+from withstand.runs import RunFolder, TurnsFolder
 from withstand.stack.prometheus import Range, Series, over_time
 from withstand.stack.queries import FIRING, PANELS, STAGES, Panel, window_s, windowed
 
@@ -59,7 +59,7 @@ def keep_board(
         length_s=now_s - since_s,
         step_s=step_s,
         window_s=window_s(scrape_s),
-        stages=_stages(prometheus, when, _warmups(runs)),
+        stages=_stages(prometheus, when, _warmups(runs), _labels(folder)),
         alerts=_alerts(prometheus, when),
         graphs=[*answers(runs, since_s), *graphs],
         missed=[*away(runs, since_s), *unheard(prometheus, when), *odd(strange)],
@@ -116,7 +116,16 @@ def on_grid(series: Series, when: Range) -> list[float | None]:
     return values
 
 
-def _stages(prometheus: str, when: Range, warmups: set[tuple[str, str]]) -> list[Shade]:
+def _labels(folder: Path) -> dict[str, str]:
+    """What the sides of two that were measured in turn are: ``a`` → ``a = direct``; nothing elsewhere."""
+    if not TurnsFolder.is_one(folder):
+        return {}
+    return {
+        name: f"{name} = {side.label}" for name, side in zip("ab", TurnsFolder.open(folder).asked.sides, strict=True)
+    }
+
+
+def _stages(prometheus: str, when: Range, warmups: set[tuple[str, str]], labels: Mapping[str, str]) -> list[Shade]:
     """Those of several runs have their run's name, and its alone where a run has no other stage that is measured."""
     found = over_time(prometheus, STAGES, when)
     known = {_of(series.metric) for series in found}
@@ -127,7 +136,7 @@ def _stages(prometheus: str, when: Range, warmups: set[tuple[str, str]]) -> list
         warmup = (run, stage) in warmups
         name = stage if not several else run if measured[run] == 1 and not warmup else f"{run} {stage}"
         block = _BLOCK.fullmatch(run)
-        side = "" if not several else block[1] if block else run
+        side = "" if not several else labels.get(block[1], block[1]) if block else run
         return Shade(span=msgspec.structs.replace(span, name=name), side=side, warmup=warmup)
 
     shades = [shade(*_of(series.metric), span) for series in found for span in _spans([series], lambda _: "", when)]

@@ -260,7 +260,11 @@ def why_partial(manifest: Manifest) -> str | None:
         return f"Partial: the run was interrupted; {so_far}. `--resume` goes on with it."
     left_out = [e.name for e in planned if e.state is RunState.LEFT_OUT]
     if manifest.state is RunState.DONE and done + len(left_out) == len(planned):
-        return f"Partial: the budget left no time for {', '.join(left_out)}; {so_far}."
+        more = "by --minutes 5" if manifest.argv[:1] == ("demo",) else "by a larger --budget"
+        return (
+            f"Partial: the budget left no time for {', '.join(left_out)}; {so_far}. "
+            f"Measure anew with more time, {more}, or when the machine is less busy."
+        )
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."

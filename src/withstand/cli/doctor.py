@@ -24,6 +24,7 @@ from withstand.spec import Target, Timeouts
 _GOES_ON = " …"
 _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 """Patient with a slow engine, but not for ever with a silent one."""
+_SECONDS, _SECONDS_BESIDE = 60.0, 300.0
 
 
 @click.command("doctor", cls=Verb)
@@ -41,6 +42,7 @@ _TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
 )
 @click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
+@click.option("--seconds", type=click.FloatRange(min=1), help="At most so long: 60; 300 with --direct or --echo.")
 @quiet_option
 @click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
 def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:
@@ -132,7 +134,9 @@ def _means(options: dict[str, Any]) -> Means:
             timeouts=_TIMEOUTS,
         )
     echo = _place(options["echo_at"]) if options["echo"] else None
-    return Means(direct=direct, echo=echo, dose=Dose(tokens=options["tokens"], pairs=options["pairs"]))
+    seconds = options["seconds"] or (_SECONDS_BESIDE if direct or echo else _SECONDS)
+    dose = Dose(tokens=options["tokens"], pairs=options["pairs"], seconds=seconds)
+    return Means(direct=direct, echo=echo, dose=dose)
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -62,11 +62,20 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """Between pieces."""
     ttft_ms: float = 0.0
     short_ttft_ms: float = 0.0
-    """Of answers of a few tokens."""
+    """Of answers of a few tokens; 0 = none is known."""
+    silent_share: float = 0.0
+    """Of a long answer's tokens, by its usage, those without an event of their own."""
+    comparable: bool = True
+    """Whether there is something to hold a long answer's TTFT against: an agent's few tokens may be no text yet."""
     whole_ms: float = 0.0
     """A long answer's time without streaming."""
     held_share: float = 0.0
     """Of a long answer's generation, the part before its first token reached us: 0 for a real stream, 1 = all."""
+
+    @property
+    def is_open(self) -> bool:
+        """The first text came late, and it is not known why."""
+        return self.kind is Kind.UNKNOWN and self.events >= _EVENTS_MIN and self.held_share > _HELD_SHARE
 
 
 def pieces_of(reads: Sequence[Read]) -> list[Piece]:
@@ -96,6 +105,8 @@ def shape_of(long: Sequence[Heard], short: Sequence[Heard], whole: Sequence[Hear
         gap_ms=_median((b.stamp_ns - a.stamp_ns) / NS_PER_MS for pieces in cut for a, b in pairwise(pieces)),
         ttft_ms=_median(heard.ttft_ms for heard in long),
         short_ttft_ms=_median(heard.ttft_ms for heard in short),
+        silent_share=_median(max(0.0, 1 - len(h.events_ns) / h.tokens) for h in long if h.tokens),
+        comparable=not short or any(heard.events_ns for heard in short),
         whole_ms=_median(heard.e2el_ms for heard in (whole or long)),
     )
     seen = msgspec.structs.replace(seen, held_share=_held_share(seen, long, short))
@@ -119,9 +130,16 @@ def _kind(seen: Shape, cut: Sequence[Sequence[Piece]]) -> Kind:
         return Kind.UNKNOWN
     if several and _cut_share(cut) >= _CUT_SHARE:
         return Kind.BY_SIZE
+    if seen.held_share > _HELD_SHARE and not (several or _is_held_for_sure(seen)):
+        return Kind.UNKNOWN
     if seen.held_share > _HELD_SHARE:
         return Kind.WHOLE if several else Kind.FAKE
     return Kind.BY_TIME if several and seen.gap_ms >= _BATCH_MS_MIN else Kind.STREAMS
+
+
+def _is_held_for_sure(seen: Shape) -> bool:
+    """The first text waits for the tokens before it that are none, as for the head of an agent's call."""
+    return seen.comparable and seen.held_share - seen.silent_share > _HELD_SHARE
 
 
 def _cut_share(cut: Sequence[Sequence[Piece]]) -> float:

@@ -31,6 +31,12 @@ def judge_shape(shape: Shape, failed: Heard | None) -> Finding:
 def _unknown(shape: Shape, failed: Heard | None) -> Finding:
     if failed is not None:
         return SHAPE.wrong(f"no good streamed answer: {failed.why}", "Make a plain streamed request work first.")
+    if shape.is_open:
+        said = f"the first text comes after {shape.ttft_ms:.0f} ms; whether it was held back cannot be told"
+        why = (
+            f"{shape.silent_share:.0%} of the tokens came without" if shape.comparable else "short answers have no text"
+        )
+        return SHAPE.doubt(f"{said}, as {why}", "Of an agent, examine the model's server behind it.")
     return SHAPE.doubt(
         f"{shape.events} events in {shape.whole_ms:.0f} ms are too few, or come too fast, to tell",
         "Ask for longer answers by --tokens.",

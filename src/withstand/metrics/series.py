@@ -32,6 +32,8 @@ class Ecdf(msgspec.Struct, frozen=True):
 
     share: list[float]
     value_ms: list[float]
+    count: int
+    """Of all values: the smallest is already as large as 1 / ``count`` of them."""
 
 
 class Bins(msgspec.Struct, frozen=True):
@@ -84,7 +86,7 @@ def distribution_series(name: str, samples: Mapping[str, Sample]) -> StageSeries
 def _ecdf(sample: Sample) -> Ecdf:
     steps = min(_QUANTILES_MAX, max(2, len(sample))) - 1
     shares = [i / steps for i in range(steps + 1)]
-    return Ecdf(share=shares, value_ms=[percentile(sample, share) / NS_PER_MS for share in shares])
+    return Ecdf(share=shares, value_ms=[percentile(sample, share) / NS_PER_MS for share in shares], count=len(sample))
 
 
 def _bins(flow: Flow, origin_ns: int) -> Bins | None:

@@ -58,7 +58,7 @@ class Span(Struct, frozen=True):
 
 
 class Shade(Struct, frozen=True, kw_only=True):
-    """A stage: when it was, and whose. ``side`` is what several runs are of, as ``a`` and ``b``; empty for one run."""
+    """A stage: when it was, and whose. ``side`` is what several runs are of; empty for one run."""
 
     span: Span
     side: str = ""

@@ -3,12 +3,14 @@
 Also what the smaller tables beside it (tokens, costs) are made of: they leave out a column that nobody fills.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from withstand.metrics.summary import Distribution, StageSummary, Summary
 from withstand.report.numbers import UNKNOWN, count, number, plain
+from withstand.report.standing import few
 
 
 class StageColumn(msgspec.Struct, frozen=True):
@@ -79,4 +81,25 @@ COLUMNS = (
 RATES = 4
 """So many of them, before those of the answers."""
 
-CAPTION = "conc.: the cap on requests in flight, else ~ their mean"
+_OFF = 0.25
+_CHANCE_SDS = 3.0
+
+
+def captions(summary: Summary) -> list[str]:
+    """What the cells of the table mean, and where a rate asked is not the one that was sent, by chance alone."""
+    drawn = [f"{number(rate)} ({name_of(stage)})" for stage in summary.stages if (rate := _drawn(stage)) is not None]
+    told = [f"few arrivals, drawn, were sent at {', '.join(few(drawn))} req/s"] if drawn else []
+    return ["conc.: the cap on requests in flight, else ~ their mean", *told]
+
+
+def _drawn(stage: StageSummary) -> float | None:
+    """The rate of what was sent, where the draw of few arrivals has made it another than was asked; None = it has not.
+
+    The count of arrivals that are expected n times has a relative standard deviation of 1 / √(n · burstiness), about.
+    """
+    load, sent_rps = stage.load, stage.achieved_rate
+    if load.arrivals not in {"poisson", "gamma"} or not load.request_rate or not sent_rps or load.max_concurrency:
+        return None
+    expected = stage.attempted * load.request_rate / sent_rps
+    off = abs(sent_rps / load.request_rate - 1)
+    return sent_rps if _OFF < off < _CHANCE_SDS / math.sqrt(expected * (load.burstiness or 1.0)) else None

@@ -187,9 +187,14 @@ def some_shown(comparison: Comparison) -> bool:
 
 
 def level(comparison: Comparison) -> str:
-    """How the headline is to be taken: ``fallen``, ``doubted`` or ``stands``."""
+    """How the headline is to be taken: ``fallen``, ``doubted`` or ``stands``.
+
+    It rests on what no doubt forbids: as long as there is any of that, a doubt about other numbers lets it stand.
+    """
     heard = doubts(comparison)
-    if comparison.forced or any(doubt.blocking for doubt in heard):
+    rows = (row for group in comparison.groups for row in group.rows)
+    is_known = any(one and one.verdict is not Verdict.UNKNOWN for row in rows for one in row.differences)
+    if comparison.forced or (not is_known and any(doubt.blocking for doubt in heard)):
         return "fallen"
     return "doubted" if heard else "stands"
 

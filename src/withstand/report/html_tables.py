@@ -10,7 +10,7 @@ from withstand.report import energy as energy_table
 from withstand.report import layers as layer_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn, name_of
+from withstand.report.columns import COLUMNS, StageColumn, captions, name_of
 from withstand.report.ending import ending_lines
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
@@ -32,7 +32,9 @@ _METRICS = {
 def stages(summary: Summary) -> Markup:
     """The overview."""
     head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
-    table = tag("table", tag("caption", CAPTION), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1))
+    table = tag(
+        "table", tag("caption", " · ".join(captions(summary))), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1)
+    )
     lines = [*filter(None, [run_line(summary)]), *ending_lines(summary)]
     said = [tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") for line in lines]
     return joined(scrollable(table, "Stages"), *said)

@@ -10,7 +10,7 @@ from withstand.report import limit as limits
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.cold import cold_lines
-from withstand.report.columns import CAPTION, COLUMNS, StageColumn
+from withstand.report.columns import COLUMNS, StageColumn, captions
 from withstand.report.ending import ending_lines
 from withstand.report.server import server_lines
 from withstand.report.standing import Heard, heard, standing
@@ -20,12 +20,13 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = False) -> str:
     """The whole text, with a newline at its end; with the token ledger if it is asked for or has something to say."""
+    meaning, *drawn = captions(summary)
     parts = [
         *(_limit(limit) if limit else ()),
         f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
         "\n".join(_table(summary)),
-        f"<sub>{CAPTION}</sub>",
+        f"<sub>{' · '.join([meaning, *map(escaped, drawn)])}</sub>",
         _small("tokens by", tokens.columns_of(summary), summary)
         if ledger or any(map(tokens.tells, summary.stages))
         else "",

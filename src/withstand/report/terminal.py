@@ -16,7 +16,7 @@ from withstand.report import costs, economy, energy, layers, tokens
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.cold import cold_lines
-from withstand.report.columns import CAPTION, COLUMNS, RATES, Column, StageColumn, name_of
+from withstand.report.columns import COLUMNS, RATES, Column, StageColumn, captions, name_of
 from withstand.report.ending import ending_lines
 from withstand.report.folding import TextColumn, folded, text_column
 from withstand.report.itl import itl_lines
@@ -49,7 +49,7 @@ def print_report(summary: Summary, console: Console, *, title: str = "withstand"
     if summary.stages:
         console.print()
         print_tables(_tables(summary, room=console.width), console)
-        console.print(Text(f"{CAPTION} · ?: doubts", style="dim"))
+        console.print(Text(shown(" · ".join([*captions(summary), "?: doubts"])), style="dim"))
         if line := run_line(summary):
             console.print(Text(line, style="dim"))
         for line in chain.from_iterable(lines(summary) for lines in _BESIDE):

@@ -247,6 +247,8 @@ def _axis(tree: Tree, path: str, word: str, at: str) -> _Axis | None:
 
 
 def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_said, value))
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)

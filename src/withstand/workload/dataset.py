@@ -65,6 +65,8 @@ def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
         return msgspec.convert(workload.options, kind)
     except msgspec.ValidationError as e:
         told = hinted(str(e), kind).replace("`$", "`$.workload.options")
+        if "Expected `array`" in told:  # a plan's list stands for as many stages
+            told += '; write a list in a list, as [["one", "another"]], or give what is in it by itself'
         if "`$" not in told:
             told += " - at `$.workload.options`"
         raise SpecError(f"The plan is wrong: {told}.") from None

@@ -94,8 +94,7 @@ def _by_metrics(path: Line, direct: Line, notice_s: float) -> Finding:
         return METRICS.not_tried("others use the engine", "Look again when nobody else does.")
     after_s = 0.0
     for stream, line in itertools.product((True, False), (direct, path)):
-        body = line.body(stream=stream, tokens=_MANY, ignore_eos=True)
-        heard = line.ask(body, stream=stream, leave=_when_running(direct, stream=stream))
+        heard = line.ask_long(stream=stream, tokens=_MANY, leave=_when_running(direct, stream=stream))
         if heard.left_ns is None:
             return METRICS.not_tried(f"the answer ended before we left: {heard.why}")
         if not wait_for(lambda: _running(direct) == 0, notice_s):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from withstand.app.doctor.line import COUNTING, Line, Listening
+from withstand.app.doctor.line import COUNTING, Line, Listening, TimeUpError
 from withstand.app.doctor.patient import Patient
-from withstand.doctor.fields import LENGTHS, Effect, Tried, judge_field
+from withstand.doctor.fields import LENGTHS, Effect, Tried, judge_field, question_of
 from withstand.doctor.finding import Finding
 from withstand.doctor.heard import Heard
 from withstand.doctor.pace import Load
@@ -37,7 +37,10 @@ def examine_lengths(patient: Patient) -> Iterator[Finding]:
 def examine_fields(patient: Patient) -> Iterator[Finding]:
     """All others."""
     for field, probe in _PROBES.items():
-        yield _judged(patient, field, probe(patient.path), probe)
+        try:
+            yield _judged(patient, field, probe(patient.path), probe)
+        except TimeUpError:
+            yield patient.left_out(question_of(field))
 
 
 def _judged(patient: Patient, field: str, seen: Tried, probe: Probe) -> Finding:
@@ -64,14 +67,15 @@ def _length(field: str) -> Probe:
     """A stream, left as soon as it is too long: without its limit an answer may be endless."""
 
     def probe(line: Line) -> Tried:
-        body = line.body(stream=True, tokens=None, ignore_eos=True) | {field: _FEW}
-        heard = line.ask(body, leave=_too_long)
+        heard = line.ask_long(stream=True, tokens=None, leave=_too_long, **{field: _FEW})
         if heard.left_ns is not None:
             return Tried(Effect.HAS_NOT, f"{_FEW} tokens were asked for, over {_ENOUGH} came")
         if refused := _refused(heard):
             return refused
         if heard.tokens > _FEW:
             return Tried(Effect.HAS_NOT, f"{_FEW} tokens were asked for, {heard.tokens} came")
+        if line.endless_fails and heard.finish_reason != "length":
+            return Tried(Effect.UNKNOWN, f"the answer has {heard.tokens} tokens of its own accord")
         return Tried(Effect.HAS, f"{_FEW} tokens asked for, {heard.tokens} came, {heard.finish_reason}")
 
     return probe
@@ -85,9 +89,13 @@ def _ending(field: str, value: bool | int) -> Probe:
     """A question with a short answer, which must not end early."""
 
     def probe(line: Line) -> Tried:
+        if field == "ignore_eos" and line.endless_fails:
+            return Tried(Effect.REFUSED, _only_with(line.endless_fails))
         plain = _ask(line, tokens=_LONG, prompt=_SHORT_PROMPT, temperature=0)
         forced = _ask(line, tokens=_LONG, prompt=_SHORT_PROMPT, temperature=0, **{field: value})
-        if refused := _refused(forced) or _refused(plain):
+        if plain.ok and not forced.ok:
+            return Tried(Effect.REFUSED, _only_with(forced.why))
+        if refused := _refused(plain):
             return refused
         said = f"{plain.tokens} tokens without it, {forced.tokens} with it"
         if plain.tokens >= _LONG:
@@ -97,15 +105,19 @@ def _ending(field: str, value: bool | int) -> Probe:
     return probe
 
 
+def _only_with(why: str) -> str:
+    return f"requests fail with it, and not without: {why[:80]}"
+
+
 def _stop(line: Line) -> Tried:
-    plain = _ask(line, tokens=_LONG, temperature=0, ignore_eos=True)
+    plain = line.ask_long(stream=False, tokens=_LONG, temperature=0)
     if refused := _refused(plain):
         return refused
     words = plain.text.split()
     if len(words) < 4:
         return Tried(Effect.UNKNOWN, "the answer has too few words to stop at one")
     word = words[len(words) // 2]
-    stopped = _ask(line, tokens=_LONG, temperature=0, ignore_eos=True, stop=[word])
+    stopped = line.ask_long(stream=False, tokens=_LONG, temperature=0, stop=[word])
     if refused := _refused(stopped):
         return refused
     if word in stopped.text.split():

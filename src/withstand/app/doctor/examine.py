@@ -1,6 +1,7 @@
 """The whole examination: what is asked, in which order, and a diagnosis of it."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -12,14 +13,16 @@ from withstand.app.doctor.courtesies import examine_manners
 from withstand.app.doctor.departures import examine_departures
 from withstand.app.doctor.echo import Echo, echo_engine
 from withstand.app.doctor.effects import FIELDS_LOAD, examine_fields, examine_lengths
-from withstand.app.doctor.line import LimitedError, Line
+from withstand.app.doctor.line import LimitedError, Line, TimeUpError
 from withstand.app.doctor.mishaps import examine_faults, examine_refusals
 from withstand.app.doctor.patient import Dose, Patient, mark, model_of, wait_for
 from withstand.app.doctor.streams import examine_streams
 from withstand.app.doctor.wording import OF_DIRECT, worded
 from withstand.app.endpoint import Endpoint
-from withstand.doctor.finding import Diagnosis, Finding, Verdict
+from withstand.doctor.finding import Diagnosis, Finding, Question, Verdict
+from withstand.doctor.hop import TTFT
 from withstand.doctor.pace import foretold
+from withstand.doctor.streaming import SHAPE
 from withstand.errors import MeasureError, TargetError
 from withstand.load.ask import key_sentence
 from withstand.spec import Target
@@ -28,6 +31,12 @@ CHAPTERS = ("stream", "usage", "fields", "headers", "errors", "leaving", "hop", 
 _KNOCK_S = 0.5
 """Between requests that look for the echo engine: a key may have few of them."""
 GOOD, ILL, NOT_KNOWN = 0, 1, 3
+_LENGTHS = Question("fields.rest", "How a length is asked for")
+_FIELDS = Question("fields.others", "What other fields do")
+_MANNERS = Question("manners.rest", "Keys and connections")
+_LEAVING = Question("leaving.rest", "When a client leaves")
+_ERRORS = Question("errors.rest", "What becomes of errors")
+"""What is said to be left out where a part of the examination has no time left."""
 Tell = Callable[[str], None]
 
 
@@ -92,32 +101,42 @@ def _until_limited(findings: Iterator[Finding]) -> tuple[list[Finding], str | No
 
 
 def _findings(patient: Patient, tell: Tell) -> Iterator[Finding]:
-    """First how a length is asked for; last what a hop may remember."""
-    echo = patient.echo
+    """First how a length is asked for; last what a hop may remember. The numbers are shares of the time for all."""
+    echo, part = patient.echo, functools.partial(_in_time, patient)
     tell("How requests arrive …")
-    yield from examine_arrivals(patient, echo) if echo else examine_lengths(patient)
+    yield from part(_LENGTHS, 0.25, examine_arrivals(patient, echo) if echo else examine_lengths(patient))
     tell("How answers come …")
-    yield from examine_streams(patient)
+    yield from part(SHAPE, 0.7, examine_streams(patient))
     if patient.direct:
         tell(foretold("What the hop costs", costs_load(patient.dose), patient.pace))
-    yield from examine_costs(patient)
+    yield from part(TTFT, 0.8, examine_costs(patient))
     if not echo:
         tell(foretold("What fields do", FIELDS_LOAD, patient.pace))
-        yield from examine_fields(patient)
+        yield from part(_FIELDS, 0.85, examine_fields(patient))
     tell("What the path does with keys and connections …")
-    yield from examine_manners(patient)
+    yield from part(_MANNERS, 0.92, examine_manners(patient))
     tell("What happens when a client leaves …")
-    yield from examine_departures(patient)
+    yield from part(_LEAVING, 0.96, examine_departures(patient))
     tell("What becomes of errors …")
-    yield from examine_refusals(patient)
+    yield from part(_ERRORS, 1.0, examine_refusals(patient))
     if echo:
-        yield from examine_faults(patient, echo)
+        yield from part(_ERRORS, 1.0, examine_faults(patient, echo))
+
+
+def _in_time(patient: Patient, rest: Question, until: float, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Until that share of the time is over; what a chapter leaves of it, the next ones have."""
+    patient.give_time(until)
+    try:
+        yield from findings
+    except TimeUpError:
+        yield patient.left_out(rest)
 
 
 @contextlib.contextmanager
 def _path(target: Target, echo: Echo | None, means: Means, tell: Tell) -> Iterator[Line]:
     if echo is None:
         with _line(target) as line:
+            line.until_ns = clock.now_ns() + int(means.dose.seconds * 1e9)
             _must_answer(line)
             yield line
         return

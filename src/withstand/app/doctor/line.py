@@ -39,6 +39,10 @@ class LimitedError(TargetError):
     """Whoever limits us has answered, and nobody else: what is heard from now on says nothing of the path."""
 
 
+class TimeUpError(TargetError):
+    """The time that the examination may take is over; what was being asked is left out."""
+
+
 class Listening(Exchange):
     """An exchange that keeps all of its reads."""
 
@@ -109,6 +113,11 @@ class Line:
         self.asked = 0
         self.asking: Callable[[], None] = _unheard
         """Called before each request."""
+        self.until_ns: int | None = None
+        """When it is time to ask no more; None = never."""
+        self.endless_fails: str | None = None
+        """Why requests fail that have ``ignore_eos``, and not without it; None = they do not, as far as is known."""
+        self._endless_is_known = False
         timeouts = endpoint.route.timeouts
         if patience_s is not None:
             timeouts = Timeouts(connect_s=timeouts.connect_s, read_s=patience_s, total_s=patience_s)
@@ -146,7 +155,9 @@ class Line:
 
         Raises:
             LimitedError: a 429 came, and the caller does not ask for ``limits``.
+            TimeUpError: it is time to ask no more.
         """
+        self.heed_time()
         self.asked += 1
         self.asking()
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
@@ -158,6 +169,7 @@ class Line:
         while exchange.status is None:
             self._loop.turn(_TURN_NS / 1e9, clock.now_ns() + _TURN_NS)
             self._transport.sweep(clock.now_ns())
+            self.heed_time()
             if leave is not None and exchange.status is None and leave(exchange):
                 left_ns = self._leave()
         heard = exchange.heard(self._mask, left_ns)
@@ -165,6 +177,37 @@ class Line:
         if heard.http_status == _LIMITED and not limits:
             raise self.limited(heard)
         return heard
+
+    def ask_long(self, *, stream: bool, tokens: int | None, leave: Leave | None = None, **fields: Any) -> Heard:
+        """A request whose answer is not to end before its length, by ``ignore_eos`` unless requests fail with it.
+
+        A failure is laid to that field where two requests fail with it, and the same without it in between does not.
+        """
+
+        def ask(**endless: Any) -> Heard:
+            body = self.body(stream=stream, tokens=tokens, **endless, **fields)
+            return self.ask(body, stream=stream, leave=leave)
+
+        if self.endless_fails:
+            return ask()
+        heard = ask(ignore_eos=True)
+        if heard.ok or heard.left_ns is not None or self._endless_is_known:
+            return heard
+        without = ask()
+        self._endless_is_known = not without.ok  # it is not for this field that nothing works
+        if without.ok and not (again := ask(ignore_eos=True)).ok:
+            self.endless_fails = again.why
+        return without if without.ok else heard
+
+    def heed_time(self) -> None:
+        """Leave what is being asked when its time is over.
+
+        Raises:
+            TimeUpError: it is.
+        """
+        if self.until_ns is not None and clock.now_ns() > self.until_ns:
+            self.hang_up()
+            raise TimeUpError(f"{self.endpoint.target.base_url} was too slow for the time that the examination has.")
 
     def limited(self, heard: Heard) -> LimitedError:
         """What to say of an answer that is a limit's."""

@@ -10,6 +10,7 @@ from withstand import clock
 from withstand.app.doctor.echo import Echo
 from withstand.app.doctor.line import Line
 from withstand.app.endpoint import Endpoint
+from withstand.doctor.finding import Finding, Question
 from withstand.doctor.pace import Pace
 
 
@@ -26,6 +27,10 @@ class Dose(msgspec.Struct, frozen=True):
     """Of our echo engine."""
     notice_s: float = 4.0
     """For an engine to notice that its client has left."""
+    seconds: float = 60.0
+    """That all of it may take."""
+    more: str = "Give the examination more time by --seconds."
+    """The cure where that was too little."""
 
 
 class Patient:
@@ -38,6 +43,16 @@ class Patient:
         self.dose = dose
         self.pace: Pace | None = None
         """Of its answers, once some were heard."""
+        self.began_ns = clock.now_ns()
+
+    def give_time(self, share: float) -> None:
+        """Until so much of the whole is over."""
+        for line in filter(None, (self.path, self.direct)):
+            line.until_ns = self.began_ns + int(share * self.dose.seconds * 1e9)
+
+    def left_out(self, question: Question) -> Finding:
+        """Its time was over."""
+        return question.not_tried(f"left out: {self.dose.seconds:g} s are too few for so slow a path", self.dose.more)
 
     def learn_length_field(self, field: str) -> None:
         """By which field a length can be asked for."""
@@ -50,6 +65,7 @@ class Patient:
         """A line of its own to the path, that gives up sooner."""
         line = Line(self.path.endpoint, model=self.path.model, patience_s=self.dose.patience_s)
         line.length_field, line.asking = self.path.length_field, self.path.asking
+        line.until_ns, line.endless_fails = self.path.until_ns, self.path.endless_fails
         try:
             yield line
         finally:

@@ -1,19 +1,23 @@
 """Long, short and whole answers in turn: how the path streams, and what it counts."""
 
+import contextlib
 from collections.abc import Iterator
 
+from withstand import clock
+from withstand.app.doctor.line import Line, TimeUpError
 from withstand.app.doctor.patient import Patient
-from withstand.doctor.finding import Finding
-from withstand.doctor.heard import Heard
+from withstand.doctor.finding import Finding, Question
+from withstand.doctor.heard import NS_PER_MS, Heard
 from withstand.doctor.pace import pace_of
 from withstand.doctor.shape import shape_of
-from withstand.doctor.streaming import judge_framing, judge_shape
+from withstand.doctor.streaming import SHAPE, judge_framing, judge_shape
 from withstand.doctor.usage import judge_fit, judge_told
 from withstand.errors import TargetError
 from withstand.load.ask import engine_tokenizer
 
 _ROUNDS = 3
 _SHORT = 4
+_TOKENS_MIN = 16
 
 
 def examine_streams(patient: Patient) -> Iterator[Finding]:
@@ -22,10 +26,15 @@ def examine_streams(patient: Patient) -> Iterator[Finding]:
     long: list[Heard] = []
     short: list[Heard] = []
     whole: list[Heard] = []
-    for _ in range(_ROUNDS):
-        short.append(line.ask(line.body(stream=True, tokens=_SHORT)))
-        long.append(line.ask(line.body(stream=True, tokens=tokens, ignore_eos=True)))
-        whole.append(line.ask(line.body(stream=False, tokens=tokens, ignore_eos=True), stream=False))
+    with contextlib.suppress(TimeUpError):  # what there is by then is judged
+        while len(whole) < _ROUNDS:
+            short.append(line.ask(line.body(stream=True, tokens=_SHORT)))
+            tokens = tokens if long else _affordable(tokens, short[0], line)
+            long.append(line.ask_long(stream=True, tokens=tokens))
+            whole.append(line.ask_long(stream=False, tokens=tokens))
+    if not long:
+        yield patient.left_out(SHAPE)
+        return
     failed = next((heard for heard in long if not heard.ok), None)
     good = [heard for heard in long if heard.ok]
     yield judge_shape(shape_of(good, _good(short), _good(whole)), failed)
@@ -36,6 +45,19 @@ def examine_streams(patient: Patient) -> Iterator[Finding]:
     if streamed:
         yield judge_told(streamed)
         yield _fit(patient, streamed)
+    if len(whole) < _ROUNDS:
+        yield patient.left_out(Question("stream.again", "The same again"))
+
+
+def _affordable(tokens: int, short: Heard, line: Line) -> int:
+    """Of a long answer, so that streamed and whole it takes half of the time that there is."""
+    events = short.events_ns
+    if line.until_ns is None or short.ttft_ms is None or len(events) < 2:
+        return tokens
+    left_ms = (line.until_ns - clock.now_ns()) / NS_PER_MS
+    itl_ms = (events[-1] - events[0]) / (len(events) - 1) / NS_PER_MS
+    few = int((left_ms / 4 - short.ttft_ms) / itl_ms) if itl_ms > 0 else tokens
+    return min(tokens, max(few, _TOKENS_MIN))
 
 
 def _good(answers: list[Heard]) -> list[Heard]:

@@ -5,9 +5,10 @@
   const { style, colours, escaped, known, layoutOf, drawing, painter, start, guarded } = Plots;
   const DASHES = ["solid", "dot", "dash", "dashdot"];
   const LETTER = 6.2; // px, of the stages' names
-  const HEIGHT = 200;
+  const HEIGHT = 212;
   const FEW = 48;
-  const MARGIN = { l: 44, r: 12, t: 18, b: 24 };
+  const ROW = 12; // px, of names
+  const MARGIN = { l: 44, r: 12, t: 18 + ROW, b: 24 };
 
   const { graphs, stages, step, length } = JSON.parse(document.getElementById("data").textContent);
 
@@ -35,16 +36,18 @@
     }));
   }
 
-  // The longest stages are named first; a name that would lie over another one, or out of the graph, is left out.
+  // The longest stages are named first, in a second row where there is no room in the first; a name that would lie over
+  // another one there too, or out of the graph, is left out.
   function names(width) {
     const whole = width - MARGIN.l - MARGIN.r;
-    const taken = [];
+    const rows = [[], []];
     return [...stages].sort((a, b) => b[2] - b[1] - (a[2] - a[1])).flatMap(([name, from]) => {
       const long = LETTER * (name.length + 1);
       const start = Math.min((from / length) * whole, whole - long);
-      if (start < 0 || taken.some(([low, high]) => start < high && low < start + long)) return [];
-      taken.push([start, start + long]);
-      return [{ x: (start / whole) * length, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom", text: escaped(name), showarrow: false, font: { size: 10.5 } }];
+      const row = rows.findIndex((taken) => !taken.some(([low, high]) => start < high && low < start + long));
+      if (start < 0 || row < 0) return [];
+      rows[row].push([start, start + long]);
+      return [{ x: (start / whole) * length, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom", yshift: row * ROW, text: escaped(name), showarrow: false, font: { size: 10.5 } }];
     });
   }
 

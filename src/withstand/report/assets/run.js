@@ -185,14 +185,18 @@
 
   // Distributions and courses: the stages chosen.
 
+  // The share of n values that are at most the quantile q of them: of three, a third is as small as the smallest.
+  const atMost = (q, n) => q + (1 - q) / n;
+
   function ecdf(element) {
     const metric = element.dataset.metric;
     const seen = chosen().filter((stage) => stage.ecdf[metric]);
     if (!seen.length) return missing(nothing(metric));
     const traces = seen.map((stage) => {
-      const x = stage.ecdf[metric];
+      const quantiles = stage.ecdf[metric];
+      const y = quantiles.map((_, i) => atMost(i / (quantiles.length - 1), stage.counts[metric]));
       return {
-        type: "scatter", mode: "lines", name: escaped(stage.name), x, y: x.map((_, i) => i / (x.length - 1)),
+        type: "scatter", mode: "lines", name: escaped(stage.name), x: [quantiles[0], ...quantiles], y: [0, ...y],
         line: { color: colourOf(stage), width: 1.6, dash: phaseStyle(DASHES, stage), shape: "hv" },
         hovertemplate: `${escaped(stage.name)}<br>%{y:.1%} within %{x:,.4~g} ms<extra></extra>`,
       };

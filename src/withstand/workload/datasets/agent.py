@@ -27,7 +27,7 @@ _OURS = Path(__file__).with_name("agent_tasks.jsonl")
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``kinds`` empty = all; ``output_len`` is the most tokens of a call, None = the agent's own limit."""
 
-    kinds: tuple[str, ...] = ()
+    kinds: str | tuple[str, ...] = ()
     output_len: Annotated[int, msgspec.Meta(ge=1)] | None = None
     shuffle: bool = True
 
@@ -48,7 +48,8 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
     """
     options = read_options(workload, Options)
     tasks = read_tasks(workload.path)
-    wanted = [task for task in tasks if not options.kinds or task.kind in options.kinds]
+    kinds = (options.kinds,) if isinstance(options.kinds, str) else options.kinds
+    wanted = [task for task in tasks if not kinds or task.kind in kinds]
     if not wanted:
         known = ", ".join(sorted({task.kind for task in tasks}))
         raise DatasetError(f"workload.options.kinds: there is no task of these; there are {known}.")
