@@ -19,7 +19,7 @@ from withstand.record import LOOK_NS
 
 Handler = Callable[[int], None]
 
-NAP_NS = 2_000_000
+NAP_NS = 1_000_000
 TURN_NAP_NS = 500_000
 """For whom the end of an answer may be when another request is due."""
 SHORT_NAP_NS = 100_000
