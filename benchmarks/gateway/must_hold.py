@@ -19,7 +19,7 @@ from benchmarks.gateway.gateways import DIRECT, GATEWAYS, present
 from benchmarks.gateway.household import HOUSEHOLD
 from benchmarks.gateway.probe import Bench, Figures, Probe, middle, side_by_side
 from benchmarks.load.claims import Cell, all_hold, as_table
-from benchmarks.load.instrument import AbsentError, Cores
+from benchmarks.load.instrument import AbsentError, Cores, kept_awake
 
 PROBES = {**FLOW, **FAULTS, **HOUSEHOLD}
 
@@ -29,7 +29,8 @@ def main() -> int:
     asked = _arguments()
     cores = Cores.of_this_machine()
     os.sched_setaffinity(0, os.sched_getaffinity(0) - {cores.client})  # this process must not disturb the gateway
-    held = [_probed(name, asked, cores) for name in asked.probes or PROBES]
+    with kept_awake(cores, wanted=asked.awake):
+        held = [_probed(name, asked, cores) for name in asked.probes or PROBES]
     return 0 if all(held) else 1
 
 
@@ -42,6 +43,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each load is measured")
     parser.add_argument("--soak", type=float, default=1800.0, help="how long the probe `soak` takes, in seconds")
     parser.add_argument("--scale", type=float, default=1.0, help="of the 20,000 requests of the probe `leak`")
+    parser.add_argument("--awake", action="store_true", help="no core ever sleeps, as on a machine of one's own")
     asked = parser.parse_args()
     if unknown := set(asked.probes) - set(PROBES):
         parser.error(f"no such probe: {', '.join(sorted(unknown))}")

@@ -11,6 +11,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -54,6 +55,23 @@ class Cores(NamedTuple):
 def on_core(core: int, command: list[str]) -> list[str]:
     """The same command, kept on one core with all that it starts."""
     return ["taskset", "--cpu-list", str(core), *command]
+
+
+@contextmanager
+def kept_awake(cores: Cores, *, wanted: bool = True) -> Iterator[None]:
+    """On each of them something turns that all others go before (SCHED_IDLE), so that the core never sleeps.
+
+    A core of a virtual machine that sleeps is the host's meanwhile. To wake it costs tens of µs, which its program pays, and
+    what it had in its caches. On a machine of one's own (or with ``idle=poll``) nothing of this is seen.
+    """
+    turning = ["chrt", "--idle", "0", sys.executable, "-c", "while True: pass"]
+    spinners = [subprocess.Popen(on_core(core, turning)) for core in (cores.server, cores.client)] if wanted else []
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
 
 
 # Where they come from.

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from benchmarks.load.cells import CELLS, MUST_HOLD, Bench
 from benchmarks.load.claims import Cell, all_hold, as_table
-from benchmarks.load.instrument import AbsentError, Cores
+from benchmarks.load.instrument import AbsentError, Cores, kept_awake
 
 
 def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended, too
     asked = _arguments()
-    held = [_cell(name, asked) for name in asked.cells or MUST_HOLD]
+    with kept_awake(Cores.of_this_machine(), wanted=asked.awake):
+        held = [_cell(name, asked) for name in asked.cells or MUST_HOLD]
     return 0 if all(held) else 1
 
 
@@ -32,6 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=8.0, help="how long requests arrive in a cell")
     parser.add_argument("--wall", type=float, default=3600.0, help="how long the cell `wall` takes, in seconds")
     parser.add_argument("--fifo", action="store_true", help="the client goes before others on its core (SCHED_FIFO)")
+    parser.add_argument("--awake", action="store_true", help="no core ever sleeps, as on a machine of one's own")
     asked = parser.parse_args()
     if unknown := set(asked.cells) - set(CELLS):
         parser.error(f"no such cell: {', '.join(sorted(unknown))}")
