@@ -61,8 +61,8 @@ def on_core(core: int, command: list[str]) -> list[str]:
 def kept_awake(cores: Cores, *, wanted: bool = True) -> Iterator[None]:
     """On each of them something turns that all others go before (SCHED_IDLE), so that the core never sleeps.
 
-    A core of a virtual machine that sleeps is the host's meanwhile. To wake it costs tens of µs, which its program pays, and
-    what it had in its caches. On a machine of one's own (or with ``idle=poll``) nothing of this is seen.
+    A core of a virtual machine that sleeps is the host's meanwhile. To wake it costs tens of µs, which its program
+    pays, and what it had in its caches. On a machine of one's own (or with ``idle=poll``) nothing of this is seen.
     """
     turning = ["chrt", "--idle", "0", sys.executable, "-c", "while True: pass"]
     spinners = [subprocess.Popen(on_core(core, turning)) for core in (cores.server, cores.client)] if wanted else []
