@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from withstand import clock
+from withstand.errors import EngineError
 from withstand.processes.shared_memory import mapped_by, remove
 from withstand.spec.stack import stack_of
 from withstand.stack.local import bring_up
@@ -49,6 +52,37 @@ def test_what_a_service_leaves_goes_with_its_stack(
     assert take_down(now) == []
     assert not path.exists()
     others.unlink()
+
+
+def test_what_is_left_by_who_is_killed_before_he_is_ready_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path))
+    path = Path("/dev/shm") / f"withstand-test-{uuid4().hex}"
+    args = [sys.executable, "-c", f"import time\n{HOLDS}\ntime.sleep(600)", str(path), "{port}"]
+    engine = {"kind": "command", "args": args, "served_as": "m", "health": "/"}
+
+    def kill_its_keeper() -> None:
+        while not path.exists() or clock.wall_s() - path.stat().st_mtime < 2.5:
+            clock.sleep_s(0.05)
+        os.kill(_parent(_running(str(path))), signal.SIGKILL)
+
+    killing = threading.Thread(target=kill_its_keeper)
+    killing.start()
+    with pytest.raises(EngineError, match="a ended"):
+        bring_up(stack_of({"engines": {"a": engine}}, "s"), lambda *_: None, lambda _: None)
+    killing.join()
+    assert not path.exists()
+
+
+def _running(argument: str) -> int:
+    """The service: a keeper's own arguments have it too, but before them its program's."""
+    found = [f for f in Path("/proc").glob("[0-9]*/cmdline") if f"\0{argument}\0".encode() in f.read_bytes()]
+    return next(int(f.parts[2]) for f in found if b"keeper.py" not in f.read_bytes())
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_what_somebody_uses_stays() -> None:

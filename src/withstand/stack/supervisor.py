@@ -51,8 +51,8 @@ from withstand.stack.supervision import Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
-_BOUND_S = 1.0
-"""So often the sizes of logs are looked at."""
+_LOOK_AT_FILES_S = 1.0
+"""So often the sizes of logs are looked at, and the shared memory of who is not ready yet."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
 _PATIENCE_S = 2.0
@@ -117,7 +117,7 @@ class Supervisor:
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
-        self._bounded_s = self._began_s
+        self._looked_s = self._began_s
         self._told_to_end = False
         self._heard: set[str] = set()
         self._ended: str | None = None
@@ -139,7 +139,7 @@ class Supervisor:
         self._scratch.mkdir(mode=0o700)  # known by now, so whoever kills us does not make it an orphan
         while not self._told_to_end and self._ended is None and self._deed.holds:
             self._step()
-            self._bound_logs()
+            self._look_now_and_then()
             self._write()
             clock.sleep_s(_LOOK_S)
         self._look_for_shared()
@@ -206,11 +206,14 @@ class Supervisor:
         self._kept[name].keeper.wait()
         self._bury(name, reason)
 
-    def _bound_logs(self) -> None:
-        if (now_s := clock.wall_s()) - self._bounded_s > _BOUND_S:
-            self._bounded_s = now_s
+    def _look_now_and_then(self) -> None:
+        """Logs keep their bound; who is killed before he is ready has shared memory, too."""
+        if (now_s := clock.wall_s()) - self._looked_s > _LOOK_AT_FILES_S:
+            self._looked_s = now_s
             for kept in self._kept.values():
                 cut(kept.log)
+            if any(unit.phase is Phase.STARTING for unit in self._supervision.units.values()):
+                self._look_for_shared()
 
     def _look_for_shared(self) -> None:
         """By mark and by session: who gives himself another title loses the mark."""
@@ -256,6 +259,7 @@ class Supervisor:
         asked_for = self._supervision.units[name].phase is Phase.ENDING
         note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
         kept.close()
+        self._look_for_shared()  # before the last of it is gone
         end(self._strays(kept), 0.0)
         self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
