@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from engines import DONE, END, EVENT, STREAM_HEAD, Behave, Engine, Seen, Talk, chunk, streaming
 from gateways import PATIENCE_S, Gateway, body, model, post
+from hosted import until
 from withstand.gateway import splicing
 
 _splice = splicing._splice
@@ -201,13 +202,6 @@ def _waited_for(pid: int) -> int:
     return sum(len(told[fd]) for fd in inner)
 
 
-def _until(what: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
-
-
 def test_a_gateways_streams_are_spliced_and_nothing_is_left_of_them(engine: Engines, gateway: Gateways) -> None:
     def behave(talk: Talk, seen: Seen) -> None:
         talk.say(STREAM_HEAD, *[chunk(EVENT)] * 6, gap_s=0.01)
@@ -216,7 +210,7 @@ def test_a_gateways_streams_are_spliced_and_nothing_is_left_of_them(engine: Engi
     one = engine(behave)
     gw = gateway(model(one.url))
     clients = [gw.client().send(post(body(stream=True))) for _ in range(3)]
-    _until(lambda: _waited_for(gw.process.pid) == 3)
+    until(lambda: _waited_for(gw.process.pid) == 3, "all three are spliced")
     for client in clients:
         client.close()
     for seen in one.seen:

@@ -65,7 +65,11 @@ def test_what_is_left_by_who_is_killed_before_he_is_ready_goes_too(
     def kill_its_keeper() -> None:
         while not path.exists() or clock.wall_s() - path.stat().st_mtime < 2.5:
             clock.sleep_s(0.05)
-        os.kill(_parent(_running(str(path))), signal.SIGKILL)
+        standing = standing_of("s")
+        assert standing
+        service = standing.state.units[0].leader
+        assert service
+        os.kill(_parent(service.pid), signal.SIGKILL)
 
     killing = threading.Thread(target=kill_its_keeper)
     killing.start()
@@ -73,12 +77,6 @@ def test_what_is_left_by_who_is_killed_before_he_is_ready_goes_too(
         bring_up(stack_of({"engines": {"a": engine}}, "s"), lambda *_: None, lambda _: None)
     killing.join()
     assert not path.exists()
-
-
-def _running(argument: str) -> int:
-    """The service: a keeper's own arguments have it too, but before them its program's."""
-    found = [f for f in Path("/proc").glob("[0-9]*/cmdline") if f"\0{argument}\0".encode() in f.read_bytes()]
-    return next(int(f.parts[2]) for f in found if b"keeper.py" not in f.read_bytes())
 
 
 def _parent(pid: int) -> int:

@@ -3,6 +3,7 @@
 Only what the server itself would tell stays open: its tokens, its context, whether it takes the key.
 """
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -28,13 +29,23 @@ def check_plan(plan: Plan) -> None:
         UsageError: one of them is not there, or wrong; the text names it.
     """
     for name, one in plans_of(plan, Path()) if plan.targets else [("", plan)]:
-        with named(f"targets.{name}") if name else nullcontext():
-            check_target(one.target)
-        check_watch(one.asked_watch)
-        stages = all_stages(fitted(one))
-        check_cold(one, stages)
+        stages = check_asked(one, f"targets.{name}" if name else None)
     for stage in unlike(stages):
         _check_dataset(plan, stage)
+
+
+def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:
+    """The same but for datasets, which are one for all who are asked; the stages.
+
+    Raises:
+        UsageError: as above; the text has ``where`` for the target.
+    """
+    with named(where) if where else nullcontext():
+        check_target(plan.target)
+    check_watch(plan.asked_watch)
+    stages = all_stages(fitted(plan))
+    check_cold(plan, stages)
+    return stages
 
 
 def _check_dataset(plan: Plan, stage: Stage) -> None:

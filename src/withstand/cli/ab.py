@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from withstand.app.ab import Sides, resume_ab, run_ab
-from withstand.app.foretold import check_plan
+from withstand.app.foretold import check_asked, check_plan
 from withstand.app.home import NOWHERE, check_goes_on, home_of
 from withstand.app.plans import NAMES
 from withstand.app.retold import named
@@ -138,9 +138,9 @@ def _stack(sides: tuple[str, ...], named: str | None) -> Stack | None:
 def _look(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> None:
     """What is wrong with a side is said before the stack is brought up for it."""
     sides = _asked_of(stack, options, blueprint)
-    for side in (sides.a, sides.b):
+    for side, check in ((sides.a, check_plan), (sides.b, check_asked)):  # of the same load
         with named(side.label):
-            check_plan(side.plan)
+            check(side.plan)
 
 
 def _asked_of(stack: Stack, options: dict[str, Any], blueprint: Blueprint) -> Sides:

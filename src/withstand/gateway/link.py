@@ -146,7 +146,6 @@ class Link(asyncio.Protocol):
 
     def release(self) -> bool:
         """The passage is over; whether the connection may carry another."""
-        self._unsplice()
         self.passage = None
         self._write = self.remember = _nowhere
         is_fit = self.is_complete and self._goes_on and not self.has_surplus

@@ -76,16 +76,16 @@ def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
     for name, pid in _holders(users):
         of_socket[name].add(pid)
     for name, pids in of_socket.items():
-        if not any(is_own(pid) or _is_containers(pid) for pid in pids or run_by(users[name])):
-            seen = next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
-            return seen if pids else _of_user(users[name])
+        perhaps = pids or run_by(users[name])
+        if not any(is_own(pid) or _is_containers(pid) for pid in perhaps):
+            if pids:
+                return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+            return _of_user(users[name]) if perhaps else None  # we may not even see that he has any
     return None
 
 
-def _of_user(user: int) -> str | None:
-    """Whose processes this user may not look into; None = he may not even see that there are any."""
-    if not run_by(user):
-        return None
+def _of_user(user: int) -> str:
+    """Whose processes this user may not look into."""
     try:
         return f"a process of the user {getpwuid(user).pw_name}"
     except KeyError:
