@@ -2,6 +2,7 @@
 
 direct              no gateway: the engine itself
 withstand           with keys and access log
+withstand-busy      the same, with ``busy_polling``: only where it is named, since it takes all of its core
 vllm-router, sglang-router, production-stack, litellm    from ``python -m benchmarks.gateway.install``
 nginx               the system's, ``proxy_buffering off``
 """
@@ -29,6 +30,7 @@ from withstand.stack.ports import free_port
 
 DIRECT: Final = "direct"
 OURS: Final = "withstand"
+BUSY: Final = "withstand-busy"
 MODEL: Final = "mock"
 KEY: Final = "sk-local-test-key"
 _BEARER: Final = f"Authorization: Bearer {KEY}"
@@ -76,6 +78,11 @@ def _withstand(wanted: Wanted) -> Start:
     config = wanted.folder / "withstand.toml"
     config.write_text("\n".join(sections), "utf-8")
     return Start([sys.executable, "-m", "withstand", "gateway", str(config)], _BEARER)
+
+
+def _withstand_busy(wanted: Wanted) -> Start:
+    told = "\n".join(("busy_polling = true", wanted.ours.get("", "")))
+    return _withstand(wanted._replace(ours={**wanted.ours, "": told}))
 
 
 def _rust(name: str, words: Sequence[str], verb: Sequence[str], wanted: Wanted) -> Start:
@@ -160,6 +167,7 @@ def _nginx_program() -> str | None:
 
 GATEWAYS: Final[Mapping[str, Callable[[Wanted], Start]]] = {
     OURS: _withstand,
+    BUSY: _withstand_busy,
     "vllm-router": _vllm_router,
     "nginx": _nginx,
     "sglang-router": _sglang_router,
@@ -170,7 +178,7 @@ GATEWAYS: Final[Mapping[str, Callable[[Wanted], Start]]] = {
 
 def present(name: str) -> bool:
     """Whether it can be started here."""
-    if name in {DIRECT, OURS}:
+    if name in {DIRECT, OURS, BUSY}:
         return True
     return _nginx_program() is not None if name == "nginx" else is_installed(name)
 

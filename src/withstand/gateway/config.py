@@ -226,6 +226,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Serve without keys on an address that others reach."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     """Processes."""
+    busy_polling: bool = False
+    """No worker's core ever sleeps: each takes all of one, and a request need not wait until a core has woken."""
     models: dict[str, ModelConfig] = {}
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}

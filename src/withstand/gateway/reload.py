@@ -12,7 +12,7 @@ from withstand.gateway.house import House
 
 Reread = Callable[[], Config]
 """Reads the file once more."""
-_FOR_LIFE = ("listen", "state", "state_env", "workers", "telemetry")
+_FOR_LIFE = ("listen", "state", "state_env", "workers", "busy_polling", "telemetry")
 """What is opened once."""
 
 
@@ -51,4 +51,6 @@ class Reloader:
 
 
 def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return "nothing" if value is None else str(value)

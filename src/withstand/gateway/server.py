@@ -129,6 +129,8 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
         )
     except OSError as e:
         raise _not_to_be_had(config.listen, e) from None
+    if config.busy_polling:
+        _never_sleep(loop)
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked through again
@@ -141,6 +143,11 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     reloading.cancel()
     await _drain(house, asked_to_end)
     await house.close()
+
+
+def _never_sleep(loop: asyncio.AbstractEventLoop) -> None:
+    """There is always something to do next, so that it only asks the kernel what has come, and never waits."""
+    loop.call_soon(_never_sleep, loop)
 
 
 async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Said) -> None:

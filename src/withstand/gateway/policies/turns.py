@@ -16,6 +16,8 @@ class RoundRobin:
 
     def choose(self, seats: Sequence[Seat], now_s: float) -> Seat:
         """The one whose turn it is."""
+        if len(seats) == 1:
+            return seats[0]
         shares = [seat.share(now_s) for seat in seats]
         for seat, share in zip(seats, shares, strict=True):
             seat.credit += share
