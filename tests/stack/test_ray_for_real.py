@@ -187,7 +187,7 @@ def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
     tree = on_ray({name: vllm(served_as=name) for name in models}, gateway={})
     tree["plan"] = {
         "targets": {"ray": {"service": "second"}, "gateway": {"service": "gateway", "model": "second"}},
-        "workload": {"dataset": "random", "num_prompts": 6, "options": {"input_len": 64, "output_len": 16}},
+        "workload": {"dataset": "random", "num_prompts": 24, "options": {"input_len": 64, "output_len": 16}},
         "stages": [{"max_concurrency": 2}],
     }
     file = tmp_path / "heavy.json"
@@ -206,9 +206,9 @@ def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
         assert done.returncode in {0, 3}, done.stdout + done.stderr
         for name in ("ray", "gateway"):
             [stage] = json.loads((tmp_path / "r" / name / "summary.json").read_text())["stages"]
-            assert stage["completed"] == 6
+            assert stage["completed"] == 24
             assert "vLLM" in stage["server"]["engines"]
-            assert stage["server"]["answered"] >= 6
+            assert stage["server"]["answered"] >= 6, "Ray tells counts late, a busy one by seconds: not those of the end"
 
 
 def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:
