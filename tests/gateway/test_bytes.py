@@ -141,6 +141,19 @@ def test_a_client_of_http_1_0_gets_an_answer_without_chunks(engine: Engines, gat
     assert one.seen[0].head.startswith(b"POST /v1/chat/completions HTTP/1.0")
 
 
+@pytest.mark.parametrize(
+    "pieces", [(STREAM_HEAD, chunk(EVENT), chunk(DONE), END), (STREAM_HEAD + chunk(EVENT + DONE) + END,)]
+)
+def test_a_client_of_http_1_0_gets_none_from_an_engine_that_sends_it_chunks(
+    engine: Engines, gateway: Gateways, pieces: tuple[bytes, ...]
+) -> None:
+    one = engine(lambda talk, _: talk.say(*pieces, gap_s=0.02))
+    answer = gateway(model(one.url)).ask(body(stream=True), version="1.0")
+    assert answer.raw == EVENT + DONE
+    assert answer.header("transfer-encoding") is None
+    assert answer.header("connection") == "close"
+
+
 def test_planes_take_turns_on_one_connection(engine: Engines, gateway: Gateways) -> None:
     client = gateway(model(engine(answering()).url)).client()
     for _ in range(3):

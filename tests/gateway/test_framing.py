@@ -1,5 +1,6 @@
 """Where an answer cannot go on as the engine framed it: ends that the client could not tell, and comments before it."""
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -22,7 +23,7 @@ from engines import (
     whole,
 )
 from gateways import Client, Gateway, body, model, post
-from withstand.gateway.chunks import joined
+from withstand.gateway.chunks import Unframing, joined
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -38,6 +39,20 @@ def test_chunks_are_joined_as_far_as_they_go(parts: list[bytes], cut: int) -> No
     raw = b"".join(map(chunk, parts)) + END
     assert joined(raw) == b"".join(parts)
     assert b"".join(parts).startswith(joined(raw[:cut]))
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=8), st.lists(st.integers(0, 400), max_size=20))
+def test_chunks_come_off_wherever_they_are_cut(parts: list[bytes], cuts: list[int]) -> None:
+    raw = b"".join(b"%x;x=1\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\nx-trailer: 1\r\n\r\n"
+    places = [0, *sorted(cuts), len(raw)]
+    pieces = [raw[start:end] for start, end in itertools.pairwise(places)]
+    assert b"".join(map(Unframing().body_in, pieces)) == b"".join(parts)
+
+
+@given(st.lists(st.binary(max_size=9), max_size=9))
+def test_what_is_no_chunks_has_an_end(pieces: list[bytes]) -> None:
+    body_in = Unframing().body_in
+    assert sum(len(body_in(piece)) for piece in pieces) <= sum(map(len, pieces))
 
 
 # The engine's connection is not the client's.

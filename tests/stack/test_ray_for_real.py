@@ -208,7 +208,9 @@ def test_several_models_behind_rays_door_and_ours(tmp_path: Path) -> None:
             [stage] = json.loads((tmp_path / "r" / name / "summary.json").read_text())["stages"]
             assert stage["completed"] == 24
             assert "vLLM" in stage["server"]["engines"]
-            assert stage["server"]["answered"] >= 6, "Ray tells counts late, a busy one by seconds: not those of the end"
+            assert stage["server"]["answered"] >= 6, (
+                "Ray tells counts late, a busy one by seconds: not those of the end"
+            )
 
 
 def test_prefill_and_decode_apart_move_the_cache(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from withstand.gateway import heads, refusals, tap
-from withstand.gateway.chunks import END, chunk, joined
+from withstand.gateway.chunks import END, Unframing, chunk, joined
 from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.routes import Dialect
@@ -25,6 +25,7 @@ _OPENING = (
 )
 _COMMENT = chunk(b": the engine has not begun yet\n\n")
 _GATHERED_BYTES_MAX = 64 << 10
+_SMALL_BYTES = 256
 
 
 class Delivery:
@@ -95,7 +96,10 @@ class Delivery:
             pieces = self.pieces = [] if link.is_complete else deque(maxlen=tap.PIECES)
         pieces.append(head)
         if self.head_is_out:
-            self._go_on(link, head[link.body_at :], pieces)
+            self._go_on(link, head[link.body_at :])
+            return
+        if self._old and told.chunked:
+            self._unframe(link, head, lines)
             return
         open_ended = not (link.is_complete or told.is_framed)
         ours = open_ended and not self._old
@@ -107,9 +111,17 @@ class Delivery:
             body, head = head[link.body_at :], head[: link.body_at]
             head = heads.renewed(head, lines, hop_by_hop=told.has_hop_by_hop, open_ended=open_ended)
             self._write(head + (chunk(body) if ours and body else body))
-        link.flow(self._write_chunk if ours else self._write, pieces.append, as_it_is=not ours)
+        link.flow(self._write_chunk if ours else self._write, self._remember, as_it_is=not ours)
 
-    def _go_on(self, link: "Link", body: bytes, pieces: MutableSequence[bytes]) -> None:
+    def _unframe(self, link: "Link", head: bytes, lines: bytes) -> None:
+        """For a client of HTTP/1.0: many engines answer it in chunks all the same."""
+        self.head_is_out, self.status = True, link.head.status
+        self.framing = Framing(link.head.is_events, chunked=False, open_ended=True)
+        body_in = Unframing().body_in
+        self._write(heads.closing(head[: link.body_at], lines) + body_in(head[link.body_at :]))
+        link.flow(lambda data: self._write(body_in(data)), self._remember)
+
+    def _go_on(self, link: "Link", body: bytes) -> None:
         """Behind a head of our own."""
         told = link.head
         if told.status != HTTPStatus.OK or not told.is_events:
@@ -121,7 +133,16 @@ class Delivery:
             write = self._write if told.chunked else self._write_chunk
             if body:
                 write(body)
-        link.flow(write, pieces.append, as_it_is=write is self._write)
+        link.flow(write, self._remember, as_it_is=write is self._write)
+
+    def _remember(self, data: bytes) -> None:
+        """Small pieces become one, or the last few might not be the last event. Each is another object than before."""
+        pieces = self.pieces
+        assert pieces is not None
+        if len(data) < _SMALL_BYTES and len(pieces[-1]) < _SMALL_BYTES:
+            pieces[-1] += data
+        else:
+            pieces.append(data)
 
     def _write_chunk(self, data: bytes) -> None:
         self._write(chunk(data))

@@ -123,6 +123,12 @@ def whole(head: bytes, lines: bytes, size: int) -> bytes:
     return with_lines(head, b"%b\r\ncontent-length: %d" % (lines, size))
 
 
+def closing(head: bytes, lines: bytes) -> bytes:
+    """For a client that reads no chunks: the body ends with the connection."""
+    head = _FRAMING_LINES.sub(b"", _CONNECTION_LINES.sub(b"", head))
+    return with_lines(head, lines + b"\r\nconnection: close")
+
+
 def final(head: bytes) -> bytes:
     """The answer's own head, without the interim ones (100, 103) that came before it: they were not asked for."""
     while head[9:10] == b"1":
