@@ -64,7 +64,6 @@ class React:
         if not tools and calls:
             del said.message["tool_calls"]  # it was not asked to
             calls = ()
-        task.budget.spend(said.prompt_tokens, said.output_tokens)
         if not calls:
             task.finish = "length" if said.finish == "length" else "stop"
         task.over(
@@ -75,8 +74,8 @@ class React:
                 ms=_ms(said.took_ns),
                 ttft_ms=None if said.ttft_ns is None else _ms(said.ttft_ns),
                 server_timing=said.server_timing,
-                prompt_tokens=said.prompt_tokens if said.told else None,
-                output_tokens=said.output_tokens if said.told else None,
+                prompt_tokens=said.prompt_tokens,
+                output_tokens=said.output_tokens,
                 calls=len(calls),
             )
         )

@@ -63,10 +63,9 @@ class Said(Struct, frozen=True, kw_only=True):
 
     message: Message
     finish: str | None
-    prompt_tokens: int
-    output_tokens: int
-    told: bool
-    """Whether the server counted; else it is an estimate of four characters a token."""
+    prompt_tokens: int | None
+    output_tokens: int | None
+    """Both as the server counted; None = it did not."""
     ttft_ns: int | None
     took_ns: int
     server_timing: str | None
@@ -124,6 +123,17 @@ class _Heard:
                 raise ModelError(502, "The model's server does not speak OpenAI's API: `usage` has no `prompt_tokens`.")
             self.usage = usage
 
+    def tokens(self, asked: bytes) -> tuple[int, int]:
+        """Of the prompt and the output, as told; else four characters of ``asked`` a token, and a token a delta.
+
+        Of a call that was cut before anything was heard, none.
+        """
+        if self.usage.prompt_tokens is not None and self.usage.completion_tokens is not None:
+            return self.usage.prompt_tokens, self.usage.completion_tokens
+        if not (self.deltas or self.finish or self.done):
+            return 0, 0
+        return len(asked) // _CHARS_PER_TOKEN, self.deltas
+
     def timing(self) -> str | None:
         """As a header would have it."""
         prefill = None if self.prefill_ns is None else f"prefill;dur={self.prefill_ns / 1e6:.3f}"
@@ -148,6 +158,8 @@ class Model:
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], task: Task, most: int) -> Said:
         """One call, of at most ``most`` tokens; the task hears the answer's text as it comes.
 
+        Its tokens are spent however it ends.
+
         Raises:
             ModelError: it came to nothing.
         """
@@ -155,20 +167,19 @@ class Model:
         most = min(most, self._config.max_tokens)
         body = self._body(messages, tools, task, most)
         heard, ttft_ns, began_ns = _Heard(), None, clock.now_ns()
-        async with aclosing(self._deltas(body, task, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
-            async for delta in deltas:
-                reading.feed(delta)
-                if reading.started and ttft_ns is None:
-                    ttft_ns = clock.now_ns() - began_ns
-        message = reading.message()
-        prompt_tokens, output_tokens = heard.usage.prompt_tokens, heard.usage.completion_tokens
-        told = bool(output_tokens)
+        try:
+            async with aclosing(self._deltas(body, task, heard, _ANSWER_BYTES + _TOKEN_BYTES * most)) as deltas:
+                async for delta in deltas:
+                    reading.feed(delta)
+                    if reading.started and ttft_ns is None:
+                        ttft_ns = clock.now_ns() - began_ns
+        finally:
+            task.budget.spend(*heard.tokens(body))
         return Said(
-            message=message,
+            message=reading.message(),
             finish=heard.finish,
-            prompt_tokens=prompt_tokens if told and prompt_tokens is not None else len(body) // _CHARS_PER_TOKEN,
-            output_tokens=output_tokens or heard.deltas,
-            told=told,
+            prompt_tokens=heard.usage.prompt_tokens,
+            output_tokens=heard.usage.completion_tokens,
             ttft_ns=ttft_ns,
             took_ns=clock.now_ns() - began_ns,
             server_timing=heard.timing(),
