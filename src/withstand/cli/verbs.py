@@ -24,7 +24,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans, stacks and records."),
-    "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in half a minute."),
+    "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in some seconds."),
     "up": ("withstand.cli.up", "Bring up a stack: engines, gateway, and what else its file names."),
     "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
     "restart": ("withstand.cli.restart", "End services of a stack and start them again."),

@@ -51,7 +51,9 @@ def _left_open(stages: tuple[StageSummary, ...], names: tuple[str, ...]) -> str:
     fewest = {TIMES[name]: answers for name in names if (answers := left_open(stages, name)) is not None}
     if not fewest:
         return ""
-    return f" ({' and '.join(fewest)}: within what {counted(min(fewest.values()), 'answer')} leave open)"
+    answers = min(fewest.values())
+    leave = "leaves" if answers == 1 else "leave"
+    return f" ({' and '.join(fewest)}: within what {counted(answers, 'answer')} {leave} open)"
 
 
 def _sends(stages: tuple[StageSummary, ...]) -> str | None:

@@ -46,7 +46,8 @@ def listing() -> str:
 def _time_of(name: str) -> str:
     plan = parse_plan(ready_made(name))
     estimate = estimated(plan, all_stages(plan))
-    return f"{estimate.stages} stages, about {lasting(estimate.known_s)}"
+    lasts = f"about {lasting(estimate.known_s)}" if estimate.known_s else "as long as their answers take"
+    return f"{estimate.stages} stages, {lasts}"
 
 
 def _about(name: str) -> str:
