@@ -106,6 +106,11 @@ def test_no_place_for_later() -> None:
         assert not re.search(r"\b(TODO|FIXME|XXX)\b", path.read_text("utf-8")), name_of(path)
 
 
+def test_no_document_waits_for_figures() -> None:
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        assert not re.search(r"%[A-Z]{2,}%|\b(TODO|FIXME|XXX)\b", path.read_text("utf-8")), name_of(path)
+
+
 def test_the_core_imports_no_extra() -> None:
     extras = "{'numpy', 'torch', 'tiktoken', 'yaml'}"
     code = f"import sys, withstand.cli, withstand.app; print(sorted({extras} & set(sys.modules)))"
