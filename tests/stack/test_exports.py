@@ -1,5 +1,6 @@
 """A stack as files for other places: read as they are, and checked by each place's own schema where it is there."""
 
+import ast
 import importlib.util
 import os
 import shutil
@@ -236,6 +237,13 @@ def test_modal_gives_a_container_many_requests() -> None:
     compile(text, "modal_app.py", "exec")
     assert "@modal.concurrent(max_inputs=32, target_inputs=16)" in text
     assert "def a_b()" in text
+
+
+def test_modal_takes_names_with_quotes() -> None:
+    engine = vllm(model="/models/a\"b'c/L", deploy={"gpu": 'H"100'})
+    text = of({"engines": {"a": engine}}, "modal")["modal_app.py"]
+    said = {each.value for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Constant)}
+    assert {"/models/a\"b'c", 'H"100:1'} <= said
 
 
 def test_modals_own_library_takes_it(tmp_path: Path) -> None:

@@ -87,9 +87,10 @@ def test_compose_mounts_files_and_asks_for_variables(tmp_path: Path) -> None:
     assert gateway["environment"] == {"ALICE_HASH": "${ALICE_HASH:?}", "BOB_HASH": "${BOB_HASH:?}"}
     assert gateway["secrets"] == [{"source": "gateway-keys", "target": f"{KEYS}/keys.toml"}]
     assert told["secrets"] == {"gateway-keys": {"file": f"{tmp_path}/keys.toml"}}
-    assert f"gateway-state:{STATE}" in gateway["volumes"]
+    assert {"type": "volume", "source": "gateway-state", "target": str(STATE)} in gateway["volumes"]
     assert agent["environment"] == {"KEY_THE_KEY": "${the_key:?}"}
-    assert f"{tmp_path}/kb:{tmp_path}/kb:ro" in agent["volumes"]
+    kb = f"{tmp_path}/kb"
+    assert {"type": "bind", "source": kb, "target": kb, "read_only": True} in agent["volumes"]
     assert told["volumes"] == {"gateway-state": {}, "agent-state": {}}
 
 
@@ -157,3 +158,49 @@ def test_two_folders_of_one_name_have_no_room_on_one_volume(tmp_path: Path) -> N
     assert isinstance(raised, SpecError)
     assert "on the volume /b/kb would have the name of /a/kb; rename one of them - at `$.agent.config`" in str(raised)
     assert export(tree, "compose", tmp_path).exit_code == 0
+
+
+def test_compose_mounts_names_with_its_own_signs(tmp_path: Path) -> None:
+    (tmp_path / "d$HOME").mkdir()
+    (tmp_path / "d$HOME/keys.toml").write_text("")
+    model = "/models/we$ird:name/L"
+    gateway = {"config": {"keys_file": "d$HOME/keys.toml"}}
+    engine = {"kind": "llamacpp", "model": model}
+    tree = {"engines": {"a": engine}, "gateway": gateway, "agent": {"config": {"files": {"allow": ["a:b$c"]}}}}
+    assert export(tree, "compose", tmp_path).exit_code == 0
+    told = yaml.safe_load((tmp_path / "out/compose.yaml").read_text())
+    [mount] = told["services"]["a"]["volumes"]
+    assert mount == {
+        "type": "bind",
+        "source": "/models/we$$ird:name/L",
+        "target": "/models/we$$ird:name/L",
+        "read_only": True,
+    }
+    assert told["services"]["agent"]["volumes"][0]["source"] == f"{tmp_path}/a:b$$c"
+    assert told["secrets"]["gateway-keys"]["file"] == f"{tmp_path}/d$$HOME/keys.toml"
+
+
+@pytest.mark.parametrize("place", ["kubernetes", "kuberay"])
+def test_kubernetes_takes_no_path_with_a_colon(place: str, tmp_path: Path) -> None:
+    engine = {"kind": "vllm", "python": "/p", "model": "/models/a:b"}
+    raised = export({"engines": {"a": engine}}, place, tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "mounts nothing at a path with a colon; rename /models/a:b - at `$.engines.a.model`" in str(raised)
+
+
+def test_a_path_is_written_as_it_leads(tmp_path: Path) -> None:
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    config = {"files": {"allow": ["../kb", "x/../y"]}}
+    assert export({"engines": {"a": SIM}, "agent": {"config": config}}, "compose", folder).exit_code == 0
+    told = msgspec.json.decode((folder / "out/agent/agent.json").read_bytes())
+    assert told["files"]["allow"] == [f"{tmp_path}/kb", f"{folder}/y"]
+
+
+def test_a_path_over_a_link_leads_where_it_did(tmp_path: Path) -> None:
+    (tmp_path / "far/folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far/folder")
+    config = {"files": {"allow": ["link/../kb"]}}
+    assert export({"engines": {"a": SIM}, "agent": {"config": config}}, "compose", tmp_path).exit_code == 0
+    [path] = msgspec.json.decode((tmp_path / "out/agent/agent.json").read_bytes())["files"]["allow"]
+    assert Path(path).resolve() == tmp_path / "far/kb"
