@@ -308,6 +308,18 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
         CliRunner().invoke(verb, [*again, "--force"], catch_exceptions=False, standalone_mode=False)
 
 
+def test_no_readme_of_an_earlier_export_stays(tmp_path: Path) -> None:
+    told, out = tmp_path / "chat.json", tmp_path / "out"
+    asked = [str(told), "--to", "compose", "--output", str(out), "--force"]
+    for tree in ({**CHAT, "edge": {}}, {"engines": {"a": {"kind": "llamacpp", "model": "/m.gguf"}}}):
+        told.write_bytes(msgspec.json.encode(tree))
+        assert CliRunner().invoke(verb, asked).exit_code == 0
+        said = (out / "README.txt").read_text()
+        assert ("edge" in said) == ("edge" in tree)
+    assert said == "The stack chat for compose: compose.yaml, Dockerfile.\n"
+    assert (out / "agent").exists() is False
+
+
 @pytest.mark.parametrize("place", ["ray", "kuberay"])
 def test_ray_takes_a_models_name_once(place: str) -> None:
     with pytest.raises(SpecError, match=r"a is served as 'm' too, .* - at `\$\.engines\.b\.served_as`"):
