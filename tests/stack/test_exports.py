@@ -1,5 +1,6 @@
 """A stack as files for other places: read as they are, and checked by each place's own schema where it is there."""
 
+import ast
 import importlib.util
 import os
 import shutil
@@ -238,6 +239,13 @@ def test_modal_gives_a_container_many_requests() -> None:
     assert "def a_b()" in text
 
 
+def test_modal_takes_names_with_quotes() -> None:
+    engine = vllm(model="/models/a\"b'c/L", deploy={"gpu": 'H"100'})
+    text = of({"engines": {"a": engine}}, "modal")["modal_app.py"]
+    said = {each.value for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Constant)}
+    assert {"/models/a\"b'c", 'H"100:1'} <= said
+
+
 def test_modals_own_library_takes_it(tmp_path: Path) -> None:
     pytest.importorskip("modal")
     (tmp_path / "modal_app.py").write_text(of(CHAT, "modal")["modal_app.py"])
@@ -298,6 +306,18 @@ def test_the_verb_prints_or_writes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "out/compose.yaml")
     with pytest.raises(UsageError, match=r"compose\.yaml is there and is no file; take it away"):
         CliRunner().invoke(verb, [*again, "--force"], catch_exceptions=False, standalone_mode=False)
+
+
+def test_no_readme_of_an_earlier_export_stays(tmp_path: Path) -> None:
+    told, out = tmp_path / "chat.json", tmp_path / "out"
+    asked = [str(told), "--to", "compose", "--output", str(out), "--force"]
+    for tree in ({**CHAT, "edge": {}}, {"engines": {"a": {"kind": "llamacpp", "model": "/m.gguf"}}}):
+        told.write_bytes(msgspec.json.encode(tree))
+        assert CliRunner().invoke(verb, asked).exit_code == 0
+        said = (out / "README.txt").read_text()
+        assert ("edge" in said) == ("edge" in tree)
+    assert said == "The stack chat for compose: compose.yaml, Dockerfile.\n"
+    assert (out / "agent").exists() is False
 
 
 @pytest.mark.parametrize("place", ["ray", "kuberay"])

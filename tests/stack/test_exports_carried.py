@@ -87,9 +87,10 @@ def test_compose_mounts_files_and_asks_for_variables(tmp_path: Path) -> None:
     assert gateway["environment"] == {"ALICE_HASH": "${ALICE_HASH:?}", "BOB_HASH": "${BOB_HASH:?}"}
     assert gateway["secrets"] == [{"source": "gateway-keys", "target": f"{KEYS}/keys.toml"}]
     assert told["secrets"] == {"gateway-keys": {"file": f"{tmp_path}/keys.toml"}}
-    assert f"gateway-state:{STATE}" in gateway["volumes"]
+    assert {"type": "volume", "source": "gateway-state", "target": str(STATE)} in gateway["volumes"]
     assert agent["environment"] == {"KEY_THE_KEY": "${the_key:?}"}
-    assert f"{tmp_path}/kb:{tmp_path}/kb:ro" in agent["volumes"]
+    kb = f"{tmp_path}/kb"
+    assert {"type": "bind", "source": kb, "target": kb, "read_only": True} in agent["volumes"]
     assert told["volumes"] == {"gateway-state": {}, "agent-state": {}}
 
 
@@ -157,3 +158,105 @@ def test_two_folders_of_one_name_have_no_room_on_one_volume(tmp_path: Path) -> N
     assert isinstance(raised, SpecError)
     assert "on the volume /b/kb would have the name of /a/kb; rename one of them - at `$.agent.config`" in str(raised)
     assert export(tree, "compose", tmp_path).exit_code == 0
+
+
+def seats(*engines: dict[str, Any]) -> dict[str, Any]:
+    return {"models": {"m": {"engines": list(engines)}}}
+
+
+@pytest.mark.parametrize(("one", "other"), [("k/key", "l/KEY"), ("k/key.a", "l/KEY-A")])
+def test_two_files_of_keys_are_not_one_variable(one: str, other: str, tmp_path: Path) -> None:
+    both = seats(*({"url": f"http://{file[0]}:1", "api_key_file": file} for file in (one, other)))
+    raised = export({"engines": {"a": SIM}, "gateway": {"config": both}}, "compose", tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "engines[1].api_key_file" in str(raised)
+    assert "rename one of the files" in str(raised)
+
+
+@pytest.mark.parametrize("value", ["plain", {"from_env": "OTHER"}])
+def test_the_key_of_a_file_does_not_come_by_a_variable_that_is_taken(value: object, tmp_path: Path) -> None:
+    config = seats({"url": "http://k:1", "api_key_file": "k/key"})
+    tree = {"engines": {"a": SIM}, "gateway": {"env": {"KEY_KEY": value}, "config": config}}
+    raised = export(tree, "kubernetes", tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "is of the key in a file; give it another name, or rename the file" in str(raised)
+    assert "$.gateway.env.KEY_KEY" in str(raised)
+
+
+def test_a_variable_is_not_that_of_a_file(tmp_path: Path) -> None:
+    keys = ({"api_key_file": "k/key"}, {"api_key_env": "KEY_KEY"})
+    config = seats(*({"url": f"http://h:{i}", **key} for i, key in enumerate(keys, start=1)))
+    raised = export({"engines": {"a": SIM}, "gateway": {"config": config}}, "compose", tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "rename one of the files" in str(raised)
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ({"state": "a/u.db", "host": {"state": "b/u.db"}}, "gateway.config.host.state"),
+        (
+            seats(*({"url": f"http://h:{i}", "command": ["x"], "log": f"e{i}/engine.log"} for i in (1, 2))),
+            "gateway.config.models.m.engines[1].log",
+        ),
+    ],
+)
+def test_two_files_that_are_written_do_not_become_one(config: dict[str, Any], field: str, tmp_path: Path) -> None:
+    tree = {"engines": {"a": SIM}, "gateway": {"config": config}}
+    raised = export(tree, "compose", tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "would have the name of" in str(raised)
+    assert f"$.{field}" in str(raised)
+    elsewhere = {**tree, "engines": {"a": {"kind": "llamacpp", "model": "/m.gguf"}}}
+    assert export(elsewhere, "modal", tmp_path).exit_code == 0
+
+
+def test_one_file_that_two_fields_name_stays_one(tmp_path: Path) -> None:
+    config = {"state": "a/u.db", "host": {"state": "a/../a/u.db"}, "log": {"path": "x/u.db"}}
+    assert export({"engines": {"a": SIM}, "gateway": {"config": config}}, "compose", tmp_path).exit_code == 0
+
+
+def test_compose_mounts_names_with_its_own_signs(tmp_path: Path) -> None:
+    (tmp_path / "d$HOME").mkdir()
+    (tmp_path / "d$HOME/keys.toml").write_text("")
+    model = "/models/we$ird:name/L"
+    gateway = {"config": {"keys_file": "d$HOME/keys.toml"}}
+    engine = {"kind": "llamacpp", "model": model}
+    tree = {"engines": {"a": engine}, "gateway": gateway, "agent": {"config": {"files": {"allow": ["a:b$c"]}}}}
+    assert export(tree, "compose", tmp_path).exit_code == 0
+    told = yaml.safe_load((tmp_path / "out/compose.yaml").read_text())
+    [mount] = told["services"]["a"]["volumes"]
+    assert mount == {
+        "type": "bind",
+        "source": "/models/we$$ird:name/L",
+        "target": "/models/we$$ird:name/L",
+        "read_only": True,
+    }
+    assert told["services"]["agent"]["volumes"][0]["source"] == f"{tmp_path}/a:b$$c"
+    assert told["secrets"]["gateway-keys"]["file"] == f"{tmp_path}/d$$HOME/keys.toml"
+
+
+@pytest.mark.parametrize("place", ["kubernetes", "kuberay"])
+def test_kubernetes_takes_no_path_with_a_colon(place: str, tmp_path: Path) -> None:
+    engine = {"kind": "vllm", "python": "/p", "model": "/models/a:b"}
+    raised = export({"engines": {"a": engine}}, place, tmp_path).exception
+    assert isinstance(raised, SpecError)
+    assert "mounts nothing at a path with a colon; rename /models/a:b - at `$.engines.a.model`" in str(raised)
+
+
+def test_a_path_is_written_as_it_leads(tmp_path: Path) -> None:
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    config = {"files": {"allow": ["../kb", "x/../y"]}}
+    assert export({"engines": {"a": SIM}, "agent": {"config": config}}, "compose", folder).exit_code == 0
+    told = msgspec.json.decode((folder / "out/agent/agent.json").read_bytes())
+    assert told["files"]["allow"] == [f"{tmp_path}/kb", f"{folder}/y"]
+
+
+def test_a_path_over_a_link_leads_where_it_did(tmp_path: Path) -> None:
+    (tmp_path / "far/folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far/folder")
+    config = {"files": {"allow": ["link/../kb"]}}
+    assert export({"engines": {"a": SIM}, "agent": {"config": config}}, "compose", tmp_path).exit_code == 0
+    [path] = msgspec.json.decode((tmp_path / "out/agent/agent.json").read_bytes())["files"]["allow"]
+    assert Path(path).resolve() == tmp_path / "far/kb"

@@ -1,5 +1,6 @@
 """A path in a stack's file belongs to that file's folder, wherever its reader stands."""
 
+import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -164,7 +165,10 @@ def _secret(told: Secret, folder: Path) -> Secret:
 
 
 def _whole(path: str, folder: Path) -> str:
-    return str(folder.absolute() / path)
+    """Without ``..``, but where that follows a link and so leads elsewhere than it reads."""
+    told = str(folder.absolute() / path)
+    read = os.path.normpath(told)
+    return told if "\0" in told or os.path.realpath(read) != os.path.realpath(told) else read
 
 
 def _there(path: str | None, folder: Path) -> str | None:

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from withstand.spec.mistake import wrong
 from withstand.spec.stack import Secret, Stack
 from withstand.stack.configs import READ, VARIABLES, WRITTEN, changed, found, is_path
-from withstand.stack.exports.secrets import key_of
+from withstand.stack.exports.secrets import key_of, variable_in
 
 KEYS: Final = PurePosixPath("/etc/withstand-keys")
 """Where the file of the gateway's keys is; its name is its own."""
@@ -48,7 +49,7 @@ class Carried(Struct, frozen=True, kw_only=True):
 def carried(kind: str, config: Any) -> Carried:
     """Of the gateway's or the agent's, whole."""
     secrets = {name: name for field in VARIABLES[kind] for _, name in found(config, field)}
-    secrets |= {_variable(path): key_of(Secret(from_file=path)) for _, path in _key_files(kind, config)}
+    secrets |= {variable_in(path): key_of(Secret(from_file=path)) for _, path in _key_files(kind, config)}
     keys_file = next((path for _, path in found(config, _KEYS_FILE)), None) if _KEYS_FILE in READ[kind] else None
     inside = changed(_keys_by_variable(config), _KEYS_FILE, lambda path: str(KEYS / PurePosixPath(path).name))
     for field in WRITTEN[kind]:
@@ -74,6 +75,22 @@ def config_secrets(stack: Stack) -> list[tuple[str, Secret]]:
             *((at, Secret(from_file=path)) for at, path in found(config, _KEYS_FILE) if kind == "gateway"),
         )
     ]
+
+
+def check_carried(stack: Stack) -> None:
+    """Whether what gateway and agent write, and the variables of their keys, have names of their own there.
+
+    Raises:
+        SpecError: one has not.
+    """
+    besides = dict(stack.besides())
+    engines = [engine.api_key.from_file for engine in stack.engines.values() if engine.api_key]
+    for kind, config in _configs(stack):
+        _check_written(kind, config)
+        files = [*engines, *(path for _, path in _key_files(kind, config))]
+        if taken := sorted({variable_in(path) for path in files if path} & besides[kind].env.keys()):
+            what = "elsewhere that variable is of the key in a file; give it another name, or rename the file"
+            raise wrong(f"{kind}.env.{taken[0]}", what)
 
 
 def wanted(stack: Stack, place: str) -> dict[str, str]:
@@ -123,6 +140,15 @@ def _writes(kind: str, config: Any) -> Iterator[tuple[str, str]]:
             yield from ((at, text) for at, text in found(config, field) if is_path(text))
 
 
+def _check_written(kind: str, config: Any) -> None:
+    """``STATE`` has each under its own name."""
+    owners = dict[PurePosixPath, str]()
+    for at, path in _writes(kind, config):
+        if (other := owners.setdefault(_written(path), path)) != path:
+            what = f"elsewhere {path} would have the name of {other}; rename one of them"
+            raise wrong(f"{kind}.config.{at}", what)
+
+
 def _written(text: str) -> PurePosixPath:
     return STATE / PurePosixPath(text).name
 
@@ -141,12 +167,8 @@ def _keys_by_variable(tree: Any) -> Any:
         return tree
     told = {key: _keys_by_variable(each) for key, each in tree.items()}
     if isinstance(path := told.pop("api_key_file", None), str):
-        told["api_key_env"] = _variable(path)
+        told["api_key_env"] = variable_in(path)
     return told
-
-
-def _variable(path: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "_", f"KEY_{key_of(Secret(from_file=path))}".upper())
 
 
 def _extras(config: Any) -> Iterator[str]:

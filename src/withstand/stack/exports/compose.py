@@ -29,7 +29,7 @@ def compose(stack: Stack) -> dict[str, str]:
 
 def _kept(all_of_them: Iterable[Container]) -> dict[str, Any]:
     """Files that are mounted, and volumes for what is written."""
-    secrets = {f"{each.name}-keys": {"file": each.keys_file} for each in all_of_them if each.keys_file}
+    secrets = {f"{each.name}-keys": {"file": _literal(each.keys_file)} for each in all_of_them if each.keys_file}
     volumes: dict[str, Any] = {f"{each.name}-state": {} for each in all_of_them if each.writes}
     return {key: value for key, value in (("secrets", secrets), ("volumes", volumes)) if value}
 
@@ -56,17 +56,14 @@ def unlike(stack: Stack) -> dict[str, str]:
 
 def _service(container: Container, *, is_open: bool) -> dict[str, Any]:
     process, upkeep = container.process, container.process.upkeep
-    service: dict[str, Any] = {"image": container.image}
+    service: dict[str, Any] = {"image": _literal(container.image)}
     if container.image == OURS:
         service["build"] = "."
-    # A Compose file reads `$` as its own.
+    secrets = {variable: f"${{{variable_of(key)}:?}}" for variable, key in container.secrets.items()}
     service |= {
-        "entrypoint": [part.replace("$", "$$") for part in container.argv],
-        "environment": {
-            **{key: value.replace("$", "$$") for key, value in container.env.items()},
-            **{variable: f"${{{variable_of(key)}:?}}" for variable, key in container.secrets.items()},
-        },
-        "healthcheck": _health(container),
+        "entrypoint": _literal(container.argv),
+        "environment": _literal(container.env) | secrets,
+        "healthcheck": _literal(_health(container)),
         "stop_grace_period": f"{whole(container.end_s)}s",
         "restart": "unless-stopped" if upkeep.restart else "no",
         "init": True,
@@ -75,23 +72,38 @@ def _service(container: Container, *, is_open: bool) -> dict[str, Any]:
         service["depends_on"] = {name: {"condition": "service_healthy"} for name in process.needs}
     if is_open:
         service["ports"] = [f"127.0.0.1:{process.port}:{process.port}"]
-    volumes = [f"{folder}:{folder}:ro" for folder in container.volumes]
-    volumes += [f"./{container.name}/{path}:{CONFIG / path}:ro" for path in container.files]
-    volumes += [f"{container.name}-state:{STATE}"] if container.writes else []
-    if volumes:
-        service["volumes"] = volumes
+    if volumes := _volumes(container):
+        service["volumes"] = _literal(volumes)
     if container.keys_file:
         target = str(KEYS / PurePosixPath(container.keys_file).name)
-        service["secrets"] = [{"source": f"{container.name}-keys", "target": target}]
+        service["secrets"] = [{"source": f"{container.name}-keys", "target": _literal(target)}]
     if container.deploy.min_replicas > 1 and not is_open:  # a port of this machine is one's
         service["scale"] = container.deploy.min_replicas
     return service | _room(container)
 
 
+def _literal(tree: Any) -> Any:
+    """A Compose file reads `$` as its own."""
+    if isinstance(tree, dict):
+        return {key: _literal(each) for key, each in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_literal(each) for each in tree]
+    return tree.replace("$", "$$") if isinstance(tree, str) else tree
+
+
+def _volumes(container: Container) -> list[dict[str, Any]]:
+    """The short form of one is cut at each colon."""
+    read = {path: path for path in container.volumes}
+    read |= {f"./{container.name}/{path}": str(CONFIG / path) for path in container.files}
+    volumes = [{"type": "bind", "source": at, "target": there, "read_only": True} for at, there in read.items()]
+    kept = {"type": "volume", "source": f"{container.name}-state", "target": str(STATE)}
+    return [*volumes, kept] if container.writes else volumes
+
+
 def _health(container: Container) -> dict[str, Any]:
     url = f"http://127.0.0.1:{container.process.port}{container.process.health}"
     python = "python" if container.image == OURS else "python3"
-    ask = f"import urllib.request as r; r.urlopen('{url}', timeout=4)"
+    ask = f"import urllib.request as r; r.urlopen({url!r}, timeout=4)"
     ready = whole(container.process.upkeep.ready_s)
     return {
         "test": ["CMD", python, "-c", ask],

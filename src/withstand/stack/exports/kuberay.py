@@ -5,7 +5,7 @@ from typing import Any
 
 from withstand.spec.stack import Secret, Stack
 from withstand.stack.exports.container import CORES, volumes_of
-from withstand.stack.exports.kubernetes import labels_of, secret_env
+from withstand.stack.exports.kubernetes import check_volume, labels_of, secret_env
 from withstand.stack.exports.ray_serve import on_ray, serve_config, that_fits
 from withstand.stack.exports.secrets import key_of
 from withstand.stack.exports.told import kept, last, readme
@@ -22,6 +22,8 @@ def kuberay(stack: Stack) -> dict[str, str]:
         SpecError: an engine cannot run on Ray as it is described.
     """
     stack = that_fits(stack)
+    engines = [(f"engines.{name}.model", stack.engines[name].model) for name in on_ray(stack)]
+    check_volume((where, path) for where, model in engines for path in volumes_of(model))
     env = secret_env(_secrets(stack), stack.name)
     groups = [_group(name, stack, env) for name in on_ray(stack)]
     longest_s = max(stack.engines[name].deploy.longest_stream_s for name in on_ray(stack))

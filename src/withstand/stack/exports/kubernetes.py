@@ -3,6 +3,7 @@
 Streams are long, so ends are slow: a pod that is to go gets no new requests, and lives until its last answer has ended.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from withstand.record import Seen
@@ -41,7 +42,7 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
             what = "an autoscaler of Kubernetes does not go down to 0 replicas; take 1, or export to kuberay or modal"
             raise wrong(f"{at}.deploy.min_replicas", what)
         objects += _objects(each, stack.name)
-    _check_volume(all_of_them)
+    _check_volumes(all_of_them)
     pooled = [each for each in all_of_them if inference_gateway and not each.is_in_front]
     if inference_gateway:
         objects += _inference(stack.name, inference_gateway, pooled)
@@ -49,12 +50,25 @@ def kubernetes(stack: Stack, inference_gateway: str | None = None) -> dict[str, 
     return files | readme(_told(stack.name, entry, all_of_them, [f"{stack.name}-{each.name}" for each in pooled]))
 
 
-def _check_volume(all_of_them: tuple[Container, ...]) -> None:
-    """It has each under its own name."""
+def _check_volumes(all_of_them: tuple[Container, ...]) -> None:
+    check_volume(
+        (f"{each.name}.config" if each.is_in_front else f"engines.{each.name}.model", path)
+        for each in all_of_them
+        for path in each.volumes
+    )
+
+
+def check_volume(paths: Iterable[tuple[str, str]]) -> None:
+    """It has each under its own name; ``paths`` by where they stand.
+
+    Raises:
+        SpecError: one cannot be there, or two would be one.
+    """
     owners = dict[str, str]()
-    for at, path in ((each, path) for each in all_of_them for path in each.volumes):
+    for where, path in paths:
+        if ":" in path:
+            raise wrong(where, f"Kubernetes mounts nothing at a path with a colon; rename {path}")
         if (other := owners.setdefault(last(path), path)) != path:
-            where = f"{at.name}.config" if at.is_in_front else f"engines.{at.name}.model"
             raise wrong(where, f"on the volume {path} would have the name of {other}; rename one of them")
 
 

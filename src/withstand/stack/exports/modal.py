@@ -87,15 +87,16 @@ def _image(name: str) -> str:
 
 def _function(engine: Container, stack: str) -> str:
     deploy = engine.deploy
-    gpu = f'gpu="{deploy.gpu or "any"}:{deploy.gpus}",\n    ' if deploy.gpus else ""
+    card = f"{deploy.gpu or 'any'}:{deploy.gpus}"
+    gpu = f"gpu={card!r},\n    " if deploy.gpus else ""
     # The volume has each model under its own name.
     folders = sorted({path.rpartition("/")[0] or "/" for path in engine.volumes})
-    secret = f'[modal.Secret.from_name("{stack}-secrets")]' if engine.secrets else "[]"
+    secret = f"[modal.Secret.from_name({f'{stack}-secrets'!r})]" if engine.secrets else "[]"
     return _ONE.format(
         image=_image(engine.image),
         gpu=gpu,
         cores=engine.cores,
-        volumes="{" + ", ".join(f'"{folder}": models' for folder in folders) + "}",
+        volumes="{" + ", ".join(f"{folder!r}: models" for folder in folders) + "}",
         secrets=secret,
         least=deploy.min_replicas,
         most=deploy.most_replicas,

@@ -23,9 +23,10 @@ def check_secrets(stack: Stack, besides: Iterable[tuple[str, Secret]] = ()) -> N
             raise wrong(
                 where, f"{key!r} is no name for a secret elsewhere; begin with a letter, and use letters, digits, _"
             )
-        other, first = owners.setdefault(variable_of(key), (where, secret))
-        if first != secret:
-            raise wrong(where, f"elsewhere it would have the name of `$.{other}`, {key}; rename one of the files")
+        for name in (variable_of(key), *([variable_in(secret.from_file)] if secret.from_file else [])):
+            other, first = owners.setdefault(name, (where, secret))
+            if first != secret:
+                raise wrong(where, f"elsewhere it would have the name of `$.{other}`, {key}; rename one of the files")
 
 
 def key_of(secret: Secret) -> str:
@@ -36,3 +37,8 @@ def key_of(secret: Secret) -> str:
 def variable_of(key: str) -> str:
     """Its name as a variable; a file's name is none."""
     return "".join(c if c.isalnum() else "_" for c in key)
+
+
+def variable_in(file: str) -> str:
+    """The variable of gateway and agent in which they find what is here the key in a file."""
+    return f"KEY_{variable_of(key_of(Secret(from_file=file)))}".upper()

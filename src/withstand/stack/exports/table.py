@@ -8,7 +8,7 @@ import msgspec
 from withstand.errors import UsageError
 from withstand.spec.stack import Engine, Gateway, Stack
 from withstand.stack.engines.llamacpp import SEQUENCES
-from withstand.stack.exports.carried import config_secrets, wanted
+from withstand.stack.exports.carried import check_carried, config_secrets, wanted
 from withstand.stack.exports.compose import compose, unlike
 from withstand.stack.exports.kuberay import kuberay
 from withstand.stack.exports.kubernetes import kubernetes
@@ -24,6 +24,8 @@ PLACES: Final[Mapping[str, Callable[[Stack], dict[str, str]]]] = {
     "kuberay": kuberay,
     "modal": modal,
 }
+_WITH_GATEWAY: Final = frozenset({"compose", "kubernetes"})
+"""And with the agent; elsewhere there are engines alone."""
 
 
 def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> dict[str, str]:
@@ -34,14 +36,17 @@ def exported(stack: Stack, place: str, inference_gateway: str | None = None) -> 
         UsageError: the place has no inference gateway.
     """
     check_secrets(stack, config_secrets(stack))
+    if place in _WITH_GATEWAY:
+        check_carried(stack)
     if inference_gateway is None:
         files = PLACES[place](_elsewhere(stack))
     elif place == "kubernetes":
         files = kubernetes(_elsewhere(stack), inference_gateway)
     else:
         raise UsageError("--inference-gateway is a Gateway of Kubernetes; leave it out, or take --to kubernetes.")
-    said = [*files.get(README, "").splitlines(), *not_there(place, left_out(stack, place))]
-    return files | (readme(said) if said else {})
+    told = f"The stack {stack.name} for {place}: {', '.join(name for name in files if name != README)}."
+    said = [told, *files.get(README, "").splitlines(), *not_there(place, left_out(stack, place))]
+    return files | readme(said)
 
 
 def _elsewhere(stack: Stack) -> Stack:
@@ -90,7 +95,7 @@ _BESIDE: Final = "run it where it reaches the engines (withstand {part} FILE), o
 
 def left_out(stack: Stack, place: str) -> dict[str, str]:
     """Parts of the stack that the place does not get → what to do instead."""
-    there = {"gateway", "agent"} if place in {"compose", "kubernetes"} else set()
+    there = {"gateway", "agent"} if place in _WITH_GATEWAY else set()
     left = [part for part, _ in stack.besides() if part not in there]
     found = {part: _INSTEAD.get(part, _BESIDE.format(part=part)) for part in left}
     remote = [name for name, told in stack.engines.items() if told.kind == "remote" and "gateway" not in there]
