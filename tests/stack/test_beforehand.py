@@ -18,7 +18,7 @@ from withstand.stack.settled import settled
 from withstand.stack.standing import standings
 from withstand.testing.certs import make_certificates
 
-SIM = {"kind": "sim"}
+SIM, LLAMA = {"kind": "sim"}, {"kind": "llamacpp"}
 CERTS = {"certificate": "/no/such.pem", "key": "/no/key.pem"}
 NO_KEY = '[plan.target]\napi_key_env = "NO_SUCH_KEY"\n'
 STACK = '[engines.a]\nkind = "sim"\n[gateway]\n'
@@ -39,6 +39,23 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             {"engines": {"a": {"kind": "vllm", "speculative": {"draft_model": "/no/d"}}}},
             "there is no /no/d; correct it - at `$.engines.a.speculative.draft_model`",
+        ),
+        (
+            {"engines": {"a": {"kind": "vllm", "model": "./no/m"}}},
+            "there is no ./no/m; correct it - at `$.engines.a.model`",
+        ),
+        (
+            {"engines": {"a": LLAMA | {"model": "nope.gguf"}}},
+            "there is no file nope.gguf; correct it - at `$.engines.a.model`",
+        ),
+        ({"engines": {"a": LLAMA | {"model": "/"}}}, "there is no file /; correct it - at `$.engines.a.model`"),
+        (
+            {"engines": {"a": LLAMA | {"model": "no.gguf", "deploy": {"min_replicas": 0}}}, "gateway": {}},
+            "there is no file no.gguf; correct it - at `$.engines.a.model`",
+        ),
+        (
+            {"engines": {"a": LLAMA | {"binary": "llama-server", "speculative": {"draft_model": "d.gguf"}}}},
+            "there is no file d.gguf; correct it - at `$.engines.a.speculative.draft_model`",
         ),
         ({"engines": {"a": SIM | {"model": "no.toml"}}}, "there is no file no.toml; withstand fit writes one"),
         (
@@ -184,6 +201,18 @@ def test_what_is_wrong_is_said_before_anything_is_started(
     told = capsys.readouterr().err
     assert said in told
     assert "starting" not in told
+    assert standings() == []
+
+
+@pytest.mark.parametrize("verb", [["up", "--check"], ["up"], ["run"]])
+def test_a_gguf_file_is_looked_for_by_every_verb(
+    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(STACK + '[engines.b]\nkind = "llamacpp"\nmodel = "no.gguf"\n')
+    assert exit_code_of([*verb, str(file)]) == 2
+    said = f"withstand: The stack {file} is wrong: there is no file no.gguf; correct it - at `$.engines.b.model`.\n"
+    assert capsys.readouterr() == ("", said)
     assert standings() == []
 
 

@@ -9,10 +9,11 @@ import click
 from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import say, write_result
-from withstand.cli.stacks import meant
+from withstand.cli.stacks import meant, only
 from withstand.errors import EngineError, UsageError
 from withstand.processes.log import is_lost
 from withstand.stack.resting import left_to_gateway
+from withstand.stack.standing import Standing, standings
 from withstand.stack.state import log_of
 
 _TAIL_BYTES = 64 << 10
@@ -28,10 +29,11 @@ _LOOK_S = 0.25
 def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> None:
     """Print what a stack's services say.
 
-    Without NAME of the only stack that is up, without SERVICE of all its services.
+    Without NAME of the only stack that is up, without SERVICE of all its services. One word is a service where no stack
+    has that name.
     """
-    standing = meant(name)
-    services = [process.name for process in standing.blueprint.processes] + left_to_gateway(standing.blueprint)
+    standing, service = _meant(name, service)
+    services = _services(standing)
     if service is not None and service not in services:
         raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(services)}.")
     logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
@@ -43,6 +45,20 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     while follow and standing.folder.exists():
         clock.sleep_s(_LOOK_S)
         ends = {each: _show_from(logs[each], ends[each], each, widest) for each in logs}
+
+
+def _meant(name: str | None, service: str | None) -> tuple[Standing, str | None]:
+    """One word is a stack's name where there is one of it, or else one of the only stack's services."""
+    found = standings()
+    if name and service is None and name not in {standing.name for standing in found}:
+        alone = only(found)
+        if alone and name in _services(alone):
+            return alone, name
+    return meant(name), service
+
+
+def _services(standing: Standing) -> list[str]:
+    return [process.name for process in standing.blueprint.processes] + left_to_gateway(standing.blueprint)
 
 
 def _say_if_silent(service: str, path: Path, *, rests: bool) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of
+from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of, not_there
 from withstand.stack.health import dead, restart_line
 from withstand.stack.standing import Standing, check_readable, no_room, standings
 from withstand.stack.supervision import Phase
@@ -20,16 +20,19 @@ _WRITES_S, _LOOK_S = 1.0, 0.1
 def verb(name: str | None, *, as_json: bool) -> int:
     """Show the stacks that are up, and how their services stand.
 
-    The exit code is 1 where a service, or what minds it, has failed and stays so, or starts in vain.
+    The exit code is 1 where a service, or what minds it, has failed and stays so, or starts in vain, and 2 where there
+    is no stack NAME.
     """
     typed, name = name, name and name_of(name)
     found = _found(name)
+    if name is not None and not found:
+        raise not_there(name, standings())
     for standing in found if typed else []:
         check_file(standing, typed or "")
     if as_json:
         write_result(msgspec.json.format(msgspec.json.encode([_told(each) for each in found]), indent=2).decode())
     else:
-        _draw(found, name)
+        _draw(found)
     check_readable(name)
     return int(any(_cure(standing) or standing.outdated for standing in found))
 
@@ -44,11 +47,11 @@ def _found(name: str | None) -> list[Standing]:
         clock.sleep_s(_LOOK_S)
 
 
-def _draw(found: list[Standing], name: str | None) -> None:
+def _draw(found: list[Standing]) -> None:
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
     if not found:
-        write_result("No stack is up." if name is None else f"No stack {name!r} is up.")
+        write_result("No stack is up.")
 
 
 def _cure(standing: Standing) -> str | None:

@@ -65,7 +65,7 @@ def is_down(typed: str) -> bool:
 
 
 def meant(name: str | None, *, or_all: bool = False) -> Standing:
-    """The one of that name or file, or the only one.
+    """The one of that name or file; without one the only one that is up, or that there is.
 
     Raises:
         UsageError: there is none, it is not that file's, or which one is not said, for which there may be ``--all``.
@@ -77,15 +77,30 @@ def meant(name: str | None, *, or_all: bool = False) -> Standing:
             if standing.name == name:
                 check_file(standing, typed)
                 return standing
-        check_readable(name)
-        raise UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
-    if len(found) != 1:
+        raise not_there(name, found)
+    if (alone := only(found)) is None:
         raise UsageError(
             f"Name a stack{', or take --all' * or_all}: {_there_are(found)}."
             if found
             else "No stack is up; withstand up STACK.toml."
         )
-    return found[0]
+    return alone
+
+
+def only(found: Sequence[Standing]) -> Standing | None:
+    """The one that is up, whatever is left of others that have failed, or else the one that there is."""
+    up = [standing for standing in found if standing.is_up] or found
+    return up[0] if len(up) == 1 else None
+
+
+def not_there(name: str, found: Sequence[Standing]) -> UsageError:
+    """Of a name that none of those has.
+
+    Raises:
+        EngineError: what stands of it cannot be read.
+    """
+    check_readable(name)
+    return UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
 
 
 def refuse_held(standing: Standing, what: str, *, force: bool) -> None:

@@ -1,6 +1,7 @@
 """What types cannot say of a configuration: what goes together, and what stands for what."""
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from withstand.errors import SpecError, UsageError
@@ -8,6 +9,7 @@ from withstand.gateway.address import Origin, is_local, split_listen
 from withstand.gateway.hosting.config import Hosted, wrong_with
 from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
+from withstand.hints import meant
 
 if TYPE_CHECKING:
     from withstand.gateway.config import Config, EngineConfig, ModelConfig
@@ -166,7 +168,7 @@ def _check_cors(config: "Config") -> None:
 
 
 def _check_keys(config: "Config") -> None:
-    names = set(config.models)
+    names = list(config.models)
     owners: dict[str, str] = {}
     for owner, key in config.keys.items():
         if (key.sha256 is None) == (key.sha256_env is None):
@@ -180,13 +182,17 @@ def _check_keys(config: "Config") -> None:
             raise _wrong(f"keys.{owner}.sha256", f"it is the key of {first!r} too; make one for each")
         for i, name in enumerate(key.models or ()):
             if name not in names:
-                raise _wrong(f"keys.{owner}.models[{i}]", f"there is no model {name!r}; name one of $.models")
+                raise _wrong(f"keys.{owner}.models[{i}]", _no_model(name, names))
+
+
+def _no_model(name: str, known: Iterable[str]) -> str:
+    return f"there is no model {name!r}{meant(name, known)}; name one of $.models"
 
 
 def _check_money(config: "Config") -> None:
     for name in config.prices:
         if name not in config.models:
-            raise _wrong(f"prices.{name}", f"there is no model {name!r}; name one of $.models")
+            raise _wrong(f"prices.{name}", _no_model(name, config.models))
     for owner, key in config.keys.items():
         free = [name for name in config.models if key.models is None or name in key.models]
         free = [name for name in free if name not in config.prices]

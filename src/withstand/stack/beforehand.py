@@ -20,6 +20,8 @@ from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
+_PATHS = ("/", "./", "../")
+"""So begins what is no hub's name."""
 _CHECK_S = 60.0
 _OURS = "withstand: "
 """So begins what our programs say of a mistake."""
@@ -116,7 +118,9 @@ def _check_models(engines: dict[str, Engine]) -> None:
         draft = engine.speculative.draft_model if engine.speculative else None
         paths = [("model", engine.model), ("speculative.draft_model", draft)]
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
-            if path and path.startswith("/") and not Path(path).exists():
+            if path and engine.kind == "llamacpp" and not Path(path).is_file():
+                raise wrong(f"engines.{name}.{key}", f"there is no file {path}; correct it")
+            if path and path.startswith(_PATHS) and not Path(path).exists():
                 raise wrong(f"engines.{name}.{key}", f"there is no {path}; correct it")
         if engine.kind == "sim" and engine.model:
             _check_simulated(f"engines.{name}.model", Path(engine.model))
