@@ -58,6 +58,7 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
             there.recv(100)
             yield SimpleNamespace(
                 say=there.sendall,
+                hang_up=lambda: there.shutdown(socket.SHUT_WR),
                 look=lambda: loop.turn(1.0, _FAR_NS),
                 check=check,
                 loop=loop,
@@ -78,6 +79,8 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
         ((chunk(TOKEN), chunk(USAGE), chunk(DONE)), 1, [0]),
         ((chunk(TOKEN), chunk(TOKEN)[:20]), 1, [0]),
         ((chunk(TOKEN + TOKEN),), 2, []),
+        ((chunk(TOKEN), b"0\r\n\r\n"), 1, [0]),
+        ((chunk(TOKEN), chunk(b": on\n\n")), 1, [0]),
     ],
 )
 def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events: int, unsure: list[int]) -> None:
@@ -93,6 +96,49 @@ def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events:
     assert stream.reply.unsure == unsure
     assert len(stream.reply.unsure_since_ns) == len(unsure)
     assert all(began_ns < since_ns <= said_ns for since_ns in stream.reply.unsure_since_ns)
+
+
+@pytest.mark.parametrize("after", [b": on\n\n", b"data: {", b""], ids=["a comment", "half an event", "its end"])
+def test_a_late_read_of_a_body_that_ends_with_its_connection(stream: SimpleNamespace, after: bytes) -> None:
+    stream.say(HEAD.replace(b"Transfer-Encoding: chunked\r\n", b"") + ROLE)
+    stream.look()
+    stream.say(TOKEN)
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    if after:
+        stream.say(after)
+    else:
+        stream.hang_up()
+    stream.look()
+    stream.hang_up()
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 1
+    assert stream.reply.unsure == [0]
+
+
+def test_an_event_that_was_read_in_time_is_sure_whatever_ends_it(
+    stream: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Loop, "may_have_waited", lambda *_: False)
+    stream.say(HEAD.replace(b"Transfer-Encoding: chunked\r\n", b"") + ROLE)
+    stream.look()
+    stream.say(TOKEN)
+    stream.look()
+    stream.hang_up()
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 1
+    assert stream.reply.unsure == []
+
+
+def test_the_last_event_before_a_break_is_unsure(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    for _ in range(3):
+        stream.say(chunk(TOKEN))
+        stream.look()
+    stream.hang_up()
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 3
+    assert stream.reply.unsure == [2]
 
 
 def test_a_late_read_of_chunks_that_are_known_by_their_look(stream: SimpleNamespace) -> None:
@@ -133,3 +179,18 @@ def test_bytes_that_came_before_a_request_are_not_its_answer(stream: SimpleNames
     stream.look()
     assert exchange.reply.chunk_ns == []
     assert (exchange.retries, exchange.reused) == (1, False)
+
+
+def test_the_stamp_of_a_full_read_may_be_that_of_what_is_behind_it(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    framed = len(chunk(TOKEN.replace(b"x", b"x" * 5000))) - 5000
+    long = chunk(TOKEN.replace(b"x", b"x" * (READ_BYTES - framed)))
+    assert len(long) == READ_BYTES
+    stream.say(long)
+    stream.say(chunk(TOKEN))
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    stream.look()
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 2
+    assert stream.reply.unsure == [0]

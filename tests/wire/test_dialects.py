@@ -200,3 +200,11 @@ def test_what_llama_cpp_says_of_its_prompt_is_taken_and_no_answer_fails_by_it(
     COMPLETIONS.read_whole(msgspec.json.encode(body), whole, 5)
     assert whole.prefill_ns == prefill_ns
     assert not read(chunk({"content": "a"}, timings={"prompt_ms": 1})).is_plain("a")
+
+
+def test_texts_that_another_has_put_there_take_their_room() -> None:
+    reply = Reply()
+    reply.add_output("a", 1)
+    reply.texts.extend(["0123456789"] * 20)
+    assert reply.room < 0
+    assert Reply(keep_text=True).room > 1 << 40

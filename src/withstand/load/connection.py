@@ -19,6 +19,7 @@ from withstand.load.poller import READ, WRITE
 from withstand.load.receiver import receiver
 from withstand.load.shortway import ShortWay
 from withstand.load.stamps import ANCILLARY_BYTES, ask_for_stamps
+from withstand.load.sureness import Sureness
 from withstand.load.tls import TlsPipe
 from withstand.record import Status
 
@@ -56,6 +57,7 @@ class Connection:
         "_short_way",
         "_socket",
         "_stamp_ns",
+        "_sureness",
         "_tls",
         "_writing",
         "began_ns",
@@ -74,6 +76,7 @@ class Connection:
         self._outgoing = memoryview(b"")
         self._writing = False
         self._pooled = self._full = self._left_over = False
+        self._sureness = Sureness()
         self.served = 0
         self._short_way: ShortWay | None = None
         self._receiver: Receiver | None = None
@@ -154,6 +157,7 @@ class Connection:
     def begin(self, exchange: Exchange) -> None:
         """Send over this idle connection."""
         self._pooled = True
+        self._sureness = Sureness()
         self.exchange = exchange
         self.began_ns = self.moved_ns = clock.now_ns()
         self._write_request()
@@ -244,7 +248,7 @@ class Connection:
         self._owner.check.shared_reads += 1
         if exchange is not None and loop.may_have_waited(stamp_ns, read_ns):
             exchange.reply.trailed = False
-            self._mark_unsure(exchange, events, ended=True)
+            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=True)
 
     def on_other_events(self, events: int) -> None:
         """Not only something to read."""
@@ -301,9 +305,11 @@ class Connection:
             self.abandon(Status.BAD_ANSWER, f"Not HTTP: {e}", read_ns)
             return
         owner.check.shared_reads += events > 1
-        cut = self._tls is not None and not self._tls.whole
-        if events and (cut or not exchange.alone) and owner.loop.may_have_waited(stamp_ns, read_ns):
-            self._mark_unsure(exchange, events, ended=data[-1] == _NEWLINE and not cut)
+        cut = self._full or (self._tls is not None and not self._tls.whole)
+        shared = cut or self._left_over or not exchange.alone
+        if events and shared and (self._left_over or owner.loop.may_have_waited(stamp_ns, read_ns)):
+            ended = data[-1] == _NEWLINE and not cut and not exchange.answer.complete
+            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=ended)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
         else:
@@ -311,7 +317,7 @@ class Connection:
             if exchange.reply.chunk_ns and not self._writing:
                 owner.loop.relax(self.descriptor)
             if self._tls is None:
-                self._take_short_way(exchange.short_way)
+                self._take_short_way(None if self._full else exchange.short_way)
 
     def _take_short_way(self, way: ShortWay | None) -> None:
         """From the next read on."""
@@ -323,16 +329,10 @@ class Connection:
             else:
                 self._receiver.follow(*known)
 
-    def _mark_unsure(self, exchange: Exchange, events: int, *, ended: bool) -> None:
-        """Of several pieces that were read late and together, the stamp is that of the last.
-
-        None came before the socket was last empty; what a full read has left over may have been there then.
-        """
-        reply, end = exchange.reply, len(exchange.reply.chunk_ns)
-        found = range(end - events, end - (ended and not reply.trailed))
-        since_ns = self.began_ns if self._left_over else self._owner.loop.since_ns
-        reply.unsure.extend(found)
-        reply.unsure_since_ns.extend([since_ns] * len(found))
+    @property
+    def _empty_ns(self) -> int:
+        """When the socket was last empty. What a full read has left over may have been there then."""
+        return self.began_ns if self._left_over else self._owner.loop.since_ns
 
     # Ending.
 
@@ -354,9 +354,11 @@ class Connection:
     def _ended_by_server(self) -> None:
         """End of stream: the proper end of an answer without a length, else a loss."""
         exchange = self.exchange
-        if exchange is not None and exchange.answer.closed():
-            self._finish(exchange, clock.now_ns())
-            return
+        if exchange is not None:
+            self._sureness.connection_ended(exchange.reply, self.began_ns, chunked=bool(exchange.answer.chunks))
+            if exchange.answer.closed():
+                self._finish(exchange, clock.now_ns())
+                return
         self._lost("The server closed the connection")
 
     def _lost(self, what: str) -> None:

@@ -105,7 +105,8 @@ class Exchange:
         answer.feed(data)
         if answer.begun != begun:
             self.first_byte_ns = stamp_ns
-        self.alone = began_between and answer.between_chunks and answer.chunks == chunks + 1
+        in_one = began_between and answer.between_chunks and answer.chunks == chunks + 1
+        self.alone = in_one and not answer.complete
         events = len(chunk_ns) - before
         if events == 1 and self.alone and self._short_way is not None and self._pending_nothing:
             self._short_way.learn(data, self._dialect.stream_reader)

@@ -156,6 +156,8 @@ class OpenAIStream:
             before = len(chunk_ns)
             self._take(kind, payload, stamp_ns)
             self.reply.trailed = len(chunk_ns) == before
+        if events and self._parser.trailed:
+            self.reply.trailed = True
 
     @property
     def idle(self) -> bool:

@@ -88,7 +88,7 @@ class Reply:
     @property
     def room(self) -> int:
         """How many characters more of the output matter; of what comes behind them, only when it came does."""
-        return self._room
+        return self._room if self._keeps_all else HEAD_CHARS - sum(map(len, self.texts))
 
     @property
     def head(self) -> str:

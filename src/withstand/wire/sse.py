@@ -18,9 +18,11 @@ class EventTooLargeError(Exception):
 class SseParser:
     """Bytes in, events out."""
 
-    __slots__ = ("_after_cr", "_begun", "_last", "_pieces", "_size", "_tail")
+    __slots__ = ("_after_cr", "_begun", "_last", "_pieces", "_size", "_tail", "trailed")
 
     def __init__(self) -> None:
+        self.trailed = False
+        """Whether something has come behind the last event of those that were fed last."""
         self._tail = b""
         self._pieces: list[bytes] = []
         self._size = 0
@@ -53,7 +55,9 @@ class SseParser:
         self._size = len(self._tail)
         self._last = self._tail[-1:]
         self._check_size()
-        return [event for block in blocks if (event := _event(block))]
+        events = [_event(block) for block in blocks]
+        self.trailed = bool(self._tail) or events[-1:] == [None]
+        return [event for event in events if event]
 
     def _keep(self, data: bytes) -> list[Event]:
         """Part of an event: pieces are joined once its end is there, or a long one would be copied again and again."""
