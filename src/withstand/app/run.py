@@ -29,7 +29,7 @@ from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.services import Services, minding
-from withstand.app.short import why_short
+from withstand.app.short import told_of_end, why_cut_short
 from withstand.app.stages import all_stages, filled, preconnect_of, unlike
 from withstand.app.started import Started
 from withstand.app.tail import RecordTail
@@ -244,9 +244,10 @@ class _Measuring:
         self._tell(index, stage)
         if result.storage:
             raise StorageError(result.error)
+        self._journal.cut_short(index, why_cut_short(planned, self._journal.manifest.stages[index], result))
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
-        elif told := why_short(planned, self._journal.manifest.stages[index], result):
+        elif told := told_of_end(self._journal.manifest.stages[index], result):
             self._screen.message(told)
         if result.interrupted:
             raise KeyboardInterrupt
