@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from outcomes import code
+from restarting import Restarting, restarting
 from withstand.record import Status
 from withstand.runs import RunFolder
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
+
+__all__ = ["restarting"]
 
 QUICK = Schedule(ttft_ms=10, itl_ms=2, tokens=5)
 SMALL = ("--num-prompts", "12", "--set", "workload.options.input_len=8", "--set", "workload.options.output_len=5")
@@ -383,6 +386,29 @@ def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
 def _workers(session: int) -> list[str]:
     """Processes of workers that were started by that process's run."""
     done = subprocess.run(["ps", "-eo", "ppid=,args="], capture_output=True, text=True, check=True)
+def test_a_server_that_restarts_costs_the_requests_of_that_time_and_no_more(
+    restarting: Restarting, tmp_path: Path
+) -> None:
+    command = [*RUN, "--base-url", restarting.base_url, "--set", "target.stream=false", "--num-warmups", "1"]
+    load = ("--max-concurrency", "2", "--duration", "6", *SMALL[2:])
+    process = subprocess.Popen(
+        [*command, *load, "--output-dir", "r"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while restarting.served < 100:
+        assert process.poll() is None
+        time.sleep(0.02)
+    restarting.away = True
+    time.sleep(2)
+    restarting.away, served = False, restarting.served
+    out, err = process.communicate(timeout=40)
+    assert "could not go on" not in out + err
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert stage["failed"] == stage["statuses"]["http_error"] > 0
+    assert not stage["stopped_early"]
+    assert restarting.served > served
+    assert stage["duration"] == pytest.approx(6, abs=1)
+
+
     return [
         line for line in done.stdout.splitlines() if "withstand.load.worker" in line and line.split()[0] == str(session)
     ]

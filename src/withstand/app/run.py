@@ -40,6 +40,7 @@ from withstand.errors import MeasureError, StorageError, TargetError, UsageError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.job import Report
 from withstand.load.stage import Order, StageDriver, StageResult
+from withstand.load.patience import Patience
 from withstand.metrics.summary import StageSummary
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
@@ -163,6 +164,7 @@ class _Measuring:
         self._screen = screen
         self._census = Census()
         self._tokenizers: dict[str, AloudTokenizer] = {}
+        self._patience = Patience(tell=screen.message)
         self._budget = Budget(plan.budget_s, journal.spent_ns)
         self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
 
@@ -333,7 +335,7 @@ class _Measuring:
     def _tokenizer(self, name: str) -> AloudTokenizer:
         if name not in self._tokenizers:
             endpoint = self._endpoint
-            engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model)
+            engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model, self._patience)
             self._tokenizers[name] = AloudTokenizer(workload.open_tokenizer(name, engine), self._screen)
             self._journal.tokenizer(self._tokenizers[name])
         return self._tokenizers[name]
@@ -348,7 +350,8 @@ class _Measuring:
             job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
         )
         stripes = self.crew.stripes(self._plan, stage)
-        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self.crew.hosts.muster)
+        records, muster = self._journal.folder.worker_file, self.crew.hosts.muster
+        return StageDriver(job, stripes, work, records, muster, self._patience)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():
