@@ -363,7 +363,12 @@ def test_a_stage_that_came_to_its_end_after_ctrl_c_is_counted_as_every_other(tmp
     assert [record.text_tokens for record in folder.records()] == [10] * 3
 
 
-def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
+def test_the_first_ctrl_c_says_at_once_what_is_waited_for(tmp_path: Path) -> None:
+    _, err = signalled(signal.SIGINT, 30, 3, Schedule(ttft_ms=20, itl_ms=300, tokens=10), tmp_path / "r")
+    assert "Interrupted: 3 answers are waited for. Ctrl-C again stops at once." in " ".join(err.split())
+
+
+def test_a_warm_ups_answers_are_not_waited_for(tmp_path: Path) -> None:
     with TruthServer(QUICK, behaviour="hang") as server:
         process = subprocess.Popen(
             [*RUN, "--base-url", server.base_url, *SMALL],
@@ -374,18 +379,13 @@ def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
         )
         while not server.truth():
             time.sleep(0.1)
-        for _ in range(2):
-            os.killpg(process.pid, signal.SIGINT)
-            time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=10)
     assert process.returncode == 3
     assert "Interrupted" in err
     assert "first request failed" not in err
 
 
-def _workers(session: int) -> list[str]:
-    """Processes of workers that were started by that process's run."""
-    done = subprocess.run(["ps", "-eo", "ppid=,args="], capture_output=True, text=True, check=True)
 def test_a_server_that_restarts_costs_the_requests_of_that_time_and_no_more(
     restarting: Restarting, tmp_path: Path
 ) -> None:
@@ -409,6 +409,9 @@ def test_a_server_that_restarts_costs_the_requests_of_that_time_and_no_more(
     assert stage["duration"] == pytest.approx(6, abs=1)
 
 
+def _workers(session: int) -> list[str]:
+    """Processes of workers that were started by that process's run."""
+    done = subprocess.run(["ps", "-eo", "ppid=,args="], capture_output=True, text=True, check=True)
     return [
         line for line in done.stdout.splitlines() if "withstand.load.worker" in line and line.split()[0] == str(session)
     ]

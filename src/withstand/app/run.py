@@ -23,6 +23,7 @@ from withstand.app.fitting import tokens_of, too_long
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import Journal, ensure_time_left
+from withstand.app.leaving import Leaving
 from withstand.app.preflight import check_warmup_of
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
@@ -39,8 +40,8 @@ from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.job import Report
-from withstand.load.stage import Order, StageDriver, StageResult
 from withstand.load.patience import Patience
+from withstand.load.stage import Order, StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
 from withstand.request import Request
 from withstand.runs import RunFolder, RunState, still_runs
@@ -163,8 +164,8 @@ class _Measuring:
         self._journal = journal
         self._screen = screen
         self._census = Census()
-        self._tokenizers: dict[str, AloudTokenizer] = {}
         self._patience = Patience(tell=screen.message)
+        self._tokenizers: dict[str, AloudTokenizer] = {}
         self._budget = Budget(plan.budget_s, journal.spent_ns)
         self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
 
@@ -243,10 +244,10 @@ class _Measuring:
             return
         if result.interrupted and stage.warmup:
             raise KeyboardInterrupt
+        self._journal.cut_short(index, why_cut_short(planned, self._journal.manifest.stages[index], result))
         self._tell(index, stage)
         if result.storage:
             raise StorageError(result.error)
-        self._journal.cut_short(index, why_cut_short(planned, self._journal.manifest.stages[index], result))
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
         elif told := told_of_end(self._journal.manifest.stages[index], result):
@@ -298,13 +299,13 @@ class _Measuring:
     def _load(
         self, index: int, stage: Stage, requests: Iterator[Request], work: Path, attended: Attended | None
     ) -> StageResult:
-        driver = self._driver(index, stage, work)
+        driver, leaving = self._driver(index, stage, work), Leaving(stage, self._screen)
         self._journal.begin(index)
         try:
             return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
-                lambda report, ns: self._progress(stage, report, ns, attended),
+                lambda report, ns: self._progress(stage, report, ns, attended) or leaving.order(report),
             )
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
