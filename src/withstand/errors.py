@@ -9,6 +9,7 @@
     │   └── FormatError         a result file of another tool that cannot be read
     └── MeasureError            exit 3: what was asked for could not be measured
         ├── TargetError         the endpoint does not answer as it must
+        │   └── AwayError       it does not answer at all at present
         ├── EngineError         the embedded engine does not come up
         ├── ClientLimitError    this machine cannot carry the load asked
         └── StorageError        a result cannot be written or read
@@ -49,6 +50,10 @@ class MeasureError(WithstandError):
 
 class TargetError(MeasureError):
     """The endpoint refuses, is not there, or does not speak the dialect."""
+
+
+class AwayError(TargetError):
+    """Nobody is there, or who is there cannot serve at present: a moment later it may be otherwise."""
 
 
 class EngineError(MeasureError):

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -142,9 +143,17 @@ def test_a_stage_without_an_end_by_time_gets_that_of_the_budget(tmp_path: Path) 
     with TruthServer(Schedule(ttft_ms=50, itl_ms=1, tokens=4)) as server:
         done = withstand("--base-url", server.base_url, *options, "--budget", "3s", "--output-dir", "r", cwd=tmp_path)
     assert code(done, tmp_path) == 0, done.stderr
-    assert "was ended by the budget after" in done.stderr
+    assert "was cut short: the budget ended it after" in " ".join(done.stderr.split())
     (_, stage) = stages_of(tmp_path / "r")
     assert stage["stage"]["duration_s"] < 3
+    again = subprocess.run(
+        [sys.executable, "-m", "withstand", "report", str(tmp_path / "r")], capture_output=True, text=True, check=True
+    )
+    (summed,) = json.loads((tmp_path / "r" / "summary.json").read_text())["stages"]
+    assert summed["cut_short"] == stage["cut_short"]
+    told = f"cut short: the budget ended it after {summed['attempted']:,} of 1,000 requests"
+    for shown in (done.stdout, again.stdout, (tmp_path / "r" / "report.html").read_text()):
+        assert told.lower() in " ".join(shown.split()).lower()
 
 
 def test_the_rates_are_decided_from_what_was_seen_also_by_a_resumed_run(tmp_path: Path) -> None:

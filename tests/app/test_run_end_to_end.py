@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from outcomes import code
+from restarting import Restarting, restarting
 from withstand.record import Status
 from withstand.runs import RunFolder
 from withstand.testing import Schedule, TruthServer
 from withstand.testing.certs import make_certificates
+
+__all__ = ["restarting"]
 
 QUICK = Schedule(ttft_ms=10, itl_ms=2, tokens=5)
 SMALL = ("--num-prompts", "12", "--set", "workload.options.input_len=8", "--set", "workload.options.output_len=5")
@@ -360,7 +363,12 @@ def test_a_stage_that_came_to_its_end_after_ctrl_c_is_counted_as_every_other(tmp
     assert [record.text_tokens for record in folder.records()] == [10] * 3
 
 
-def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
+def test_the_first_ctrl_c_says_at_once_what_is_waited_for(tmp_path: Path) -> None:
+    _, err = signalled(signal.SIGINT, 30, 3, Schedule(ttft_ms=20, itl_ms=300, tokens=10), tmp_path / "r")
+    assert "Interrupted: 3 answers are waited for. Ctrl-C again stops at once." in " ".join(err.split())
+
+
+def test_a_warm_ups_answers_are_not_waited_for(tmp_path: Path) -> None:
     with TruthServer(QUICK, behaviour="hang") as server:
         process = subprocess.Popen(
             [*RUN, "--base-url", server.base_url, *SMALL],
@@ -371,13 +379,34 @@ def test_a_second_ctrl_c_in_the_warm_up_is_an_interrupt(tmp_path: Path) -> None:
         )
         while not server.truth():
             time.sleep(0.1)
-        for _ in range(2):
-            os.killpg(process.pid, signal.SIGINT)
-            time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=10)
     assert process.returncode == 3
     assert "Interrupted" in err
     assert "first request failed" not in err
+
+
+def test_a_server_that_restarts_costs_the_requests_of_that_time_and_no_more(
+    restarting: Restarting, tmp_path: Path
+) -> None:
+    command = [*RUN, "--base-url", restarting.base_url, "--set", "target.stream=false", "--num-warmups", "1"]
+    load = ("--max-concurrency", "2", "--duration", "6", *SMALL[2:])
+    process = subprocess.Popen(
+        [*command, *load, "--output-dir", "r"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while restarting.served < 100:
+        assert process.poll() is None
+        time.sleep(0.02)
+    restarting.away = True
+    time.sleep(2)
+    restarting.away, served = False, restarting.served
+    out, err = process.communicate(timeout=40)
+    assert "could not go on" not in out + err
+    (stage,) = summary(tmp_path / "r")["stages"]
+    assert stage["failed"] == stage["statuses"]["http_error"] > 0
+    assert not stage["stopped_early"]
+    assert restarting.served > served
+    assert stage["duration"] == pytest.approx(6, abs=1)
 
 
 def _workers(session: int) -> list[str]:

@@ -5,13 +5,12 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from driving import Drive, asked
+from driving import Drive, asked, interrupting
 from withstand.errors import ClientLimitError, MeasureError, UsageError
 from withstand.load import stage
 from withstand.load.fleet import LocalFleet
@@ -24,18 +23,6 @@ from withstand.wire import Ask
 
 QUICK = Schedule(ttft_ms=5, itl_ms=1, tokens=5)
 SLOW = Schedule(ttft_ms=100, itl_ms=50, tokens=40)
-
-
-def interrupting(*at_s: float) -> Callable[[object, int], None]:
-    """A listener that interrupts us at each of these times since the start."""
-    left = list(at_s)
-
-    def listen(_report: object, since_start_ns: int) -> None:
-        if left and since_start_ns / 1e9 > left[0]:
-            del left[0]
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return listen
 
 
 def test_one_two_or_eight_workers_send_the_same_requests_at_the_same_planned_times(drive: Drive) -> None:

@@ -1,5 +1,7 @@
 """Drives real workers against a real server."""
 
+import os
+import signal
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +13,7 @@ from withstand import clock
 from withstand.load.address import Located, locate, parse_address
 from withstand.load.fleet import LocalFleet
 from withstand.load.job import Job
+from withstand.load.patience import Patience
 from withstand.load.stage import Muster, StageDriver, StageResult, Stripes
 from withstand.record import Record, decode_record
 from withstand.request import Message, Request
@@ -67,6 +70,18 @@ def job_for(base_url: str, **fields: object) -> Job:
     return msgspec.structs.replace(job, **fields)
 
 
+def interrupting(*at_s: float) -> Callable[[object, int], None]:
+    """A listener that interrupts us at each of these times since the start."""
+    left = list(at_s)
+
+    def listen(_report: object, since_start_ns: int) -> None:
+        if left and since_start_ns / 1e9 > left[0]:
+            del left[0]
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return listen
+
+
 @pytest.fixture
 def drive(tmp_path: Path) -> Drive:
     """``drive(base_url, requests, cap=…, workers=…, job fields…)``."""
@@ -81,6 +96,7 @@ def drive(tmp_path: Path) -> Drive:
         listener: Callable[..., None] = lambda *_: None,
         ask: Ask = ASK,
         muster: Muster = LocalFleet,
+        patience: Patience | None = None,
         **fields: object,
     ) -> Driven:
         requests = list(requests) if not endless else requests
@@ -90,7 +106,7 @@ def drive(tmp_path: Path) -> Drive:
         stripes = Stripes(workers=workers, cap=cap, closed=closed and cap is not None, endless=endless)
         work = tmp_path / "work"
         work.mkdir(exist_ok=True)
-        result = StageDriver(job, stripes, work, lambda w: tmp_path / f"records.w{w}.jsonl", muster).run(
+        result = StageDriver(job, stripes, work, lambda w: tmp_path / f"records.w{w}.jsonl", muster, patience).run(
             iter(requests), lambda: None, listener
         )
         parts = list(tmp_path.glob("records.*"))

@@ -28,6 +28,7 @@ def context_of(folder: RunFolder, index: int, samples: Sequence[Sample] = ()) ->
         health=entry.health,
         stopped_early=entry.state is not RunState.DONE,
         ended_by=entry.ended_by,
+        cut_short=entry.cut_short,
         cut_at_once=_cut_at_once(entry),
         warmed_up=warmed_up,
         tokenizer=tokenizer.name if tokenizer else None,

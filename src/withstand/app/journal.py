@@ -226,6 +226,11 @@ class Journal:
             look=attended.found() if attended else None,
         )
 
+    def cut_short(self, index: int, why: str | None) -> None:
+        """A stage that has ended was shorter than its plan."""
+        if why:
+            self._entry(index, cut_short=why)
+
     def outages(self, seen: Sequence[Outage]) -> None:
         """Services of the stack were away; stages that were summed up before that was known are summed up anew."""
         if tuple(seen) != self.manifest.outages:

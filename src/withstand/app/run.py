@@ -23,13 +23,14 @@ from withstand.app.fitting import tokens_of, too_long
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import Journal, ensure_time_left
+from withstand.app.leaving import Leaving
 from withstand.app.preflight import check_warmup_of
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
 from withstand.app.salt import salted, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.services import Services, minding
-from withstand.app.short import why_short
+from withstand.app.short import told_of_end, why_cut_short
 from withstand.app.stages import all_stages, filled, preconnect_of, unlike
 from withstand.app.started import Started
 from withstand.app.tail import RecordTail
@@ -39,6 +40,7 @@ from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.job import Report
+from withstand.load.patience import Patience
 from withstand.load.stage import Order, StageDriver, StageResult
 from withstand.metrics.summary import StageSummary
 from withstand.request import Request
@@ -162,6 +164,7 @@ class _Measuring:
         self._journal = journal
         self._screen = screen
         self._census = Census()
+        self._patience = Patience(tell=screen.message)
         self._tokenizers: dict[str, AloudTokenizer] = {}
         self._budget = Budget(plan.budget_s, journal.spent_ns)
         self._drains = Budget(plan.find_limit.budget_s, journal.spent_ns) if plan.find_limit else self._budget
@@ -241,12 +244,13 @@ class _Measuring:
             return
         if result.interrupted and stage.warmup:
             raise KeyboardInterrupt
+        self._journal.cut_short(index, why_cut_short(planned, self._journal.manifest.stages[index], result))
         self._tell(index, stage)
         if result.storage:
             raise StorageError(result.error)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
-        elif told := why_short(planned, self._journal.manifest.stages[index], result):
+        elif told := told_of_end(self._journal.manifest.stages[index], result):
             self._screen.message(told)
         if result.interrupted:
             raise KeyboardInterrupt
@@ -295,13 +299,13 @@ class _Measuring:
     def _load(
         self, index: int, stage: Stage, requests: Iterator[Request], work: Path, attended: Attended | None
     ) -> StageResult:
-        driver = self._driver(index, stage, work)
+        driver, leaving = self._driver(index, stage, work), Leaving(stage, self._screen)
         self._journal.begin(index)
         try:
             return driver.run(
                 requests,
                 lambda: self._begun(index, stage),
-                lambda report, ns: self._progress(stage, report, ns, attended),
+                lambda report, ns: self._progress(stage, report, ns, attended) or leaving.order(report),
             )
         except WithstandError as e:
             self._journal.stage_failed(index, str(e))
@@ -332,7 +336,7 @@ class _Measuring:
     def _tokenizer(self, name: str) -> AloudTokenizer:
         if name not in self._tokenizers:
             endpoint = self._endpoint
-            engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model)
+            engine = engine_tokenizer(endpoint.asker, endpoint.address, endpoint.model, self._patience)
             self._tokenizers[name] = AloudTokenizer(workload.open_tokenizer(name, engine), self._screen)
             self._journal.tokenizer(self._tokenizers[name])
         return self._tokenizers[name]
@@ -347,7 +351,8 @@ class _Measuring:
             job, duration_ns=duration_ns, drain_ns=drain_ns, text_share=share, preconnect=preconnect
         )
         stripes = self.crew.stripes(self._plan, stage)
-        return StageDriver(job, stripes, work, self._journal.folder.worker_file, self.crew.hosts.muster)
+        records, muster = self._journal.folder.worker_file, self.crew.hosts.muster
+        return StageDriver(job, stripes, work, records, muster, self._patience)
 
     def _prepared(self) -> None:
         for tokenizer in self._tokenizers.values():

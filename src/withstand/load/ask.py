@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from withstand.errors import TargetError
+from withstand.errors import AwayError, TargetError
 from withstand.load.address import Address, why
 from withstand.load.masking import Mask
 from withstand.load.owner import Route
+from withstand.load.patience import Patience
 from withstand.wire.openai_common import error_text
 from withstand.wire.reply import one_line
 
@@ -45,7 +46,7 @@ class Asker:
         """(HTTP status, body).
 
         Raises:
-            TargetError: no answer at all.
+            TargetError: no answer at all; an AwayError where that may be so for a moment only.
         """
         data = msgspec.json.encode(body) if body is not None else None
         for attempt in range(2):
@@ -58,7 +59,7 @@ class Asker:
                 if attempt:
                     told = why(e) if isinstance(e, OSError) else f"not HTTP ({type(e).__name__})"
                     asked = "The server did answer before: look what became of it." if self._was_there else _IS_IT_RIGHT
-                    raise TargetError(f"{method} {path} was not answered: {told}. {asked}") from None
+                    raise AwayError(f"{method} {path} was not answered: {told}. {asked}") from None
         raise AssertionError
 
     def _exchange(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
@@ -187,7 +188,7 @@ class _Models(msgspec.Struct):
 
 
 def _short(body: bytes) -> str:
-    return one_line(error_text(body), 200)
+    return one_line(error_text(body), 200).rstrip(".")
 
 
 class EngineTokenizer:
@@ -203,6 +204,8 @@ class EngineTokenizer:
     remote = True
 
     def __init__(self, asker: Asker, path: str, model: str | None, fields: Sequence[str]) -> None:
+        self.patience: Patience | None = None
+        """None: who is away is not waited for."""
         self._asker = asker
         self._path = path
         self._fields = fields
@@ -225,11 +228,14 @@ class EngineTokenizer:
         if key not in self._known:
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
-            self._known[key] = self._count(text)
+            count = self._count
+            self._known[key] = self.patience.ask(lambda: count(text)) if self.patience else count(text)
         return self._known[key]
 
     def _count(self, text: str) -> int:
         status, answer = self._asker.ask("POST", self._path, dict.fromkeys(self._fields, text) | self._more)
+        if status >= http.client.INTERNAL_SERVER_ERROR:
+            raise AwayError(f"{self._path} answers HTTP {status}: {_short(answer)}. Look what became of the server.")
         if status != http.client.OK:
             raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. Choose another --tokenizer.")
         try:
@@ -246,12 +252,15 @@ def _plausible(count: Any) -> int:
     return count
 
 
-def engine_tokenizer(asker: Asker, address: Address, model: str | None) -> EngineTokenizer | None:
-    """The engine's tokenizer, if it answers a trial in one of its forms."""
+def engine_tokenizer(
+    asker: Asker, address: Address, model: str | None, patience: Patience | None = None
+) -> EngineTokenizer | None:
+    """The engine's tokenizer, if it answers a trial in one of its forms. Later ``patience`` is had with it, if any."""
     for fields in _FORMS:
         tokenizer = EngineTokenizer(asker, address.root_url("/tokenize"), model, fields)
         try:
             if tokenizer.counts(["one two"])[0] > 0:
+                tokenizer.patience = patience
                 return tokenizer
         except TargetError:
             continue

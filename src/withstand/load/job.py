@@ -78,6 +78,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     output_tokens: int = 0
     silent_ns: int = 0
     """In a sum of reports: for how long the most silent worker has said nothing."""
+    interrupts: int = 0
+    """In a sum of reports: how often the user wanted to stop."""
     health: Health | None = None
     error: str | None = None
     storage: bool = False

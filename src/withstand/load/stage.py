@@ -7,11 +7,13 @@ from pathlib import Path
 import msgspec
 
 from withstand import clock
+from withstand.errors import AwayError
 from withstand.load.ear import Ear
 from withstand.load.fleet import Fleet, LocalFleet
 from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
 from withstand.load.losses import write_lost
+from withstand.load.patience import Patience
 from withstand.load.spool import SpoolWriter
 from withstand.load.texts import text_path
 from withstand.record import Health
@@ -86,8 +88,11 @@ class StageDriver:
         folder: Path,
         record_path: Callable[[int], Path],
         muster: Muster = LocalFleet,
+        patience: Patience | None = None,
     ) -> None:
+        """``patience``: that of whoever makes the requests; while it waits the stage goes on."""
         self._muster = muster
+        self._patience = patience or Patience()
         self._stripes = stripes
         self._folder = folder
         self._job = job
@@ -123,14 +128,10 @@ class StageDriver:
 
     def _drive(self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener) -> StageResult:
         start_ns = fleet.start()
-        orders, watch = _Orders(fleet, feeder), _Watch(fleet, start_ns)
-        wanted = 0
-        while not fleet.ended:
-            fleet.listen(0.0 if feeder.busy else _LISTEN_S)
-            orders.obey(max(interrupts.count, wanted, fleet.error() is not None))
-            total = _sum([m.report for m in fleet.members], watch.look())
-            feeder.go_on(total.taken)
-            wanted = max(wanted, listener(total, max(0, clock.now_ns() - start_ns)) or 0)
+        course = _Course(fleet, feeder, interrupts, listener, start_ns)
+        with self._patience.meanwhile(course.goes_on):
+            while not fleet.ended:
+                feeder.go_on(course.look(0.0 if feeder.busy else _LISTEN_S))
         for member in fleet.members:
             if member.lost:
                 assert member.ended_ns is not None
@@ -144,6 +145,37 @@ class StageDriver:
             error=fleet.error() or _loss(fleet),
             storage=any(m.report.storage for m in fleet.members),
         )
+
+
+class _Course:
+    """What the workers tell on the way, and the orders that follow from it."""
+
+    def __init__(
+        self, fleet: Fleet, feeder: "_Feeder", interrupts: Interrupts, listener: Listener, start_ns: int
+    ) -> None:
+        self._fleet = fleet
+        self._feeder = feeder
+        self._interrupts = interrupts
+        self._listener = listener
+        self._start_ns = start_ns
+        self._orders, self._watch = _Orders(fleet, feeder), _Watch(fleet, start_ns)
+        self._wanted = 0
+
+    def look(self, timeout_s: float) -> int:
+        """How many sessions the workers have taken by now."""
+        fleet, interrupts = self._fleet, self._interrupts.count
+        fleet.listen(timeout_s)
+        self._orders.obey(max(interrupts, self._wanted, fleet.error() is not None))
+        total = _sum([m.report for m in fleet.members], self._watch.look(), interrupts)
+        self._wanted = max(self._wanted, self._listener(total, max(0, clock.now_ns() - self._start_ns)) or 0)
+        return total.taken
+
+    def goes_on(self, timeout_s: float) -> bool:
+        """Look, while the next request is waited for; whether it is still wanted."""
+        self.look(min(timeout_s, _LISTEN_S))
+        if self._fleet.ended:
+            self._feeder.stop()
+        return not self._feeder.ended
 
 
 class _Orders:
@@ -192,7 +224,7 @@ class _Feeder:
         self._requests = requests
         self._endless = endless
         self._sessions = 0
-        self._ended = False
+        self.ended = False
         self.busy = False
 
     @property
@@ -202,7 +234,7 @@ class _Feeder:
 
     def fill_first(self) -> None:
         """What there is time for before the start."""
-        while not self._ended and not self._enough():
+        while not self.ended and not self._enough():
             self._write_some()
         self._spool.flush()
 
@@ -213,29 +245,37 @@ class _Feeder:
 
     def go_on(self, taken: int) -> None:
         """A little more, if the workers have not enough ahead of them."""
-        self.busy = not self._ended and self._sessions - taken < _AHEAD_ENDLESS
+        self.busy = not self.ended and self._sessions - taken < _AHEAD_ENDLESS
         if self.busy:
             self._write_some()
             self._spool.flush()
 
     def _write_some(self) -> None:
         for _ in range(_CHUNK_REQUESTS):
-            request = next(self._requests, None)
+            request = self._next()
             if request is None:
                 self.stop()
                 return
             self._sessions += request.turn == 0
             self._spool.write(request)
 
+    def _next(self) -> Request | None:
+        try:
+            return next(self._requests, None)
+        except AwayError:
+            if self.ended:  # while it was waited for
+                return None
+            raise
+
     def stop(self) -> None:
         """No more."""
-        if not self._ended:
-            self._ended = True
+        if not self.ended:
+            self.ended = True
             self.busy = False
             self._spool.finish()
 
 
-def _sum(reports: list[Report], silent_ns: int) -> Report:
+def _sum(reports: list[Report], silent_ns: int, interrupts: int) -> Report:
     return Report(
         taken=sum(r.taken for r in reports),
         sent=sum(r.sent for r in reports),
@@ -244,6 +284,7 @@ def _sum(reports: list[Report], silent_ns: int) -> Report:
         in_flight=sum(r.in_flight for r in reports),
         output_tokens=sum(r.output_tokens for r in reports),
         silent_ns=silent_ns,
+        interrupts=interrupts,
     )
 
 

@@ -18,6 +18,8 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     stopped_early: bool = False
     ended_by: str | None = None
     """What ended it before its limit, as was asked; in half a sentence."""
+    cut_short: str | None = None
+    """Why it is shorter than its plan where nobody asked for that; in half a sentence."""
     cut_at_once: bool = False
     """What ran was not waited for then, on purpose."""
     warmed_up: bool = True

@@ -74,6 +74,7 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         errors=commonest(tally.errors, _ERRORS_SHOWN),
         success_rate=tally.completed / tally.attempted if tally.attempted else None,
         ended_by=context.ended_by,
+        cut_short=context.cut_short,
         duration_s=seconds,
         scheduled_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.scheduled),
         achieved_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.sent),

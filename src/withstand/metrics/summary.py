@@ -206,6 +206,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     success_rate: float | None = None
     ended_by: str | None = None
     """What ended it before its limit, as was asked; in half a sentence."""
+    cut_short: str | None = None
+    """Why it is shorter than its plan where nobody asked for that; in half a sentence."""
     duration_s: float | None = None
     """First send to last end."""
     scheduled_rate: float | None = None

@@ -1,4 +1,4 @@
-"""Why stages ended before their limit, where a rule ended them, why others were not run, and notes: a line each."""
+"""Why stages ended before their limit, why others were not run, and notes: a line each."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,12 @@ from withstand.report.standing import few
 def ending_lines(summary: Summary) -> Iterator[str]:
     """``ended early (rate-8): more than 20 % of the requests fail (9 of the first 11 did); after 3.1 s``."""
     for stage in summary.stages:
+        whose = f" ({stage.name})" if len(summary.stages) > 1 else ""
         if stage.ended_by:
-            whose = f" ({stage.name})" if len(summary.stages) > 1 else ""
             after = f"; after {seconds(stage.duration_s)}" if stage.duration_s is not None else ""
             yield f"ended early{whose}: {stage.ended_by}{after}"
+        if stage.cut_short:
+            yield f"cut short{whose}: {stage.cut_short}"
     for why in dict.fromkeys(one.why for one in summary.left_out):
         names = [one.stage for one in summary.left_out if one.why == why]
         yield f"left out ({', '.join(few(names))}): {why}"

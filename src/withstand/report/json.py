@@ -75,6 +75,7 @@ def _asked(stage: StageSummary) -> dict[str, Any]:
         "duration_limit_s": load.duration_s,
         "stopped_early": load.stopped_early,
         "ended_by": stage.ended_by,
+        "cut_short": stage.cut_short,
     }
 
 

@@ -59,6 +59,8 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     ended_by: str | None = None
     """What ended it before its limit, in half a sentence."""
+    cut_short: str | None = None
+    """Why it is shorter than its plan where nobody asked for that; in half a sentence."""
     too_much: bool = False
     """It ended because the server has more than it can do."""
     ready_s: float | None = None
