@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,12 +17,12 @@ import pytest
 from stacks import command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, StorageError
-from withstand.processes.identity import Identity
+from withstand.processes.identity import Identity, end
 from withstand.stack import local, taking_down
 from withstand.stack.orders import ordered
 from withstand.stack.restarting import restart
 from withstand.stack.standing import SUPERVISORS, Standing, standing_of
-from withstand.stack.state import StackState, has_holder, read_state
+from withstand.stack.state import StackState, has_holder, read_state, write_blueprint
 from withstand.stack.supervision import Phase
 
 pytestmark = pytest.mark.usefixtures("state")
@@ -130,6 +130,61 @@ def test_a_folder_that_stays_is_not_called_down(monkeypatch: pytest.MonkeyPatch)
         ):
             taking_down.take_down(standing)
     assert not any(one.is_alive for one in everybody(standing))
+
+
+def _stands(standing: Standing) -> bool:
+    return all(one.is_alive for one in everybody(standing)) and _state(standing) == standing.state
+
+
+def test_who_has_been_taken_down_leaves_the_next_of_its_name_alone() -> None:
+    told, second = stack(a=command()), list[Standing]()
+    with pytest.raises(EngineError, match="While the stack 's' was measured, it was taken down"), held(told) as first:
+        assert exit_code_of(["down", "s", "--force"]) == 0
+        second.append(up(told))
+    assert _stands(second[0])
+    assert taking_down.take_down(first) == []
+    assert _stands(second[0])
+
+
+@pytest.mark.parametrize("after", [1, 2], ids=["its supervisor's end", "its services' end"])
+def test_a_down_that_is_overtaken_leaves_the_next_of_its_name_alone(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ended, second = stack(a=command()), list[object](), list[Standing]()
+    first = up(told)
+
+    def overtaken(identities: Iterable[Identity], within_s: float) -> list[Identity]:
+        left = end(identities, within_s)
+        ended.append(left)
+        if len(ended) == after:
+            second.append(up(told))
+        return left
+
+    monkeypatch.setattr(taking_down, "end", overtaken)
+    assert taking_down.take_down(first) == []
+    assert _stands(second[0])
+
+
+def test_who_waits_for_one_that_was_replaced_does_not_take_the_next_for_it() -> None:
+    told, second = stack(a=command("0", "0.5")), list[Standing]()
+
+    def replaced(_: StackState) -> None:
+        if not second:
+            assert exit_code_of(["down", "s", "--force"]) == 0
+            second.append(up(told))
+
+    with pytest.raises(EngineError, match=r"^The stack 's' was taken down while it came up\.$"):
+        local.bring_up(told, lambda *_: None, replaced)
+    assert _stands(second[0])
+
+
+def test_a_folder_in_which_another_one_comes_up_stays() -> None:
+    first = up(stack(a=command()))
+    assert taking_down.take_down(first) == []
+    first.folder.mkdir(parents=True)
+    write_blueprint(first.folder, first.blueprint)
+    assert taking_down.take_down(first) == []
+    assert (first.folder / "blueprint.json").exists()
 
 
 def test_a_run_joins_a_stack_that_came_up_when_it_was_about_to(monkeypatch: pytest.MonkeyPatch) -> None:

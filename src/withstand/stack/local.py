@@ -121,7 +121,7 @@ class _Claim:
             _write(self._folder, blueprint, self._holder)
             with deferred() as interrupts:
                 self._supervisor = supervise(self._folder, interrupts)
-        self._standing = _wait_until_up(self._folder, blueprint, tell)
+        self._standing = _wait_until_up(self._folder, blueprint, self._supervisor, tell)
         return self._standing
 
     def let_stand(self) -> None:
@@ -179,7 +179,7 @@ def _lent(stack: Stack, tell: Callable[[StackState], None]) -> Standing | None:
         raise UsageError(f"{found.held}; wait for that, or bring it up for several by `withstand up`.")
     if other := is_of_another_file(found.blueprint, stack):
         raise UsageError(other)
-    return _wait_until_up(found.folder, found.blueprint, tell)
+    return _wait_until_up(found.folder, found.blueprint, found.state.supervisor, tell)
 
 
 @contextmanager
@@ -210,7 +210,8 @@ def _end_of(folder: Path, state: StackState) -> str | None:
     """Why nobody minds it any more; None = somebody does."""
     if state.ended is None and not state.supervisor.is_alive:
         now = read_state(folder)  # with its last word, said since; or gone
-        return (now.ended or supervisors_end(folder)) if now else TAKEN_DOWN
+        is_there = now is not None and now.mark == state.mark
+        return (now.ended or supervisors_end(folder)) if now and is_there else TAKEN_DOWN
     return state.ended
 
 
@@ -333,11 +334,13 @@ def _taken_down(blueprint: Blueprint) -> EngineError:
     return EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
 
 
-def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
+def _wait_until_up(
+    folder: Path, blueprint: Blueprint, supervisor: Identity, tell: Callable[[StackState], None]
+) -> Standing:
     told: StackState | None = None
     while True:
         state = read_state(folder)
-        if state is None:
+        if state is None or state.supervisor != supervisor:
             raise _taken_down(blueprint)
         if state != told:
             tell(state)

@@ -25,6 +25,8 @@ _UNDO_S = 60.0
 def take_down(standing: Standing) -> list[Identity]:
     """Nothing of it is left; what could not be ended is returned, and its folder kept.
 
+    Another one that is up under its name by now is left alone, with the folder that is its own.
+
     Raises:
         EngineError: it is another machine's; or something that it has left elsewhere could not be taken away. Its
             folder is kept. Or that alone is left, and cannot be removed.
@@ -32,8 +34,10 @@ def take_down(standing: Standing) -> list[Identity]:
     standing.check_here()
     end([standing.state.supervisor], stop_s(standing.blueprint))
     state = read_state(standing.folder) or standing.state
+    if state.mark != standing.state.mark:
+        return []
     left = end(_leftovers(state), _MORE_S)
-    if not left:
+    if not left and _marked_now(standing) in {None, standing.state.mark}:
         for process in standing.blueprint.processes:
             _undo(process, standing.folder)
         for scratch in standing.blueprint.scratch:
@@ -52,6 +56,12 @@ def stop_s(blueprint: Blueprint) -> float:
     return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
 
 
+def _marked_now(standing: Standing) -> str | None:
+    """Whose its folder is; None = nobody's: it is gone, or another one comes up there."""
+    now = read_state(standing.folder)
+    return now.mark if now else None
+
+
 def _leftovers(state: StackState) -> list[Identity]:
     """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
     if state.boot and state.boot != boot():
@@ -64,6 +74,8 @@ def _leftovers(state: StackState) -> list[Identity]:
 
 
 def _remove(standing: Standing) -> None:
+    if _marked_now(standing) != standing.state.mark:
+        return
     shutil.rmtree(standing.folder, ignore_errors=True)
     try:
         shutil.rmtree(standing.folder)
