@@ -17,11 +17,11 @@ import pytest
 from stacks import command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, StorageError
-from withstand.processes.identity import Identity, end
+from withstand.processes.identity import Identity, end, identity_of, run_as
 from withstand.stack import local, taking_down
 from withstand.stack.orders import ordered
 from withstand.stack.restarting import restart
-from withstand.stack.standing import SUPERVISORS, Standing, standing_of
+from withstand.stack.standing import Standing, standing_of, supervisors_arguments
 from withstand.stack.state import StackState, has_holder, read_state, write_blueprint
 from withstand.stack.supervision import Phase
 
@@ -60,7 +60,7 @@ def test_a_supervisor_whose_folder_is_gone_or_anothers_ends_and_writes_nothing(t
         until(lambda: not any(one.is_alive for one in everybody(first)))
         assert not first.folder.exists()
         second = up(stack(a=command()))
-        late = [sys.executable, "-m", SUPERVISORS, str(second.folder)]
+        late = [sys.executable, *supervisors_arguments(second.folder)]
         marker = tmp_path / "said"
         with marker.open("wb") as said:
             subprocess.run(late, stdin=was, stderr=said, check=True)
@@ -85,6 +85,31 @@ def test_up_ends_the_supervisor_of_a_folder_that_was_removed_before_it_makes_its
     second = up(stack(a=command()))
     assert not any(one.is_alive for one in everybody(first))
     assert all(one.is_alive for one in everybody(second))
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "before", [["sh", "-c", "sleep 60; :"], [sys.executable, "-c", "import time; time.sleep(60)"]], ids=["sh", "python"]
+)
+def test_up_leaves_alone_who_only_names_a_supervisor_and_its_folder(before: list[str], state: Path) -> None:
+    folder = state / "stacks" / "s"
+    with subprocess.Popen([*before, *supervisors_arguments(folder)[-2:]]) as stranger:
+        try:
+            up(stack(a=command()))
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+
+
+@LINUX
+def test_who_runs_the_same_as_another_user_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "60.25"]) as stranger:
+        try:
+            until(lambda: identity_of(stranger.pid) in run_as("60.25"))
+            monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
+            assert run_as("60.25") == []
+        finally:
+            stranger.kill()
 
 
 @LINUX
@@ -137,12 +162,18 @@ def _stands(standing: Standing) -> bool:
 
 
 def test_who_has_been_taken_down_leaves_the_next_of_its_name_alone() -> None:
-    told, second = stack(a=command()), list[Standing]()
-    with pytest.raises(EngineError, match="While the stack 's' was measured, it was taken down"), held(told) as first:
-        assert exit_code_of(["down", "s", "--force"]) == 0
-        second.append(up(told))
+    told, first, second = stack(a=command()), list[Standing](), list[Standing]()
+
+    def measured() -> None:
+        with held(told) as standing:
+            first.append(standing)
+            assert exit_code_of(["down", "s", "--force"]) == 0
+            second.append(up(told))
+
+    with pytest.raises(EngineError, match="While the stack 's' was measured, it was taken down"):
+        measured()
     assert _stands(second[0])
-    assert taking_down.take_down(first) == []
+    assert taking_down.take_down(first[0]) == []
     assert _stands(second[0])
 
 

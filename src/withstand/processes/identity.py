@@ -94,10 +94,11 @@ def _line_of(pid: int) -> list[int]:
     return line
 
 
-def run_as(*end_of_argv: str) -> list[Identity]:
-    """Those whose command line ends so, which only Linux tells."""
-    ending = list(map(os.fsencode, end_of_argv))
-    return [seen.identity for seen in _all() if _argv(seen.identity.pid)[-len(ending) :] == ending]
+def run_as(*arguments: str) -> list[Identity]:
+    """This user's whose command line is a program and these, which only Linux tells."""
+    wanted, user = list(map(os.fsencode, arguments)), str(os.geteuid())
+    found = [seen.identity for seen in _all() if _argv(seen.identity.pid)[1:] == wanted]
+    return [one for one in found if user in _status(one.pid, "Uid")]
 
 
 def children_of(pid: int) -> list[Identity]:

@@ -25,8 +25,8 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 from withstand.wire.reply import one_line
 
-SUPERVISORS = "withstand.stack.supervisor"
-"""The module that each of them runs, with the stack's folder behind it."""
+_SUPERVISORS = "withstand.stack.supervisor"
+"""The module that each of them runs."""
 _PROBE_BYTES = 64 << 10
 
 
@@ -134,9 +134,14 @@ def check_readable(name: str | None = None) -> None:
             )
 
 
+def supervisors_arguments(folder: Path) -> tuple[str, ...]:
+    """All that stands behind the interpreter."""
+    return ("-P", "-m", _SUPERVISORS, str(folder))
+
+
 def supervisors_of(folder: Path) -> list[Identity]:
     """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
-    return [one for one in run_as(SUPERVISORS, str(folder)) if not is_pid_spaces_other(one.pid)]
+    return [one for one in run_as(*supervisors_arguments(folder)) if not is_pid_spaces_other(one.pid)]
 
 
 def supervisors_end(folder: Path) -> str:
