@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from stacks import command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
@@ -22,7 +24,7 @@ from withstand.stack import local, taking_down
 from withstand.stack.orders import ordered
 from withstand.stack.restarting import restart
 from withstand.stack.standing import Standing, standing_of, supervisors_arguments
-from withstand.stack.state import StackState, has_holder, read_state, write_blueprint
+from withstand.stack.state import StackState, has_holder, read_state, write_blueprint, write_state
 from withstand.stack.supervision import Phase
 
 pytestmark = pytest.mark.usefixtures("state")
@@ -110,6 +112,32 @@ def test_who_runs_the_same_as_another_user_is_not_found(monkeypatch: pytest.Monk
             assert run_as("60.25") == []
         finally:
             stranger.kill()
+
+
+ORPHAN = "import subprocess; print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL).pid)"
+
+
+@LINUX
+@pytest.mark.parametrize("later_s", [-1.0, 1.0], ids=["after", "before"])
+def test_of_a_session_without_its_leader_only_what_began_before_the_state_was_written_is_the_stacks(
+    later_s: float,
+) -> None:
+    standing = up(stack(a=command(stop_s=0)))
+    os.kill(standing.state.supervisor.pid, signal.SIGKILL)
+    until(lambda: not any(one.is_alive for one in everybody(standing)))
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], start_new_session=True, stdout=subprocess.PIPE) as leader:
+        told = leader.stdout.readline() if leader.stdout else b""
+    stranger = identity_of(int(told))
+    assert stranger
+    [unit] = standing.state.units
+    was = Identity(leader.pid, str(int(stranger.started) - 1000))
+    state = replace(standing.state, units=(replace(unit, leader=was),))
+    write_state(standing.folder, state)
+    os.utime(standing.folder / "state.json", (time.time() + later_s,) * 2)
+    assert taking_down.take_down(replace(standing, state=state)) == []
+    assert stranger.is_alive == (later_s < 0)
+    if stranger.is_alive:
+        os.kill(stranger.pid, signal.SIGKILL)
 
 
 @LINUX

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -116,6 +117,14 @@ def in_session(leader: Identity) -> list[Identity]:
         for seen in _all()
         if seen.session == leader.pid and seen.state not in "ZX" and not _is_before(seen.identity, leader)
     ]
+
+
+def began_s(one: Identity) -> float | None:
+    """When, by the wall clock as it goes now; None = not known, as everywhere but on Linux."""
+    if not (_LINUX and one.started.isdecimal()):
+        return None
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(one.started) / os.sysconf("SC_CLK_TCK")
+    return clock.wall_s() - age_s
 
 
 def marked(name: str, value: str) -> list[Identity]:

@@ -100,6 +100,14 @@ def has_state(folder: Path) -> bool:
     return os.path.lexists(folder / _STATE)
 
 
+def told_s(folder: Path) -> float:
+    """When it was last written, by the wall clock; 0 = there is none."""
+    try:
+        return (folder / _STATE).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def write_holder(folder: Path, holder: Identity) -> None:
     """Who takes the stack down when he has done with it."""
     _write(folder / _HOLDER, holder)

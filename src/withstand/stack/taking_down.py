@@ -8,13 +8,13 @@ from pathlib import Path
 
 from withstand.errors import EngineError
 from withstand.processes import shared_memory
-from withstand.processes.identity import Identity, boot, end, in_session, marked
+from withstand.processes.identity import Identity, began_s, boot, end, identity_of, in_session, marked
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
 from withstand.stack.standing import Standing
-from withstand.stack.state import MARK, StackState, log_of, read_state
+from withstand.stack.state import MARK, StackState, log_of, read_state, told_s
 
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
@@ -36,7 +36,7 @@ def take_down(standing: Standing) -> list[Identity]:
     state = read_state(standing.folder) or standing.state
     if state.mark != standing.state.mark:
         return []
-    left = end(_leftovers(state), _MORE_S)
+    left = end(_leftovers(standing, state), _MORE_S)
     if not left and _marked_now(standing) in {None, standing.state.mark}:
         for process in standing.blueprint.processes:
             _undo(process, standing.folder)
@@ -62,15 +62,24 @@ def _marked_now(standing: Standing) -> str | None:
     return now.mark if now else None
 
 
-def _leftovers(state: StackState) -> list[Identity]:
+def _leftovers(standing: Standing, state: StackState) -> list[Identity]:
     """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
     if state.boot and state.boot != boot():
         return []
     found = marked(MARK, state.mark)
+    stop_s = {process.name: process.upkeep.stop_s for process in standing.blueprint.processes}
     for unit in state.units:
         found += [unit.keeper] if unit.keeper else []
-        found += in_session(unit.leader) if unit.leader else []
+        found += _left_of(unit.leader, told_s(standing.folder) + stop_s[unit.name]) if unit.leader else []
     return found
+
+
+def _left_of(leader: Identity, until_s: float) -> list[Identity]:
+    """Of its session; once it is gone, its number may be another's session: what has begun until then is its own."""
+    found = in_session(leader)
+    if identity_of(leader.pid) == leader:
+        return found
+    return [one for one in found if (began := began_s(one)) is not None and began <= until_s]
 
 
 def _remove(standing: Standing) -> None:
