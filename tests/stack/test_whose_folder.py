@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from withstand.processes.identity import Identity, end, identity_of, run_as
 from withstand.stack import local, taking_down
 from withstand.stack.orders import ordered
 from withstand.stack.restarting import restart
-from withstand.stack.standing import Standing, standing_of, supervisors_arguments
+from withstand.stack.standing import Standing, no_room, standing_of, supervisors_arguments
 from withstand.stack.state import StackState, has_holder, read_state, write_blueprint, write_state
 from withstand.stack.supervision import Phase
 
@@ -163,6 +164,12 @@ def test_what_cannot_be_written_down_is_told_by_ps_and_keeps_restart_from_ending
     until(lambda: _state(standing).units[0].phase is Phase.FAILED)
     with pytest.raises(EngineError, match=r"its supervisor is gone\. withstand down s, then up again"):
         restart(standing, ["a"], lambda state: os.kill(state.supervisor.pid, signal.SIGKILL))
+
+
+def test_several_may_try_at_once_whether_there_is_room(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(no_room, [tmp_path] * 400)) == {None}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_is_no_order(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Which stacks there are, as their folders tell: up, ended, held by a run, or another machine's. It changes nothing."""
 
 from pathlib import Path
+from secrets import token_hex
 from socket import gethostname
 
 import msgspec
@@ -153,7 +154,7 @@ def supervisors_end(folder: Path) -> str:
 
 def no_room(folder: Path) -> str | None:
     """Why nothing can be written there, and the cure. Tried, as nothing else tells whether a file of ours has room."""
-    probe = folder / "probe"
+    probe = folder / f".probe.{token_hex(4)}.tmp"  # several may try at once
     try:
         probe.write_bytes(bytes(_PROBE_BYTES))
         make_durable(probe)
