@@ -58,7 +58,7 @@ from withstand.stack.state import (
 )
 from withstand.stack.supervision import Phase
 from withstand.stack.taking_down import stop_s, take_down
-from withstand.stack.turn import wait_for_turn
+from withstand.stack.turn import turn_in
 
 _LOOK_S = 0.05
 _WAITING = "Waiting for another stack that is being prepared"
@@ -218,14 +218,8 @@ def _end_of(folder: Path, state: StackState) -> str | None:
 @contextmanager
 def _alone(progress: Progress) -> Iterator[None]:
     """One process at a time brings a stack up."""
-    folder = stacks_folder()
+    lock = turn_in(stacks_folder(), progress, _WAITING)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError as e:
-        raise storage_error(folder, e) from None
-    try:
-        wait_for_turn(lock, progress, _WAITING)
         yield
     finally:
         os.close(lock)
@@ -307,7 +301,13 @@ def _wanted_port(stack: Stack, name: str, claimed: Mapping[int, str]) -> int | N
 
 
 def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
-    """All that stands there before anything is started, or nothing."""
+    """All that stands there before anything is started, or nothing; a folder that is there is another's."""
+    try:
+        (folder / "logs").mkdir(parents=True)
+    except OSError as e:
+        with suppress(OSError):  # of our own making it is empty
+            folder.rmdir()
+        raise storage_error(folder, e) from None
     try:
         _write_files(folder, blueprint)
         write_blueprint(folder, blueprint)
@@ -320,7 +320,6 @@ def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
 
 def _write_files(folder: Path, blueprint: Blueprint) -> None:
     try:
-        (folder / "logs").mkdir(parents=True)
         folder.chmod(0o700)
         for process in blueprint.processes:
             for path, text in process.files.items():

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from withstand.errors import EngineError
@@ -15,6 +14,7 @@ from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
 from withstand.stack.standing import Standing
 from withstand.stack.state import MARK, StackState, log_of, read_state, told_s
+from withstand.stack.turn import remove_unused
 
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
@@ -46,8 +46,7 @@ def take_down(standing: Standing) -> list[Identity]:
             shutil.rmtree(state.scratch, ignore_errors=True)
         shared_memory.remove(state.shared)
         _remove(standing)
-        with suppress(OSError):  # others may be up
-            standing.folder.parent.rmdir()
+        remove_unused(standing.folder.parent)
     return left
 
 
