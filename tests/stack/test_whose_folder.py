@@ -24,8 +24,8 @@ from withstand.processes.identity import Identity, end, identity_of, run_as
 from withstand.stack import local, taking_down
 from withstand.stack.orders import ordered
 from withstand.stack.restarting import restart
-from withstand.stack.standing import Standing, no_room, standing_of, supervisors_arguments
-from withstand.stack.state import StackState, has_holder, read_state, write_blueprint, write_state
+from withstand.stack.standing import Standing, check_readable, no_room, standing_of, supervisors_arguments
+from withstand.stack.state import StackState, has_holder, read_state, remove_folder, write_blueprint, write_state
 from withstand.stack.supervision import Phase
 
 pytestmark = pytest.mark.usefixtures("state")
@@ -251,6 +251,53 @@ def test_a_folder_in_which_another_one_comes_up_stays() -> None:
     write_blueprint(first.folder, first.blueprint)
     assert taking_down.take_down(first) == []
     assert (first.folder / "blueprint.json").exists()
+
+
+def test_of_a_folder_that_is_a_link_the_link_goes(tmp_path: Path) -> None:
+    standing = up(stack(a=command()))
+    os.kill(standing.state.supervisor.pid, signal.SIGKILL)
+    until(lambda: not any(one.is_alive for one in everybody(standing)))
+    elsewhere = standing.folder.rename(tmp_path / "elsewhere")
+    standing.folder.symlink_to(elsewhere)
+    (elsewhere / "somebodys").touch()
+    assert exit_code_of(["down", "s"]) == 0
+    assert not os.path.lexists(standing.folder)
+    assert (elsewhere / "somebodys").exists()
+
+
+def test_who_looks_while_a_stack_goes_finds_all_of_it_or_nothing(tmp_path: Path) -> None:
+    standing, done = up(stack(a=command())), list[bool]()
+    kept = shutil.copytree(standing.folder, tmp_path / "kept")
+    assert taking_down.take_down(standing) == []
+    standing.folder.parent.mkdir(parents=True)
+
+    def look() -> int:
+        times = 0
+        while not done:
+            check_readable()
+            times += 1
+        return times
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            for _ in range(200):
+                shutil.copytree(kept, tmp_path / "next").rename(standing.folder)
+                time.sleep(0.002)
+                remove_folder(standing.folder)
+        finally:
+            done.append(True)
+        assert looking.result()
+
+
+def test_two_may_remove_a_folder_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    for _ in range(20):
+        for number in range(100):
+            (folder / "logs" / str(number)).mkdir(parents=True)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(remove_folder, [folder, folder]))
+        assert not folder.exists()
 
 
 def test_a_run_joins_a_stack_that_came_up_when_it_was_about_to(monkeypatch: pytest.MonkeyPatch) -> None:

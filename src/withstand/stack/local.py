@@ -52,6 +52,7 @@ from withstand.stack.state import (
     StackState,
     UnitState,
     read_state,
+    remove_folder,
     stacks_folder,
     write_blueprint,
     write_holder,
@@ -239,7 +240,8 @@ def _clear_away(folder: Path, stack: Stack) -> None:
     if left := left or end(supervisors_of(folder), _STRAY_S):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # there is none, or who writes there says why
+        remove_folder(folder)
 
 
 def planned(stack: Stack, progress: Progress) -> Blueprint:

@@ -29,6 +29,8 @@ from withstand.wire.reply import one_line
 _SUPERVISORS = "withstand.stack.supervisor"
 """The module that each of them runs."""
 _PROBE_BYTES = 64 << 10
+_LOOKS = 3
+"""One may go or come while its files are read."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ def check_readable(name: str | None = None) -> None:
         EngineError: what stands of one cannot be read.
     """
     for folder in sorted(stacks_folder().glob("*/")):
-        if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
+        if name in {None, folder.name} and _is_unreadable(folder):
             found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
                 f"End its supervisor, process {found}, and remove" if found else "No supervisor of it is seen; remove"
@@ -133,6 +135,10 @@ def check_readable(name: str | None = None) -> None:
                 f"What {one_line(str(folder), 4096)} tells of a stack cannot be read, as where another version of "
                 f"withstand wrote it. {cure} the folder."
             )
+
+
+def _is_unreadable(folder: Path) -> bool:
+    return all(has_state(folder) and standing_of(folder.name) is None for _ in range(_LOOKS))
 
 
 def supervisors_arguments(folder: Path) -> tuple[str, ...]:

@@ -8,12 +8,13 @@ from pathlib import Path
 from withstand.errors import EngineError
 from withstand.processes import shared_memory
 from withstand.processes.identity import Identity, began_s, boot, end, identity_of, in_session, marked
+from withstand.processes.interrupts import deferred
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
 from withstand.stack.standing import Standing
-from withstand.stack.state import MARK, StackState, log_of, read_state, told_s
+from withstand.stack.state import MARK, StackState, log_of, read_state, remove_folder, told_s
 from withstand.stack.turn import remove_unused
 
 _MORE_S = 10.0
@@ -84,15 +85,13 @@ def _left_of(leader: Identity, until_s: float) -> list[Identity]:
 def _remove(standing: Standing) -> None:
     if _marked_now(standing) != standing.state.mark:
         return
-    shutil.rmtree(standing.folder, ignore_errors=True)
     try:
-        shutil.rmtree(standing.folder)
-    except FileNotFoundError:  # as it should be; perhaps by another one's hand
-        return
+        with deferred():
+            remove_folder(standing.folder)
     except OSError as e:
         raise EngineError(
-            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: {e.strerror}. "
-            f"Once it can, withstand down {standing.name} removes it."
+            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: "
+            f"{e.strerror or e}. Once it can, withstand down {standing.name} removes it."
         ) from None
 
 
