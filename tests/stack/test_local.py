@@ -342,10 +342,11 @@ def test_a_number_that_is_anothers_by_now_is_left_alone() -> None:
 
 @LINUX
 def test_after_the_machines_own_end_nothing_is_left_to_be_ended() -> None:
-    state = up(stack(a=command())).state
+    standing = up(stack(a=command()))
+    state = standing.state
     assert state.boot
-    assert _leftovers(state)
-    assert _leftovers(replace(state, boot="another")) == []
+    assert _leftovers(standing, state)
+    assert _leftovers(standing, replace(state, boot="another")) == []
 
 
 def test_what_cannot_be_read_of_an_earlier_stack_is_not_removed(state: Path) -> None:

@@ -17,10 +17,10 @@ import pytest
 from stacks import command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, StorageError, UsageError
-from withstand.processes.identity import identity_of, run_as
+from withstand.processes.identity import identity_of
 from withstand.stack import local
 from withstand.stack.local import bring_up
-from withstand.stack.standing import SUPERVISORS, Standing, standing_of, standings, supervisors_end
+from withstand.stack.standing import Standing, standing_of, standings, supervisors_end, supervisors_of
 from withstand.stack.state import StackState, read_holder, write_holder
 from withstand.stack.supervision import Phase
 
@@ -144,7 +144,7 @@ def test_a_holder_that_cannot_be_written_leaves_nothing_up(
     with pytest.raises(type(error)), held(stack(a=command())):
         pass
     assert standing_of("s") is None
-    assert run_as(SUPERVISORS, str(state / "stacks" / "s")) == []
+    assert supervisors_of(state / "stacks" / "s") == []
 
 
 def test_an_interrupt_right_after_its_start_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_burst_of_interrupts_during_its_start_ends_it_too(
     assert run.returncode == 130
     standing = standing_of("s")
     assert standing is None or not standing.is_up
-    assert run_as(SUPERVISORS, str(state / "stacks" / "s")) == []
+    assert supervisors_of(state / "stacks" / "s") == []
 
 
 def test_a_run_that_prepares_its_stack_has_it_alone(capsys: pytest.CaptureFixture[str]) -> None:

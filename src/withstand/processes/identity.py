@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -94,10 +95,11 @@ def _line_of(pid: int) -> list[int]:
     return line
 
 
-def run_as(*end_of_argv: str) -> list[Identity]:
-    """Those whose command line ends so, which only Linux tells."""
-    ending = list(map(os.fsencode, end_of_argv))
-    return [seen.identity for seen in _all() if _argv(seen.identity.pid)[-len(ending) :] == ending]
+def run_as(*arguments: str) -> list[Identity]:
+    """This user's whose command line is a program and these, which only Linux tells."""
+    wanted, user = list(map(os.fsencode, arguments)), str(os.geteuid())
+    found = [seen.identity for seen in _all() if _argv(seen.identity.pid)[1:] == wanted]
+    return [one for one in found if user in _status(one.pid, "Uid")]
 
 
 def children_of(pid: int) -> list[Identity]:
@@ -115,6 +117,14 @@ def in_session(leader: Identity) -> list[Identity]:
         for seen in _all()
         if seen.session == leader.pid and seen.state not in "ZX" and not _is_before(seen.identity, leader)
     ]
+
+
+def began_s(one: Identity) -> float | None:
+    """When, by the wall clock as it goes now; None = not known, as everywhere but on Linux."""
+    if not (_LINUX and one.started.isdecimal()):
+        return None
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(one.started) / os.sysconf("SC_CLK_TCK")
+    return clock.wall_s() - age_s
 
 
 def marked(name: str, value: str) -> list[Identity]:

@@ -10,7 +10,7 @@ from withstand.errors import EngineError
 from withstand.files import storage_error
 from withstand.processes.identity import Identity
 from withstand.stack.composed import SUPERVISOR
-from withstand.stack.standing import SUPERVISORS
+from withstand.stack.standing import supervisors_arguments
 from withstand.stack.state import blueprint_file, log_of, read_state
 
 _LOOK_S = 0.05
@@ -35,7 +35,7 @@ def _launch(folder: Path, log_file: Path) -> None:
     try:
         with log_file.open("ab") as log, blueprint_file(folder).open("rb") as blueprint:
             started = subprocess.run(  # noqa: S603  our own module
-                [sys.executable, "-P", "-m", SUPERVISORS, str(folder)],
+                [sys.executable, *supervisors_arguments(folder)],
                 stdin=blueprint,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -52,13 +52,14 @@ from withstand.stack.state import (
     StackState,
     UnitState,
     read_state,
+    remove_folder,
     stacks_folder,
     write_blueprint,
     write_holder,
 )
 from withstand.stack.supervision import Phase
 from withstand.stack.taking_down import stop_s, take_down
-from withstand.stack.turn import wait_for_turn
+from withstand.stack.turn import turn_in
 
 _LOOK_S = 0.05
 _WAITING = "Waiting for another stack that is being prepared"
@@ -121,7 +122,7 @@ class _Claim:
             _write(self._folder, blueprint, self._holder)
             with deferred() as interrupts:
                 self._supervisor = supervise(self._folder, interrupts)
-        self._standing = _wait_until_up(self._folder, blueprint, tell)
+        self._standing = _wait_until_up(self._folder, blueprint, self._supervisor, tell)
         return self._standing
 
     def let_stand(self) -> None:
@@ -179,7 +180,7 @@ def _lent(stack: Stack, tell: Callable[[StackState], None]) -> Standing | None:
         raise UsageError(f"{found.held}; wait for that, or bring it up for several by `withstand up`.")
     if other := is_of_another_file(found.blueprint, stack):
         raise UsageError(other)
-    return _wait_until_up(found.folder, found.blueprint, tell)
+    return _wait_until_up(found.folder, found.blueprint, found.state.supervisor, tell)
 
 
 @contextmanager
@@ -210,21 +211,16 @@ def _end_of(folder: Path, state: StackState) -> str | None:
     """Why nobody minds it any more; None = somebody does."""
     if state.ended is None and not state.supervisor.is_alive:
         now = read_state(folder)  # with its last word, said since; or gone
-        return (now.ended or supervisors_end(folder)) if now else TAKEN_DOWN
+        is_there = now is not None and now.mark == state.mark
+        return (now.ended or supervisors_end(folder)) if now and is_there else TAKEN_DOWN
     return state.ended
 
 
 @contextmanager
 def _alone(progress: Progress) -> Iterator[None]:
     """One process at a time brings a stack up."""
-    folder = stacks_folder()
+    lock = turn_in(stacks_folder(), progress, _WAITING)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError as e:
-        raise storage_error(folder, e) from None
-    try:
-        wait_for_turn(lock, progress, _WAITING)
         yield
     finally:
         os.close(lock)
@@ -244,7 +240,8 @@ def _clear_away(folder: Path, stack: Stack) -> None:
     if left := left or end(supervisors_of(folder), _STRAY_S):
         numbers = ", ".join(str(one.pid) for one in left)
         raise EngineError(f"Processes of an earlier stack {name!r} cannot be ended: {numbers}; end them first.")
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # there is none, or who writes there says why
+        remove_folder(folder)
 
 
 def planned(stack: Stack, progress: Progress) -> Blueprint:
@@ -306,7 +303,13 @@ def _wanted_port(stack: Stack, name: str, claimed: Mapping[int, str]) -> int | N
 
 
 def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
-    """All that stands there before anything is started, or nothing."""
+    """All that stands there before anything is started, or nothing; a folder that is there is another's."""
+    try:
+        (folder / "logs").mkdir(parents=True)
+    except OSError as e:
+        with suppress(OSError):  # of our own making it is empty
+            folder.rmdir()
+        raise storage_error(folder, e) from None
     try:
         _write_files(folder, blueprint)
         write_blueprint(folder, blueprint)
@@ -319,7 +322,6 @@ def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
 
 def _write_files(folder: Path, blueprint: Blueprint) -> None:
     try:
-        (folder / "logs").mkdir(parents=True)
         folder.chmod(0o700)
         for process in blueprint.processes:
             for path, text in process.files.items():
@@ -333,11 +335,13 @@ def _taken_down(blueprint: Blueprint) -> EngineError:
     return EngineError(f"The stack {blueprint.name!r} was taken down while it came up.")
 
 
-def _wait_until_up(folder: Path, blueprint: Blueprint, tell: Callable[[StackState], None]) -> Standing:
+def _wait_until_up(
+    folder: Path, blueprint: Blueprint, supervisor: Identity, tell: Callable[[StackState], None]
+) -> Standing:
     told: StackState | None = None
     while True:
         state = read_state(folder)
-        if state is None:
+        if state is None or state.supervisor != supervisor:
             raise _taken_down(blueprint)
         if state != told:
             tell(state)

@@ -1,6 +1,7 @@
 """Which stacks there are, as their folders tell: up, ended, held by a run, or another machine's. It changes nothing."""
 
 from pathlib import Path
+from secrets import token_hex
 from socket import gethostname
 
 import msgspec
@@ -25,9 +26,11 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 from withstand.wire.reply import one_line
 
-SUPERVISORS = "withstand.stack.supervisor"
-"""The module that each of them runs, with the stack's folder behind it."""
+_SUPERVISORS = "withstand.stack.supervisor"
+"""The module that each of them runs."""
 _PROBE_BYTES = 64 << 10
+_LOOKS = 3
+"""One may go or come while its files are read."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +126,7 @@ def check_readable(name: str | None = None) -> None:
         EngineError: what stands of one cannot be read.
     """
     for folder in sorted(stacks_folder().glob("*/")):
-        if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
+        if name in {None, folder.name} and _is_unreadable(folder):
             found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
                 f"End its supervisor, process {found}, and remove" if found else "No supervisor of it is seen; remove"
@@ -134,9 +137,18 @@ def check_readable(name: str | None = None) -> None:
             )
 
 
+def _is_unreadable(folder: Path) -> bool:
+    return all(has_state(folder) and standing_of(folder.name) is None for _ in range(_LOOKS))
+
+
+def supervisors_arguments(folder: Path) -> tuple[str, ...]:
+    """All that stands behind the interpreter."""
+    return ("-P", "-m", _SUPERVISORS, str(folder))
+
+
 def supervisors_of(folder: Path) -> list[Identity]:
     """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
-    return [one for one in run_as(SUPERVISORS, str(folder)) if not is_pid_spaces_other(one.pid)]
+    return [one for one in run_as(*supervisors_arguments(folder)) if not is_pid_spaces_other(one.pid)]
 
 
 def supervisors_end(folder: Path) -> str:
@@ -148,7 +160,7 @@ def supervisors_end(folder: Path) -> str:
 
 def no_room(folder: Path) -> str | None:
     """Why nothing can be written there, and the cure. Tried, as nothing else tells whether a file of ours has room."""
-    probe = folder / "probe"
+    probe = folder / f".probe.{token_hex(4)}.tmp"  # several may try at once
     try:
         probe.write_bytes(bytes(_PROBE_BYTES))
         make_durable(probe)

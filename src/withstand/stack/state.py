@@ -1,7 +1,9 @@
 """What is known of a stack that is up: files, written by its supervisor, read by everybody, and outliving both."""
 
 import os
+import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -100,6 +102,14 @@ def has_state(folder: Path) -> bool:
     return os.path.lexists(folder / _STATE)
 
 
+def told_s(folder: Path) -> float:
+    """When it was last written, by the wall clock; 0 = there is none."""
+    try:
+        return (folder / _STATE).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def write_holder(folder: Path, holder: Identity) -> None:
     """Who takes the stack down when he has done with it."""
     _write(folder / _HOLDER, holder)
@@ -128,6 +138,38 @@ def read_blueprint(folder: Path) -> Blueprint | None:
 def blueprint_file(folder: Path) -> Path:
     """Written once, before anything is started."""
     return folder / _BLUEPRINT
+
+
+def remove_folder(folder: Path) -> None:
+    """All of it, perhaps while somebody else does the same; of a link only the link goes.
+
+    What tells of the stack goes last, and the state first of that: nobody sees a part of it, and what stays is seen.
+
+    Raises:
+        OSError: something stays.
+    """
+    with suppress(FileNotFoundError):
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        for path in folder.iterdir():
+            if path.name not in {_STATE, _BLUEPRINT}:
+                _remove(path)
+        for name in (_STATE, _BLUEPRINT):
+            _remove(folder / name)
+        try:
+            folder.rmdir()
+        except OSError:  # something was written meanwhile
+            shutil.rmtree(folder)
+
+
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 _T = TypeVar("_T")

@@ -3,18 +3,19 @@
 import os
 import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from withstand.errors import EngineError
 from withstand.processes import shared_memory
-from withstand.processes.identity import Identity, boot, end, in_session, marked
+from withstand.processes.identity import Identity, began_s, boot, end, identity_of, in_session, marked
+from withstand.processes.interrupts import deferred
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
 from withstand.stack.standing import Standing
-from withstand.stack.state import MARK, StackState, log_of, read_state
+from withstand.stack.state import MARK, StackState, log_of, read_state, remove_folder, told_s
+from withstand.stack.turn import remove_unused
 
 _MORE_S = 10.0
 """What a supervisor may take besides its services' own time to end."""
@@ -25,6 +26,8 @@ _UNDO_S = 60.0
 def take_down(standing: Standing) -> list[Identity]:
     """Nothing of it is left; what could not be ended is returned, and its folder kept.
 
+    Another one that is up under its name by now is left alone, with the folder that is its own.
+
     Raises:
         EngineError: it is another machine's; or something that it has left elsewhere could not be taken away. Its
             folder is kept. Or that alone is left, and cannot be removed.
@@ -32,8 +35,10 @@ def take_down(standing: Standing) -> list[Identity]:
     standing.check_here()
     end([standing.state.supervisor], stop_s(standing.blueprint))
     state = read_state(standing.folder) or standing.state
-    left = end(_leftovers(state), _MORE_S)
-    if not left:
+    if state.mark != standing.state.mark:
+        return []
+    left = end(_leftovers(standing, state), _MORE_S)
+    if not left and _marked_now(standing) in {None, standing.state.mark}:
         for process in standing.blueprint.processes:
             _undo(process, standing.folder)
         for scratch in standing.blueprint.scratch:
@@ -42,8 +47,7 @@ def take_down(standing: Standing) -> list[Identity]:
             shutil.rmtree(state.scratch, ignore_errors=True)
         shared_memory.remove(state.shared)
         _remove(standing)
-        with suppress(OSError):  # others may be up
-            standing.folder.parent.rmdir()
+        remove_unused(standing.folder.parent)
     return left
 
 
@@ -52,27 +56,42 @@ def stop_s(blueprint: Blueprint) -> float:
     return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
 
 
-def _leftovers(state: StackState) -> list[Identity]:
+def _marked_now(standing: Standing) -> str | None:
+    """Whose its folder is; None = nobody's: it is gone, or another one comes up there."""
+    now = read_state(standing.folder)
+    return now.mark if now else None
+
+
+def _leftovers(standing: Standing, state: StackState) -> list[Identity]:
     """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
     if state.boot and state.boot != boot():
         return []
     found = marked(MARK, state.mark)
+    stop_s = {process.name: process.upkeep.stop_s for process in standing.blueprint.processes}
     for unit in state.units:
         found += [unit.keeper] if unit.keeper else []
-        found += in_session(unit.leader) if unit.leader else []
+        found += _left_of(unit.leader, told_s(standing.folder) + stop_s[unit.name]) if unit.leader else []
     return found
 
 
+def _left_of(leader: Identity, until_s: float) -> list[Identity]:
+    """Of its session; once it is gone, its number may be another's session: what has begun until then is its own."""
+    found = in_session(leader)
+    if identity_of(leader.pid) == leader:
+        return found
+    return [one for one in found if (began := began_s(one)) is not None and began <= until_s]
+
+
 def _remove(standing: Standing) -> None:
-    shutil.rmtree(standing.folder, ignore_errors=True)
-    try:
-        shutil.rmtree(standing.folder)
-    except FileNotFoundError:  # as it should be; perhaps by another one's hand
+    if _marked_now(standing) != standing.state.mark:
         return
+    try:
+        with deferred():
+            remove_folder(standing.folder)
     except OSError as e:
         raise EngineError(
-            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: {e.strerror}. "
-            f"Once it can, withstand down {standing.name} removes it."
+            f"All of the stack {standing.name!r} has ended, but {standing.folder} cannot be removed: "
+            f"{e.strerror or e}. Once it can, withstand down {standing.name} removes it."
         ) from None
 
 

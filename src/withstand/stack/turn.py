@@ -1,8 +1,12 @@
 """One process at a time: who waits for another says so."""
 
 import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
 
 from withstand import clock
+from withstand.files import storage_error
 from withstand.stack.progress import Progress
 
 _LOOK_S = 0.1
@@ -17,6 +21,58 @@ def wait_for_turn(lock: int, progress: Progress, step: str) -> None:
         clock.sleep_s(_LOOK_S)
     if waited:
         progress(step, 1, 1)
+
+
+def turn_in(folder: Path, progress: Progress, step: str) -> int:
+    """A descriptor of the folder, which is made where it is not there: as long as it is open, ours alone, and stays.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise storage_error(folder, e) from None
+        if (lock := _opened(folder)) is None:
+            continue
+        try:
+            wait_for_turn(lock, progress, step)
+            if _is_at(folder, lock):
+                return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def remove_unused(folder: Path) -> None:
+    """The folder of turns, if it is empty and it is nobody's turn: who comes later would have another one's lock."""
+    with suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            if _taken(lock) and _is_at(folder, lock):
+                folder.rmdir()
+        finally:
+            os.close(lock)
+
+
+def _opened(folder: Path) -> int | None:
+    """None = it was removed meanwhile."""
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        raise storage_error(folder, e) from None
+
+
+def _is_at(folder: Path, lock: int) -> bool:
+    """Whether it is that folder still, and not one that was made after its removal."""
+    try:
+        return os.path.samestat(os.fstat(lock), folder.stat())
+    except OSError:
+        return False
 
 
 def _taken(lock: int) -> bool:
