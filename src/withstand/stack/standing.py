@@ -1,5 +1,6 @@
 """Which stacks there are, as their folders tell: up, ended, held by a run, or another machine's. It changes nothing."""
 
+import os
 from pathlib import Path
 from socket import gethostname
 
@@ -120,9 +121,14 @@ def check_readable(name: str | None = None) -> None:
     """Of one stack, or of all.
 
     Raises:
-        EngineError: what stands of one cannot be read.
+        EngineError: what stands of one cannot be read, or the one is another user's.
     """
     for folder in sorted(stacks_folder().glob("*/")):
+        if name == folder.name and _is_closed(folder):
+            raise EngineError(
+                f"The stack {name!r} is another user's, whose folder {folder} is closed to you: only he can take it "
+                "down. Give yours another name, or name a folder of your own by WITHSTAND_STATE."
+            )
         if name in {None, folder.name} and has_state(folder) and standing_of(folder.name) is None:
             found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
@@ -132,6 +138,16 @@ def check_readable(name: str | None = None) -> None:
                 f"What {one_line(str(folder), 4096)} tells of a stack cannot be read, as where another version of "
                 f"withstand wrote it. {cure} the folder."
             )
+
+
+def _is_closed(folder: Path) -> bool:
+    try:
+        os.scandir(folder).close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def supervisors_of(folder: Path) -> list[Identity]:
