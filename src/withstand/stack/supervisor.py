@@ -219,7 +219,7 @@ class Supervisor:
         """By mark and by session: who gives himself another title loses the mark."""
         leaders = [kept.leader for kept in self._kept.values() if kept.leader]
         found = [*marked(MARK, self._mark), *(one for leader in leaders for one in in_session(leader))]
-        self._shared |= shared_memory.mapped_by({one.pid for one in found}) - self._others_shared
+        self._shared |= shared_memory.shared_by({one.pid for one in found}) - self._others_shared
 
     def _start(self, process: Process) -> None:
         try:
