@@ -71,10 +71,15 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def outdated(self) -> list[UnitState]:
-        """Services that are told as ready though their process has ended: nothing newer is written down."""
+    def late(self) -> list[UnitState]:
+        """Services that are told as ready though their process has ended."""
         told = self.state.units if self.is_up else ()
         return [unit for unit in told if unit.phase is Phase.READY and unit.leader and not unit.leader.is_alive]
+
+    @property
+    def outdated(self) -> list[UnitState]:
+        """Of those, the ones of which all has ended: nothing newer is written down."""
+        return [unit for unit in self.late if not (unit.keeper and unit.keeper.is_alive)]
 
     @property
     def why_outdated(self) -> str:

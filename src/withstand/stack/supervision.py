@@ -18,6 +18,7 @@ from withstand.stack.blueprint import Process, needing
 _BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
 _STEADY_S = 60.0
 _ABSENCES_MAX = 100
+_HAS_ENDED = "has ended"
 VAIN_STARTS = 3
 """So many starts of one that was ready before, each of which came to nothing, and it is not waited for."""
 
@@ -31,6 +32,8 @@ class Phase(StrEnum):
     BACKING_OFF = "backing off"
     ENDING = "ending"
     """It is told to end, and will be started again."""
+    LEAVING = "leaving"
+    """It has ended, and what came of it is being ended; nobody had told it to."""
     FAILED = "failed"
     ENDED = "ended"
 
@@ -61,6 +64,7 @@ class Unit:
         """The last of them."""
         self.vain_starts = 0
         """Those since it was ready, or was started by hand, that came to nothing."""
+        self._lasted_s = 0.0
         self._quick_ends = 0
         self._due_s = 0.0
 
@@ -72,11 +76,23 @@ class Unit:
         """From now on it is so."""
         self.phase, self.since_s = phase, now_s
 
-    def back_off(self, now_s: float, was_ready_s: float) -> None:
+    def leave(self, now_s: float) -> None:
+        """It was ready, and is so no more; why, is not known yet."""
+        self._lasted_s = now_s - self.since_s
+        self.reason = _HAS_ENDED
+        self.gone(now_s, self.reason)
+        self.to(Phase.LEAVING, now_s)
+
+    def has_left(self, reason: str) -> None:
+        """It is known now."""
+        self.absences[-1] = replace(self.absences[-1], reason=reason)
+
+    def back_off(self, now_s: float) -> None:
         """To be started again, later each time that it did not last."""
-        self._quick_ends = 0 if was_ready_s >= _STEADY_S else self._quick_ends + 1
+        lasted_s = self._lasted_s if self.phase is Phase.LEAVING else 0.0
+        self._quick_ends = 0 if lasted_s >= _STEADY_S else self._quick_ends + 1
         self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
-        self.vain_starts += self.phase is not Phase.READY
+        self.vain_starts += self.phase is not Phase.LEAVING
         self.restarts += 1
         self.to(Phase.BACKING_OFF, now_s)
 
@@ -138,7 +154,7 @@ class Supervision:
     def restart(self, name: str, now_s: float) -> bool:
         """Somebody asks for a new start; whether it runs, and is to be ended for that."""
         unit = self.units[name]
-        if unit.phase in {Phase.STARTING, Phase.READY}:
+        if unit.phase in {Phase.STARTING, Phase.READY, Phase.LEAVING}:
             if unit.ready_after_s is not None:
                 unit.gone(now_s, STARTED_ANEW)
             unit.to(Phase.ENDING, now_s)
@@ -146,18 +162,23 @@ class Supervision:
             unit.anew(now_s)
         return unit.phase is Phase.ENDING
 
+    def left(self, name: str, now_s: float) -> None:
+        """It has ended, which is told though what came of it still lives; ``ended`` follows."""
+        if self.units[name].phase is Phase.READY:
+            self.units[name].leave(now_s)
+
     def ended(self, name: str, now_s: float, reason: str, exit_code: int | None = None) -> None:
         """It is gone; unless it is to start anew, nobody had told it to end."""
         unit = self.units[name]
         if unit.phase is Phase.ENDING:
             unit.anew(now_s)
             return
+        self.left(name, now_s)
         unit.reason, unit.exit_code = reason, exit_code
-        has_been_ready = unit.ready_after_s is not None
-        if has_been_ready:
-            unit.gone(now_s, reason)
-        if unit.process.upkeep.restart and has_been_ready:
-            unit.back_off(now_s, now_s - unit.since_s if unit.phase is Phase.READY else 0.0)
+        if unit.phase is Phase.LEAVING:
+            unit.has_left(reason)
+        if unit.process.upkeep.restart and unit.ready_after_s is not None:
+            unit.back_off(now_s)
         else:
             unit.to(Phase.FAILED, now_s)
 

@@ -55,6 +55,8 @@ _LOOK_AT_FILES_S = 1.0
 """So often the sizes of logs are looked at, and the shared memory of who is not ready yet."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
+_LINGERS_S = 0.5
+"""A service whose group has not ended with it by then is told as leaving; else at once with how it ended."""
 _PATIENCE_S = 2.0
 """So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
@@ -73,12 +75,16 @@ class _Kept:
         self.log_start = log_start
         self.identity = identity_of(keeper.pid)
         self.leader: Identity | None = None
+        self.gone_s: float | None = None
+        """Since when the leader is known to have ended; the keeper ends the rest of its group then."""
         self.health = Question(process.health_url)
 
-    def find_leader(self) -> None:
-        """The service itself: its keeper's child."""
+    def look_for_leader(self, now_s: float) -> None:
+        """The service itself, its keeper's child: who it is, or that it is no more."""
         if self.leader is None:
             self.leader = next(iter(children_of(self.keeper.pid)), None)
+        elif self.gone_s is None and not self.leader.is_alive:
+            self.gone_s = now_s
 
     def let_go(self) -> None:
         """Have the keeper end it; also more than once."""
@@ -168,8 +174,11 @@ class Supervisor:
         for process in supervision.to_start(clock.wall_s()):
             self._start(process)
         for name, kept in list(self._kept.items()):
-            kept.find_leader()
-            if supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
+            kept.look_for_leader(now_s := clock.wall_s())
+            if kept.gone_s is not None:
+                if now_s - kept.gone_s > _LINGERS_S:
+                    supervision.left(name, kept.gone_s)
+            elif supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
                 self._greet(name, kept)
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
@@ -183,7 +192,10 @@ class Supervisor:
                 self._kept[name].let_go()
         for name, kept in self._kept.items():
             unit = supervision.units[name]
-            if unit.phase is Phase.ENDING and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S:
+            if (
+                unit.phase in {Phase.ENDING, Phase.LEAVING}
+                and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S
+            ):
                 kept.keeper.kill()
 
     def _greet(self, name: str, kept: _Kept) -> None:
@@ -261,6 +273,8 @@ class Supervisor:
         kept.close()
         self._look_for_shared()  # before the last of it is gone
         end(self._strays(kept), 0.0)
+        if kept.gone_s is not None:
+            self._supervision.left(name, kept.gone_s)
         self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
 
     def _strays(self, kept: _Kept) -> list[Identity]:
