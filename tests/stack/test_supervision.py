@@ -210,3 +210,19 @@ def test_one_that_leaves_is_away_from_then_on_and_for_the_reason_that_is_known_l
     assert supervision.restart("engine", 91)
     supervision.ended("engine", 92, "was killed")
     assert names(supervision.to_start(92)) == ["engine"]
+
+
+def test_a_wall_clock_that_is_set_decides_nothing() -> None:
+    ahead_s = [1000.0]
+    supervision = Supervision((process("engine", restart=True),), lambda at_s: at_s + ahead_s[0])
+    engine = supervision.units["engine"]
+    supervision.started("engine", 0)
+    ahead_s[0] += 3600
+    assert supervision.overdue(9) == []
+    supervision.healthy("engine", 9)
+    assert (engine.ready_after_s, engine.since_s) == (9, 4609)
+    supervision.ended("engine", 20, "was killed")
+    ahead_s[0] -= 7200
+    assert names(supervision.to_start(21)) == ["engine"]
+    ready(supervision, "engine", 22)
+    assert engine.absences == [Absence(began_s=4620, reason="was killed", back_s=-2578)]

@@ -1,12 +1,14 @@
 """What to do next with a stack's processes. Pure: the supervisor tells what happened and when, and asks.
 
+It tells by a clock that is never set, which decides; what is told to others is by the wall clock, as it was then.
+
 A process is started once all that it needs is ready. One that ends before the stack has ever been up has failed, and
 the stack with it, unless it was ready and is to be restarted: it is then, as later too, after 1 s, 2 s, 4 s … 60 s, and
 after 1 s when a minute went well. After some starts that came to nothing nobody need wait for it any more, though it is
 tried further. Whoever asks has any of them ended and started again, at once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -38,8 +40,12 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+GOING = frozenset({Phase.ENDING, Phase.LEAVING})
+"""So is one whose keeper ends it, and what came of it."""
+
+
 class Absence(Struct, frozen=True):
-    """From when to when a process that had been ready was not, in the supervisor's seconds."""
+    """From when to when a process that had been ready was not, by the wall clock."""
 
     began_s: float
     reason: str
@@ -50,10 +56,12 @@ class Absence(Struct, frozen=True):
 class Unit:
     """One process as it stands."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, wall_of: Callable[[float], float]) -> None:
         self.process = process
+        self._wall_of = wall_of
         self.phase = Phase.WAITING
-        self.since_s = 0.0
+        self.steady_s = self.since_s = 0.0
+        """Since when, by the clock that decides and by the wall clock."""
         self.ready_after_s: float | None = None
         """How long its last start took."""
         self.restarts = 0
@@ -74,11 +82,11 @@ class Unit:
 
     def to(self, phase: Phase, now_s: float) -> None:
         """From now on it is so."""
-        self.phase, self.since_s = phase, now_s
+        self.phase, self.steady_s, self.since_s = phase, now_s, self._wall_of(now_s)
 
     def leave(self, now_s: float) -> None:
         """It was ready, and is so no more; why, is not known yet."""
-        self._lasted_s = now_s - self.since_s
+        self._lasted_s = now_s - self.steady_s
         self.reason = _HAS_ENDED
         self.gone(now_s, self.reason)
         self.to(Phase.LEAVING, now_s)
@@ -99,13 +107,13 @@ class Unit:
     def gone(self, now_s: float, reason: str) -> None:
         """It is not ready any more. One that ends again before it was ready is still gone for the first reason."""
         if not self.absences or self.absences[-1].back_s is not None:
-            self.absences = [*self.absences[1 - _ABSENCES_MAX :], Absence(now_s, reason)]
+            self.absences = [*self.absences[1 - _ABSENCES_MAX :], Absence(self._wall_of(now_s), reason)]
 
     def back(self, now_s: float) -> None:
         """It is ready, perhaps again."""
         self.vain_starts = 0
         if self.absences:
-            self.absences[-1] = replace(self.absences[-1], back_s=now_s)
+            self.absences[-1] = replace(self.absences[-1], back_s=self._wall_of(now_s))
 
     def anew(self, now_s: float) -> None:
         """As if it had never failed; it waits for its turn."""
@@ -118,9 +126,9 @@ class Unit:
 class Supervision:
     """All processes of a stack."""
 
-    def __init__(self, processes: Sequence[Process]) -> None:
+    def __init__(self, processes: Sequence[Process], wall_of: Callable[[float], float] = float) -> None:
         self._processes = processes
-        self.units = {process.name: Unit(process) for process in processes}
+        self.units = {process.name: Unit(process, wall_of) for process in processes}
         self._was_up = False
 
     def to_start(self, now_s: float) -> list[Process]:
@@ -137,7 +145,7 @@ class Supervision:
     def healthy(self, name: str, now_s: float) -> None:
         """It has answered."""
         unit = self.units[name]
-        unit.ready_after_s = now_s - unit.since_s
+        unit.ready_after_s = now_s - unit.steady_s
         unit.reason = ""
         unit.back(now_s)
         unit.to(Phase.READY, now_s)
@@ -148,7 +156,7 @@ class Supervision:
         return [
             name
             for name, unit in self.units.items()
-            if unit.phase is Phase.STARTING and now_s - unit.since_s > unit.process.upkeep.ready_s
+            if unit.phase is Phase.STARTING and now_s - unit.steady_s > unit.process.upkeep.ready_s
         ]
 
     def restart(self, name: str, now_s: float) -> bool:

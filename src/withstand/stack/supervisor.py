@@ -47,7 +47,7 @@ from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
 from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, write_state
-from withstand.stack.supervision import Phase, Supervision, Unit
+from withstand.stack.supervision import GOING, Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
@@ -115,7 +115,7 @@ class Supervisor:
 
     def __init__(self, folder: Path, blueprint: Blueprint, deed: Deed) -> None:
         self._folder, self._deed = folder, deed
-        self._supervision = Supervision(blueprint.processes)
+        self._supervision = Supervision(blueprint.processes, clock.on_the_wall)
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
         self._mark, self._boot = token_hex(16), boot()
@@ -123,7 +123,7 @@ class Supervisor:
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
-        self._looked_s = self._began_s
+        self._looked_s = clock.steady_s()
         self._told_to_end = False
         self._heard: set[str] = set()
         self._ended: str | None = None
@@ -168,13 +168,13 @@ class Supervisor:
         self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
             self._bury(name, self._kept[name].last_words())
-        for name in supervision.overdue(clock.wall_s()):
+        for name in supervision.overdue(clock.steady_s()):
             ready_s = supervision.units[name].process.upkeep.ready_s
             self._dismiss(name, f"was not ready within {ready_s:g} s{self._kept[name].last_words()}")
-        for process in supervision.to_start(clock.wall_s()):
+        for process in supervision.to_start(clock.steady_s()):
             self._start(process)
         for name, kept in list(self._kept.items()):
-            kept.look_for_leader(now_s := clock.wall_s())
+            kept.look_for_leader(now_s := clock.steady_s())
             if kept.gone_s is not None:
                 if now_s - kept.gone_s > _LINGERS_S:
                     supervision.left(name, kept.gone_s)
@@ -185,17 +185,14 @@ class Supervisor:
 
     def _hear_orders(self) -> None:
         """Services that somebody wants ended and started again; a keeper that does not end is killed."""
-        now_s, supervision = clock.wall_s(), self._supervision
+        now_s, supervision = clock.steady_s(), self._supervision
         for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
             self._heard.add(name)
             if supervision.restart(name, now_s):
                 self._kept[name].let_go()
         for name, kept in self._kept.items():
             unit = supervision.units[name]
-            if (
-                unit.phase in {Phase.ENDING, Phase.LEAVING}
-                and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S
-            ):
+            if unit.phase in GOING and now_s - unit.steady_s > kept.process.upkeep.stop_s + _KEEPER_S:
                 kept.keeper.kill()
 
     def _greet(self, name: str, kept: _Kept) -> None:
@@ -204,7 +201,7 @@ class Supervisor:
         if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
             self._dismiss(name, f"does not answer at port {port}: {stranger} has it.")
             return
-        self._supervision.healthy(name, clock.wall_s())
+        self._supervision.healthy(name, clock.steady_s())
         self._look_for_shared()
 
     def _is_of(self, keeper: int, pid: int) -> bool:
@@ -220,7 +217,7 @@ class Supervisor:
 
     def _look_now_and_then(self) -> None:
         """Logs keep their bound; who is killed before he is ready has shared memory, too."""
-        if (now_s := clock.wall_s()) - self._looked_s > _LOOK_AT_FILES_S:
+        if (now_s := clock.steady_s()) - self._looked_s > _LOOK_AT_FILES_S:
             self._looked_s = now_s
             for kept in self._kept.values():
                 cut(kept.log)
@@ -238,11 +235,11 @@ class Supervisor:
             self._kept[process.name] = self._begun(process)
         except OSError as e:
             where = f"{e.filename}: " if e.filename else ""
-            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {where}{e.strerror}.")
+            self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {where}{e.strerror}.")
         except (ValueError, WithstandError) as e:  # the first: a NUL, or a name that no variable can have
-            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
+            self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {e}")
         else:
-            self._supervision.started(process.name, clock.wall_s())
+            self._supervision.started(process.name, clock.steady_s())
 
     def _begun(self, process: Process) -> _Kept:
         log = opened(log_of(self._folder, process.name))
@@ -275,7 +272,7 @@ class Supervisor:
         end(self._strays(kept), 0.0)
         if kept.gone_s is not None:
             self._supervision.left(name, kept.gone_s)
-        self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
+        self._supervision.ended(name, clock.steady_s(), reason, kept.keeper.poll())
 
     def _strays(self, kept: _Kept) -> list[Identity]:
         """Of its session, and what has become our child without being a keeper."""
@@ -305,7 +302,7 @@ class Supervisor:
             del self._kept[name]
             kept.close()
             end(self._strays(kept), 0.0)
-            self._supervision.units[name].to(Phase.ENDED, clock.wall_s())
+            self._supervision.units[name].to(Phase.ENDED, clock.steady_s())
 
     def _write(self) -> None:
         if not self._deed.holds:  # what stands there is another's, and not to be told of us
@@ -346,7 +343,7 @@ class Supervisor:
 
     def _bear(self, e: WithstandError) -> None:
         """It is tried again: services do not end for a disk that is full; but who waits for them would never hear."""
-        now_s = clock.wall_s()
+        now_s = clock.steady_s()
         self._unwritten_s = self._unwritten_s or now_s
         if not self._has_told_ready and now_s - self._unwritten_s > _PATIENCE_S:
             self._ended = self._ended or str(e).partition("; ")[0]
