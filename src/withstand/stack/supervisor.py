@@ -46,13 +46,13 @@ from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, write_state
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, log_of, write_state
 from withstand.stack.supervision import GOING, Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
 _LOOK_AT_FILES_S = 1.0
-"""So often the sizes of logs are looked at, and the shared memory of who is not ready yet."""
+"""So often are looked at the sizes of logs, the shared memory of who is not ready yet, and whether the state stands."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
 _LINGERS_S = 0.5
@@ -128,6 +128,7 @@ class Supervisor:
         self._heard: set[str] = set()
         self._ended: str | None = None
         self._written: StackState | None = None
+        self._is_told = False
         self._has_told_ready = False
         self._unwritten_s: float | None = None
         signal.signal(signal.SIGTERM, self._hear)
@@ -219,6 +220,7 @@ class Supervisor:
         """Logs keep their bound; who is killed before he is ready has shared memory, too."""
         if (now_s := clock.steady_s()) - self._looked_s > _LOOK_AT_FILES_S:
             self._looked_s = now_s
+            self._is_told = has_state(self._folder)  # somebody may have removed it
             for kept in self._kept.values():
                 cut(kept.log)
             if any(unit.phase is Phase.STARTING for unit in self._supervision.units.values()):
@@ -322,7 +324,7 @@ class Supervisor:
             units=units,
             ended=self._ended,
         )
-        if state != self._written and not self._keep(state):
+        if (state != self._written or not self._is_told) and not self._keep(state):
             return
         if self._heard:
             heard(self._folder, self._heard)
@@ -337,7 +339,7 @@ class Supervisor:
                 raise
             self._bear(e)
             return False
-        self._written, self._unwritten_s = state, None
+        self._written, self._is_told, self._unwritten_s = state, True, None
         self._has_told_ready = self._has_told_ready or self._supervision.all_ready
         return True
 
