@@ -21,6 +21,7 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, StorageError, UsageError
 from withstand.processes.identity import end, identity_of, run_as
 from withstand.stack import local
+from withstand.stack.cache import cache_folder
 from withstand.stack.local import bring_up
 from withstand.stack.standing import SUPERVISORS, Standing, standing_of, standings, supervisors_end
 from withstand.stack.state import StackState, read_holder, write_holder
@@ -330,3 +331,20 @@ def test_a_process_of_another_user_is_not_waited_for() -> None:
         finally:
             os.setresuid(0, 0, 0)
         theirs.kill()
+
+
+@LINUX
+def test_a_relative_folder_where_the_current_one_is_gone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setenv("WITHSTAND_STATE", "rel")
+        patched.setenv("WITHSTAND_CACHE", "rel")
+        patched.chdir(gone)
+        gone.rmdir()
+        assert exit_code_of(["ps"]) == UsageError.exit_code
+        with pytest.raises(UsageError, match=r"^WITHSTAND_CACHE = 'rel' is relative to the current folder, which is"):
+            cache_folder()
+    assert "WITHSTAND_STATE = 'rel' is relative to the current folder, which is gone" in capsys.readouterr().err
