@@ -10,6 +10,7 @@ import time
 import msgspec
 
 now_ns = time.monotonic_ns
+steady_s = time.monotonic
 cpu_ns = time.process_time_ns
 wall_s = time.time
 sleep_s = time.sleep
@@ -40,6 +41,11 @@ def realtime_offset_ns(tries: int = 16) -> tuple[int, int]:
             best_width_ns = after_ns - before_ns
             best_offset_ns = wall_ns - (before_ns + after_ns) // 2
     return best_offset_ns, best_width_ns
+
+
+def on_the_wall(at_s: float) -> float:
+    """What the wall clock said at an instant of ``steady_s``, unless it was set since."""
+    return wall_s() - (steady_s() - at_s)
 
 
 def utc_iso(wall_ns: int) -> str:

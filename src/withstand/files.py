@@ -85,6 +85,22 @@ def is_there(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {e.strerror}.") from None
 
 
+def named_by(variable: str) -> Path | None:
+    """The folder that an environment variable names, from / on; None = it names none.
+
+    Raises:
+        UsageError: it is relative to a folder that is gone.
+    """
+    if not (named := os.environ.get(variable)):
+        return None
+    try:
+        return Path(named).absolute()
+    except FileNotFoundError:
+        raise UsageError(
+            f"{variable} = {named!r} is relative to the current folder, which is gone; name it from / on."
+        ) from None
+
+
 def distinct_names(paths: Sequence[Path]) -> list[str]:
     """Of each path its last part, of those alike as many as tell them apart, and a number if it is there twice."""
     real = [Path(os.path.realpath(path)) for path in paths]

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stacks import SERVER, command, stack, until, up
+from stacks import SERVER, command, shell, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.processes.identity import Identity, identity_of
 from withstand.stack.local import planned
@@ -209,3 +210,23 @@ def test_the_stack_of_a_file_that_is_down_is_down(tmp_path: Path, capsys: pytest
         assert exit_code_of(["down", str(file)]) == 0
     assert capsys.readouterr().out == "s is not up.\n" * 2
     assert exit_code_of(["down", "s"]) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose child is whose")
+def test_one_whose_group_goes_on_without_it_is_told_as_leaving_and_was_away_from_its_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    up(stack(a=shell("(trap '' TERM; exec sleep 600) &", stop_s=4)))
+    killed_s = time.time()
+    os.kill(leader("a").pid, signal.SIGKILL)
+    until(lambda: unit("a").phase is not Phase.READY)
+    assert unit("a").phase is Phase.LEAVING
+    assert exit_code_of(["ps", "--json"]) == 0
+    [stack_told] = told(capsys)
+    assert (stack_told["ready"], stack_told["cure"]) == (False, None)
+    assert (stack_told["services"][0]["phase"], stack_told["services"][0]["reason"]) == ("leaving", "has ended")
+    until(lambda: unit("a").phase is Phase.FAILED)
+    assert time.time() - killed_s > 3.5
+    [absence] = unit("a").absences
+    assert absence.began_s - killed_s < 2
+    assert "killed by SIGKILL" in absence.reason

@@ -119,3 +119,14 @@ def test_a_stack_that_loses_its_supervisor_is_lost(tmp_path: Path) -> None:
     [stage] = json.loads((tmp_path / "run" / "summary.json").read_text())["stages"]
     [doubt] = [doubt for doubt in stage["doubts"] if doubt["kind"] == "service_lost"]
     assert "the stack has lost its supervisor" in doubt["sentence"]
+
+
+@LINUX
+def test_why_a_service_went_is_told_though_its_end_was_seen_before_that_was_known(tmp_path: Path) -> None:
+    """Its child does not heed SIGTERM, so that its keeper waits for that."""
+    args = ["sh", "-c", f"(trap '' TERM; exec sleep 600) & exec {sys.executable} {ENGINE} $PORT"]
+    run = begun(tmp_path, tree(6, a=engine(), b=engine(args=args, stop_s=3)))
+    kill("b")
+    run.communicate(timeout=PATIENCE_S)
+    [outage] = json.loads((tmp_path / "run" / "run.json").read_text())["outages"]
+    assert "killed by SIGKILL" in outage["reason"]

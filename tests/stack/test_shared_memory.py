@@ -16,6 +16,8 @@ from withstand.processes.shared_memory import mapped_by, remove
 from withstand.spec.stack import stack_of
 from withstand.stack.local import bring_up
 from withstand.stack.standing import standing_of
+from withstand.stack.state import StackState
+from withstand.stack.supervision import Phase
 from withstand.stack.taking_down import take_down
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has them as files")
@@ -52,6 +54,31 @@ def test_what_a_service_leaves_goes_with_its_stack(
     assert take_down(now) == []
     assert not path.exists()
     others.unlink()
+
+
+def test_a_users_own_file_that_a_service_only_reads_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WITHSTAND_STATE", str(tmp_path))
+    path = Path("/dev/shm") / f"withstand-test-{uuid4().hex}"
+    reads = (
+        HOLDS.replace("w+b", "rb").replace("file.truncate(4096)", "pass").replace("4096", "4096, prot=mmap.PROT_READ")
+    )
+    wait = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)\n"
+    args = [sys.executable, "-c", wait + reads + SERVES, str(path), "{port}"]
+    engine = {"kind": "command", "args": args, "served_as": "m", "health": "/"}
+
+    def make_it(state: StackState) -> None:
+        if state.units[0].phase is Phase.STARTING and not path.exists():
+            whole = path.with_name(f"{path.name}-new")
+            whole.write_bytes(bytes(4096))
+            whole.rename(path)
+
+    standing = bring_up(stack_of({"engines": {"a": engine}}, "s"), lambda *_: None, make_it)
+    leader = standing.state.units[0].leader
+    assert leader
+    assert str(path) in mapped_by([leader.pid])
+    assert take_down(standing) == []
+    assert path.exists()
+    path.unlink()
 
 
 def test_what_is_left_by_who_is_killed_before_he_is_ready_goes_too(

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,12 +19,14 @@ import pytest
 from stacks import command, held, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, StorageError, UsageError
-from withstand.processes.identity import identity_of
+from withstand.processes.identity import end, identity_of
 from withstand.stack import local
+from withstand.stack.cache import cache_folder
 from withstand.stack.local import bring_up
 from withstand.stack.standing import Standing, standing_of, standings, supervisors_end, supervisors_of
 from withstand.stack.state import StackState, read_holder, write_holder
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import take_down
 
 pytestmark = pytest.mark.usefixtures("state")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
@@ -273,3 +277,74 @@ def test_a_disk_that_fills_during_the_start_is_said() -> None:
     assert standing
     assert not standing.state.supervisor.is_alive
     assert not any(unit.leader and unit.leader.is_alive for unit in standing.state.units)
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Make what stands of the stack ``s`` another user's, for as long as the test lasts."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("WITHSTAND_STATE", folder)
+
+        def close() -> None:
+            (Path(folder) / "stacks" / "s").chmod(0)
+            if user == 0:
+                os.seteuid(65534)  # to root no folder is closed
+
+        yield close
+        os.seteuid(user)
+        (Path(folder) / "stacks" / "s").chmod(0o700)
+        for standing in standings():
+            take_down(standing)
+
+
+def test_a_stack_of_another_user_is_passed_over_and_where_it_is_named_that_is_said(
+    closed: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = up(stack(a=command()))
+    assert exit_code_of(["ps"]) == 0
+    capsys.readouterr()
+    closed()
+    assert standings() == []
+    assert exit_code_of(["ps"]) == 0
+    assert capsys.readouterr().out == "No stack is up.\n"
+    for argv in (["ps", "s"], ["down", "s"], ["logs", "s"]):
+        assert exit_code_of(argv) == EngineError.exit_code
+        assert "The stack 's' is another user's" in capsys.readouterr().err
+    with pytest.raises(EngineError, match=r"is another user's, whose folder .* is closed to you: only he can take it"):
+        up(stack(a=command()))
+    assert theirs.state.supervisor.is_alive
+
+
+@LINUX
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_process_of_another_user_is_not_waited_for() -> None:
+    with subprocess.Popen(["sleep", "600"]) as theirs:
+        one = identity_of(theirs.pid)
+        assert one
+        os.setresuid(65534, 65534, 0)
+        try:
+            began_s = time.monotonic()
+            assert end([one], 60.0) == [one]
+            assert time.monotonic() - began_s < 30
+        finally:
+            os.setresuid(0, 0, 0)
+        theirs.kill()
+
+
+@LINUX
+def test_a_relative_folder_where_the_current_one_is_gone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setenv("WITHSTAND_STATE", "rel")
+        patched.setenv("WITHSTAND_CACHE", "rel")
+        patched.chdir(gone)
+        gone.rmdir()
+        assert exit_code_of(["ps"]) == UsageError.exit_code
+        with pytest.raises(UsageError, match=r"^WITHSTAND_CACHE = 'rel' is relative to the current folder, which is"):
+            cache_folder()
+    assert "WITHSTAND_STATE = 'rel' is relative to the current folder, which is gone" in capsys.readouterr().err

@@ -188,3 +188,41 @@ def test_one_that_is_started_anew_by_hand_was_away_too() -> None:
     [absence] = supervision.units["engine"].absences
     assert (absence.began_s, absence.back_s) == (5, 8)
     assert absence.reason == "was started anew, as somebody asked for it."
+
+
+def test_one_that_leaves_is_away_from_then_on_and_for_the_reason_that_is_known_later() -> None:
+    supervision = Supervision((process("engine", restart=True), process("gateway", "engine", restart=True)))
+    ready(supervision, "engine", 0)
+    ready(supervision, "gateway", 0)
+    supervision.left("engine", 70)
+    supervision.left("engine", 71)  # once more makes no difference
+    engine = supervision.units["engine"]
+    assert (engine.phase, engine.since_s, engine.reason) == (Phase.LEAVING, 70, "has ended")
+    assert not supervision.all_ready
+    supervision.ended("gateway", 72, "crashed")
+    assert supervision.to_start(75) == []  # it waits for the engine
+    supervision.ended("engine", 78, "was killed", 137)
+    assert (engine.reason, engine.exit_code, engine.vain_starts) == ("was killed", 137, 0)
+    assert names(supervision.to_start(79)) == ["engine"]  # it had a good minute
+    ready(supervision, "engine", 80)
+    assert engine.absences == [Absence(began_s=70, reason="was killed", back_s=80)]
+    supervision.left("engine", 90)
+    assert supervision.restart("engine", 91)
+    supervision.ended("engine", 92, "was killed")
+    assert names(supervision.to_start(92)) == ["engine"]
+
+
+def test_a_wall_clock_that_is_set_decides_nothing() -> None:
+    ahead_s = [1000.0]
+    supervision = Supervision((process("engine", restart=True),), lambda at_s: at_s + ahead_s[0])
+    engine = supervision.units["engine"]
+    supervision.started("engine", 0)
+    ahead_s[0] += 3600
+    assert supervision.overdue(9) == []
+    supervision.healthy("engine", 9)
+    assert (engine.ready_after_s, engine.since_s) == (9, 4609)
+    supervision.ended("engine", 20, "was killed")
+    ahead_s[0] -= 7200
+    assert names(supervision.to_start(21)) == ["engine"]
+    ready(supervision, "engine", 22)
+    assert engine.absences == [Absence(began_s=4620, reason="was killed", back_s=-2578)]

@@ -73,6 +73,16 @@ def test_a_supervisor_whose_folder_is_gone_or_anothers_ends_and_writes_nothing(t
     assert all(one.is_alive for one in everybody(second))
 
 
+def test_a_state_that_somebody_removes_is_written_again() -> None:
+    standing = up(stack(a=command()))
+    (standing.folder / "state.json").unlink()
+    until(lambda: standing_of("s"), within_s=10)
+    assert _state(standing) == standing.state
+    assert exit_code_of(["down", "s"]) == 0
+    assert not any(one.is_alive for one in everybody(standing))
+    assert not standing.folder.exists()
+
+
 def _has_open(path: Path) -> bool:
     """Whether anybody has it still, which only Linux tells."""
     links = (link for link in Path("/proc").glob("[0-9]*/fd/2"))

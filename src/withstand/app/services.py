@@ -75,6 +75,8 @@ class Services:
         if known is None and (seen.back_s is None or seen.back_s >= self._began_s):
             known = Outage(service=name, began_ns=_monotonic_ns(seen.began_s), reason=one_line(seen.reason))
             self._found[key] = known
+        if known and name != _STACK:  # why it went is told once all of it has ended
+            known = self._found[key] = replace(known, reason=one_line(seen.reason))
         if known and known.back_ns is None and seen.back_s is not None:
             self._found[key] = replace(known, back_ns=_monotonic_ns(seen.back_s))
 

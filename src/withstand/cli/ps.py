@@ -42,7 +42,7 @@ def _found(name: str | None) -> list[Standing]:
     give_up_ns = clock.now_ns() + int(_WRITES_S * 1e9)
     while True:
         found = [standing for standing in standings() if name in (None, standing.name)]
-        if not any(standing.outdated for standing in found) or clock.now_ns() > give_up_ns:
+        if not any(standing.late for standing in found) or clock.now_ns() > give_up_ns:
             return found
         clock.sleep_s(_LOOK_S)
 

@@ -148,16 +148,22 @@ def end(identities: Iterable[Identity], within_s: float) -> list[Identity]:
     """End those that still live: politely first, then not. What could not be ended is returned."""
     left = list(identities)
     for number, wait_s in ((signal.SIGTERM, within_s), (signal.SIGKILL, 5.0)):
-        for one in left:
-            if one.is_alive:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(one.pid, number)
+        told = [one for one in left if one.is_alive and _is_told(one, number)]
         give_up_ns = clock.now_ns() + int(wait_s * 1e9)
-        while (left := [one for one in left if one.is_alive]) and clock.now_ns() < give_up_ns:
+        while any(one.is_alive for one in told) and clock.now_ns() < give_up_ns:
             clock.sleep_s(_LOOK_S)
-        if not left:
+        if not (left := [one for one in left if one.is_alive]):
             break
     return left
+
+
+def _is_told(one: Identity, number: int) -> bool:
+    """Whether the signal reached it: another user's cannot be told, and is not waited for."""
+    try:
+        os.kill(one.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _argv(pid: int) -> list[bytes]:

@@ -19,10 +19,12 @@ def there() -> set[str]:
 
 def mapped_by(pids: Iterable[int]) -> set[str]:
     """Their paths; none of a process that is gone, or somebody else's."""
-    # By inode: a semaphore is mapped under a name that it had only while it was made.
-    by_inode = _by_inode()
-    inodes = {line.split(maxsplit=5)[4] for pid in pids for line in _maps(pid) if _SHM in line}
-    return {by_inode[inode] for inode in inodes & by_inode.keys()}
+    return _mapped(pids, by="")
+
+
+def shared_by(pids: Iterable[int]) -> set[str]:
+    """Those of them that a process may write to for others to see: what it only reads is somebody's."""
+    return _mapped(pids, by="rw-s")
 
 
 def remove(paths: Iterable[str]) -> None:
@@ -32,6 +34,13 @@ def remove(paths: Iterable[str]) -> None:
         for path in wanted - used:
             with suppress(OSError):  # it is gone already
                 Path(path).unlink()
+
+
+def _mapped(pids: Iterable[int], by: str) -> set[str]:
+    # By inode: a semaphore is mapped under a name that it had only while it was made.
+    by_inode = _by_inode()
+    told = (line.split(maxsplit=5) for pid in pids for line in _maps(pid) if _SHM in line)
+    return {by_inode[fields[4]] for fields in told if fields[1].startswith(by) and fields[4] in by_inode}
 
 
 def _by_inode() -> dict[str, str]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from withstand.errors import EngineError
+from withstand.files import named_by
 from withstand.stack.progress import Progress
 from withstand.stack.turn import wait_for_turn
 
@@ -23,9 +24,10 @@ def cache_folder() -> Path:
 
     Raises:
         EngineError: the user has no home.
+        UsageError: it is named from a folder that is gone.
     """
-    if named := os.environ.get(_ENV):
-        return Path(named).absolute()
+    if named := named_by(_ENV):
+        return named
     xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if xdg.is_absolute():  # a relative one is to be ignored, says the XDG base directory specification
         return xdg / "withstand"

@@ -1,5 +1,6 @@
 """Which stacks there are, as their folders tell: up, ended, held by a run, or another machine's. It changes nothing."""
 
+import os
 from pathlib import Path
 from secrets import token_hex
 from socket import gethostname
@@ -73,10 +74,15 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def outdated(self) -> list[UnitState]:
-        """Services that are told as ready though their process has ended: nothing newer is written down."""
+    def late(self) -> list[UnitState]:
+        """Services that are told as ready though their process has ended."""
         told = self.state.units if self.is_up else ()
         return [unit for unit in told if unit.phase is Phase.READY and unit.leader and not unit.leader.is_alive]
+
+    @property
+    def outdated(self) -> list[UnitState]:
+        """Of those, the ones of which all has ended: nothing newer is written down."""
+        return [unit for unit in self.late if not (unit.keeper and unit.keeper.is_alive)]
 
     @property
     def why_outdated(self) -> str:
@@ -123,9 +129,14 @@ def check_readable(name: str | None = None) -> None:
     """Of one stack, or of all.
 
     Raises:
-        EngineError: what stands of one cannot be read.
+        EngineError: what stands of one cannot be read, or the one is another user's.
     """
     for folder in sorted(stacks_folder().glob("*/")):
+        if name == folder.name and _is_closed(folder):
+            raise EngineError(
+                f"The stack {name!r} is another user's, whose folder {folder} is closed to you: only he can take it "
+                "down. Give yours another name, or name a folder of your own by WITHSTAND_STATE."
+            )
         if name in {None, folder.name} and _is_unreadable(folder):
             found = ", ".join(str(one.pid) for one in supervisors_of(folder))
             cure = (
@@ -135,6 +146,16 @@ def check_readable(name: str | None = None) -> None:
                 f"What {one_line(str(folder), 4096)} tells of a stack cannot be read, as where another version of "
                 f"withstand wrote it. {cure} the folder."
             )
+
+
+def _is_closed(folder: Path) -> bool:
+    try:
+        os.scandir(folder).close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _is_unreadable(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from withstand.errors import EngineError
-from withstand.files import discard, write_atomically
+from withstand.files import discard, named_by, write_atomically
 from withstand.processes.identity import Identity
 from withstand.processes.log import is_lost
 from withstand.stack.blueprint import Blueprint
@@ -69,9 +69,10 @@ def stacks_folder() -> Path:
 
     Raises:
         EngineError: the user has no home.
+        UsageError: it is named from a folder that is gone.
     """
-    if named := os.environ.get(_ENV):
-        return Path(named).absolute() / "stacks"
+    if named := named_by(_ENV):
+        return named / "stacks"
     xdg = Path(os.environ.get("XDG_STATE_HOME", ""))
     if xdg.is_absolute():
         return xdg / "withstand" / "stacks"

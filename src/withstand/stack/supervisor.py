@@ -46,15 +46,17 @@ from withstand.stack.ports import stranger_on
 from withstand.stack.question import Question
 from withstand.stack.secrets import environment
 from withstand.stack.service import last_words
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, log_of, write_state
-from withstand.stack.supervision import Phase, Supervision, Unit
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, log_of, write_state
+from withstand.stack.supervision import GOING, Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
 _LOOK_AT_FILES_S = 1.0
-"""So often the sizes of logs are looked at, and the shared memory of who is not ready yet."""
+"""So often are looked at the sizes of logs, the shared memory of who is not ready yet, and whether the state stands."""
 _KEEPER_S = 3.0
 """What a keeper takes besides the service's own time to end."""
+_LINGERS_S = 0.5
+"""A service whose group has not ended with it by then is told as leaving; else at once with how it ended."""
 _PATIENCE_S = 2.0
 """So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
@@ -73,12 +75,16 @@ class _Kept:
         self.log_start = log_start
         self.identity = identity_of(keeper.pid)
         self.leader: Identity | None = None
+        self.gone_s: float | None = None
+        """Since when the leader is known to have ended; the keeper ends the rest of its group then."""
         self.health = Question(process.health_url)
 
-    def find_leader(self) -> None:
-        """The service itself: its keeper's child."""
+    def look_for_leader(self, now_s: float) -> None:
+        """The service itself, its keeper's child: who it is, or that it is no more."""
         if self.leader is None:
             self.leader = next(iter(children_of(self.keeper.pid)), None)
+        elif self.gone_s is None and not self.leader.is_alive:
+            self.gone_s = now_s
 
     def let_go(self) -> None:
         """Have the keeper end it; also more than once."""
@@ -109,7 +115,7 @@ class Supervisor:
 
     def __init__(self, folder: Path, blueprint: Blueprint, deed: Deed) -> None:
         self._folder, self._deed = folder, deed
-        self._supervision = Supervision(blueprint.processes)
+        self._supervision = Supervision(blueprint.processes, clock.on_the_wall)
         self._kept: dict[str, _Kept] = {}
         self._began_s = clock.wall_s()
         self._mark, self._boot = token_hex(16), boot()
@@ -117,11 +123,12 @@ class Supervisor:
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
-        self._looked_s = self._began_s
+        self._looked_s = clock.steady_s()
         self._told_to_end = False
         self._heard: set[str] = set()
         self._ended: str | None = None
         self._written: StackState | None = None
+        self._is_told = False
         self._has_told_ready = False
         self._unwritten_s: float | None = None
         signal.signal(signal.SIGTERM, self._hear)
@@ -162,28 +169,31 @@ class Supervisor:
         self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
             self._bury(name, self._kept[name].last_words())
-        for name in supervision.overdue(clock.wall_s()):
+        for name in supervision.overdue(clock.steady_s()):
             ready_s = supervision.units[name].process.upkeep.ready_s
             self._dismiss(name, f"was not ready within {ready_s:g} s{self._kept[name].last_words()}")
-        for process in supervision.to_start(clock.wall_s()):
+        for process in supervision.to_start(clock.steady_s()):
             self._start(process)
         for name, kept in list(self._kept.items()):
-            kept.find_leader()
-            if supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
+            kept.look_for_leader(now_s := clock.steady_s())
+            if kept.gone_s is not None:
+                if now_s - kept.gone_s > _LINGERS_S:
+                    supervision.left(name, kept.gone_s)
+            elif supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
                 self._greet(name, kept)
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
 
     def _hear_orders(self) -> None:
         """Services that somebody wants ended and started again; a keeper that does not end is killed."""
-        now_s, supervision = clock.wall_s(), self._supervision
+        now_s, supervision = clock.steady_s(), self._supervision
         for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
             self._heard.add(name)
             if supervision.restart(name, now_s):
                 self._kept[name].let_go()
         for name, kept in self._kept.items():
             unit = supervision.units[name]
-            if unit.phase is Phase.ENDING and now_s - unit.since_s > kept.process.upkeep.stop_s + _KEEPER_S:
+            if unit.phase in GOING and now_s - unit.steady_s > kept.process.upkeep.stop_s + _KEEPER_S:
                 kept.keeper.kill()
 
     def _greet(self, name: str, kept: _Kept) -> None:
@@ -192,7 +202,7 @@ class Supervisor:
         if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
             self._dismiss(name, f"does not answer at port {port}: {stranger} has it.")
             return
-        self._supervision.healthy(name, clock.wall_s())
+        self._supervision.healthy(name, clock.steady_s())
         self._look_for_shared()
 
     def _is_of(self, keeper: int, pid: int) -> bool:
@@ -208,8 +218,9 @@ class Supervisor:
 
     def _look_now_and_then(self) -> None:
         """Logs keep their bound; who is killed before he is ready has shared memory, too."""
-        if (now_s := clock.wall_s()) - self._looked_s > _LOOK_AT_FILES_S:
+        if (now_s := clock.steady_s()) - self._looked_s > _LOOK_AT_FILES_S:
             self._looked_s = now_s
+            self._is_told = has_state(self._folder)  # somebody may have removed it
             for kept in self._kept.values():
                 cut(kept.log)
             if any(unit.phase is Phase.STARTING for unit in self._supervision.units.values()):
@@ -219,18 +230,18 @@ class Supervisor:
         """By mark and by session: who gives himself another title loses the mark."""
         leaders = [kept.leader for kept in self._kept.values() if kept.leader]
         found = [*marked(MARK, self._mark), *(one for leader in leaders for one in in_session(leader))]
-        self._shared |= shared_memory.mapped_by({one.pid for one in found}) - self._others_shared
+        self._shared |= shared_memory.shared_by({one.pid for one in found}) - self._others_shared
 
     def _start(self, process: Process) -> None:
         try:
             self._kept[process.name] = self._begun(process)
         except OSError as e:
             where = f"{e.filename}: " if e.filename else ""
-            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {where}{e.strerror}.")
+            self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {where}{e.strerror}.")
         except (ValueError, WithstandError) as e:  # the first: a NUL, or a name that no variable can have
-            self._supervision.ended(process.name, clock.wall_s(), f"cannot be started: {e}")
+            self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {e}")
         else:
-            self._supervision.started(process.name, clock.wall_s())
+            self._supervision.started(process.name, clock.steady_s())
 
     def _begun(self, process: Process) -> _Kept:
         log = opened(log_of(self._folder, process.name))
@@ -261,7 +272,9 @@ class Supervisor:
         kept.close()
         self._look_for_shared()  # before the last of it is gone
         end(self._strays(kept), 0.0)
-        self._supervision.ended(name, clock.wall_s(), reason, kept.keeper.poll())
+        if kept.gone_s is not None:
+            self._supervision.left(name, kept.gone_s)
+        self._supervision.ended(name, clock.steady_s(), reason, kept.keeper.poll())
 
     def _strays(self, kept: _Kept) -> list[Identity]:
         """Of its session, and what has become our child without being a keeper."""
@@ -291,7 +304,7 @@ class Supervisor:
             del self._kept[name]
             kept.close()
             end(self._strays(kept), 0.0)
-            self._supervision.units[name].to(Phase.ENDED, clock.wall_s())
+            self._supervision.units[name].to(Phase.ENDED, clock.steady_s())
 
     def _write(self) -> None:
         if not self._deed.holds:  # what stands there is another's, and not to be told of us
@@ -311,7 +324,7 @@ class Supervisor:
             units=units,
             ended=self._ended,
         )
-        if state != self._written and not self._keep(state):
+        if (state != self._written or not self._is_told) and not self._keep(state):
             return
         if self._heard:
             heard(self._folder, self._heard)
@@ -326,13 +339,13 @@ class Supervisor:
                 raise
             self._bear(e)
             return False
-        self._written, self._unwritten_s = state, None
+        self._written, self._is_told, self._unwritten_s = state, True, None
         self._has_told_ready = self._has_told_ready or self._supervision.all_ready
         return True
 
     def _bear(self, e: WithstandError) -> None:
         """It is tried again: services do not end for a disk that is full; but who waits for them would never hear."""
-        now_s = clock.wall_s()
+        now_s = clock.steady_s()
         self._unwritten_s = self._unwritten_s or now_s
         if not self._has_told_ready and now_s - self._unwritten_s > _PATIENCE_S:
             self._ended = self._ended or str(e).partition("; ")[0]
