@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from http.server import ThreadingHTTPServer
+from typing import ClassVar
 
 import msgspec
 import pytest
 
+from one_model import OneModel
 from withstand.app.endpoint import Endpoint
 from withstand.errors import TargetError
 from withstand.load.ask import engine_tokenizer
@@ -17,38 +18,24 @@ from withstand.testing import TruthServer
 TEXT = "one two three"
 
 
-class Tokenizing(BaseHTTPRequestHandler):
+class Tokenizing(OneModel):
     """Engines in turn: what each takes for the text, or None where it refuses a body without that."""
 
-    protocol_version = "HTTP/1.1"
     forms: ClassVar[list[str]] = []
     asked: ClassVar[int] = 0
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._answer(200, {"data": [{"id": "m"}]})
-
-    def do_POST(self) -> None:
-        told = msgspec.json.decode(self.rfile.read(int(self.headers["content-length"])))
+    def asked_for(self, body: bytes) -> None:
+        told = msgspec.json.decode(body)
         form = self.forms[self.asked % len(self.forms)]
         type(self).asked += 1
         known = {"vllm": {"prompt"}, "strict": {"prompt"}, "llamacpp": {"content"}}[form]
         texts = known & told.keys()
         if form == "vllm" and not texts:
-            return self._answer(400, {"error": {"message": "prompt: Field required"}})
+            return self.answer(400, {"error": {"message": "prompt: Field required"}})
         if form == "strict" and "content" in told:
-            return self._answer(422, {"error": {"message": "content: Extra inputs are not permitted"}})
+            return self.answer(422, {"error": {"message": "content: Extra inputs are not permitted"}})
         tokens = told[next(iter(texts))].split() if texts else []
-        return self._answer(200, {"tokens": list(range(len(tokens)))})
-
-    def _answer(self, status: int, tree: Any) -> None:
-        body = msgspec.json.encode(tree)
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        return self.answer(200, {"tokens": list(range(len(tokens)))})
 
 
 @pytest.fixture

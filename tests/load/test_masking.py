@@ -1,7 +1,6 @@
 """Secrets that a server quotes do not reach a file or a screen."""
 
 import http.server
-import json
 import subprocess
 import sys
 import threading
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from one_model import OneModel
 from withstand.load.masking import Mask
 
 
@@ -23,28 +23,12 @@ def test_a_secret_that_was_cut_is_masked_as_far_as_it_goes() -> None:
     assert mask("sk-12 is too little to tell") == "sk-12 is too little to tell"
 
 
-class Echo(http.server.BaseHTTPRequestHandler):
+class Echo(OneModel):
     """Refuses with what it was told, as some do."""
 
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-    def do_GET(self) -> None:
-        self._answer(200, {"data": [{"id": "m"}]})
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self._answer(401, {"error": f"bad key {self.headers['Authorization']}, X {self.headers['X-Team']}, {body}"})
-
-    def _answer(self, status: int, tree: object) -> None:
-        data = json.dumps(tree).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    def asked_for(self, body: bytes) -> None:
+        key, team = self.headers["Authorization"], self.headers["X-Team"]
+        self.answer(401, {"error": f"bad key {key}, X {team}, {body.decode()}"})
 
 
 @pytest.mark.parametrize("warmups", ["0", "1"])

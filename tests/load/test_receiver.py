@@ -259,4 +259,4 @@ def test_both_read_all_behaviours_rightly(reader: str) -> None:
     assert len(checks) > 200
     # Times are right as far as the machine is quiet, and whether joined events are read late is the machine's as well.
     wrong = [check for check in checks if not check["ok"] and not check["what"].endswith("_ms")]
-    assert [check for check in wrong if check["right"] != "shared_reads"] == []
+    assert [check for check in wrong if (check["right"], check["ours"]) != ("shared_reads", None)] == []

@@ -3,6 +3,7 @@
 from withstand.app.screen import Screen
 from withstand.load.job import Report
 from withstand.load.stage import Order
+from withstand.metrics.rounding import counted
 from withstand.spec import Stage
 
 
@@ -20,6 +21,8 @@ class Leaving:
             return Order.STOP
         if report.interrupts == 1 and report.in_flight and not self._told:
             self._told = True
-            answers = "1 answer is" if report.in_flight == 1 else f"{report.in_flight:,} answers are"
-            self._screen.message(f"Interrupted: {answers} waited for. Ctrl-C again stops at once.")
+            are = "is" if report.in_flight == 1 else "are"
+            self._screen.message(
+                f"Interrupted: {counted(report.in_flight, 'answer')} {are} waited for. Ctrl-C again stops at once."
+            )
         return None
