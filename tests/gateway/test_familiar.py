@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import httptools
 import pytest
@@ -13,9 +12,11 @@ from hypothesis import strategies as st
 
 from engines import END, STREAM_HEAD, Behave, Engine, answering, chunk, whole
 from gateways import CHAT, Gateway, body, model, post
-from withstand.gateway.config import Limits
+from houses import quiet_house
+from withstand.gateway.address import origin_of
 from withstand.gateway.engine import Engine as Known
 from withstand.gateway.familiar import Memory, familiar
+from withstand.gateway.house import House
 from withstand.gateway.incoming import Incoming
 from withstand.gateway.link import AnswerHead, Link
 from withstand.gateway.reader import Reader
@@ -26,48 +27,33 @@ Gateways = Callable[[str], Gateway]
 LINE = b"POST " + CHAT.encode() + b" HTTP/1.1\r\n"
 
 
-class Forgetful(Memory[Any]):
-    """Everything is new to it."""
-
-    def meet(self, head: Any, data: bytes, size: int) -> None: ...
-
-
-class Hall:
-    """As much of a house as a reader needs."""
-
-    def __init__(self) -> None:
-        self.held_bytes = 0
-        self.config = SimpleNamespace(limits=Limits(head_bytes=1024, body_bytes=2048, held_bytes=8192))
-
-    def hold(self, incoming: Incoming, size: int) -> bool:
-        incoming.held += size
-        self.held_bytes += size
-        return self.held_bytes <= self.config.limits.held_bytes
-
-    def let_go(self, incoming: Incoming) -> None:
-        self.held_bytes -= incoming.held
-        incoming.held = 0
-
-
-def understood(reads: Sequence[bytes], memory: Memory[Any], busy: int = 0) -> tuple[list[Any], int]:
+def understood(reads: Sequence[bytes], busy: int = 0, *, forgets: bool = False) -> tuple[list[Any], int]:
     """All that a reader makes of these reads, and how many requests it has recognized.
 
-    ``busy``: bits, for the reads during which another request is being answered.
+    ``busy``: bits, for the reads during which another request is being answered. ``forgets``: each head is new to it.
     """
+    with quiet_house(head_bytes=1024, body_bytes=2048, held_bytes=8192) as house:
+        said, recognized = _understood(house, reads, busy, forgets=forgets)
+        assert house.held_bytes == 0
+    return said, recognized
+
+
+def _understood(house: House, reads: Sequence[bytes], busy: int, *, forgets: bool) -> tuple[list[Any], int]:
     said: list[Any] = []
-    hall, recognized = Hall(), 0
-    reader = Reader(cast("Any", hall), lambda: said.append("continue"))
-    reader._memory = memory
+    recognized = 0
+    reader = Reader(house, lambda: said.append("continue"))
 
     def take(incoming: Incoming) -> None:
         head = incoming.head
         told = head.method, head.target, head.version, head.headers, head.keeps_alive, head.route
         said.append((*told, incoming.body, incoming.size, incoming.held, incoming.read_ns))
-        hall.let_go(incoming)
+        house.let_go(incoming)
 
     for i, data in enumerate(reads):
         if reader.refusal is not None:
             break
+        if forgets:
+            reader._memory.known = None
         is_busy = busy >> i & 1
         incoming = None if is_busy else reader.recognized(data, i)
         if incoming is not None:
@@ -79,7 +65,7 @@ def understood(reads: Sequence[bytes], memory: Memory[Any], busy: int = 0) -> tu
             take(reader.complete.popleft())
     while reader.complete:
         take(reader.complete.popleft())
-    said += [reader.refusal, reader.coming is None, hall.held_bytes]
+    said += [reader.refusal, reader.coming is None, house.held_bytes]
     reader.close()
     return said, recognized
 
@@ -155,21 +141,21 @@ def test_a_reader_that_remembers_heads_reads_what_one_that_does_not_reads(
 ) -> None:
     reads = requests if whole_reads else cut(b"".join(requests), cuts)
     reads = [data for data in reads if data]
-    assert understood(reads, Memory(), busy)[0] == understood(reads, Forgetful(), busy)[0]
+    assert understood(reads, busy)[0] == understood(reads, busy, forgets=True)[0]
 
 
 @pytest.mark.parametrize("then", AGAIN)
 def test_a_head_is_recognized_whatever_its_bodys_length(then: bytes) -> None:
     for first in (PLAIN % (2, b"{}"), then):
-        assert understood([first, then, then], Memory())[1] == 2
+        assert understood([first, then, then])[1] == 2
 
 
 @pytest.mark.parametrize("then", ODD)
 def test_anything_else_is_not(then: bytes) -> None:
     first = PLAIN % (2, b"{}")
-    assert understood([first, then], Memory())[1] == 0
-    assert understood([first, then, first], Memory())[0] == understood([first, then, first], Forgetful())[0]
-    assert understood([then, then], Memory())[0] == understood([then, then], Forgetful())[0]
+    assert understood([first, then])[1] == 0
+    assert understood([first, then, first])[0] == understood([first, then, first], forgets=True)[0]
+    assert understood([then, then])[0] == understood([then, then], forgets=True)[0]
 
 
 class Heard:
@@ -287,21 +273,10 @@ class Taker:
         self._said.append("broke")
 
 
-class Forgotten:
-    """As much of an engine as a link needs, to which everything is new."""
-
-    memory: Memory[AnswerHead] = Forgetful()
-    opening = property(lambda _: None, lambda *_: None)
-
-
-def remembering() -> SimpleNamespace:
-    return SimpleNamespace(memory=Memory(), opening=None)
-
-
-def heard(answers: Sequence[list[bytes]], engine: object) -> list[Any]:
-    """All that passages hear of answers, each of which comes in some reads."""
+def heard(answers: Sequence[list[bytes]], *, forgets: bool = False) -> tuple[list[Any], Memory[AnswerHead]]:
+    """All that passages hear of answers, each of which comes in some reads. ``forgets``: each head is new."""
     said: list[Any] = []
-    known = cast("Known", engine)
+    known = Known(origin_of("http://127.0.0.1:9"))
     link: Link | None = None
     for reads in answers:
         if link is None:
@@ -310,13 +285,15 @@ def heard(answers: Sequence[list[bytes]], engine: object) -> list[Any]:
         taker = Taker(said)
         link.carry(taker, b"", b"")
         for data in reads:
+            if forgets:
+                known.memory.known = known.opening = None
             if not taker.over:
                 link.data_received(data)
         if not taker.over or not link.release():
             link.passage = None
             link = None
             said.append("another connection")
-    return said
+    return said, known.memory
 
 
 class _Nowhere(asyncio.Transport):
@@ -358,14 +335,13 @@ answer = st.one_of(
 @given(st.lists(st.tuples(answer, st.lists(st.integers(0, 200), max_size=2)), max_size=8))
 def test_a_link_that_remembers_heads_hears_what_one_that_does_not_hears(told: list[tuple[bytes, list[int]]]) -> None:
     answers = [[data for data in cut(said, cuts if len(cuts) > 1 else []) if data] for said, cuts in told]
-    assert heard(answers, remembering()) == heard(answers, Forgotten())
+    assert heard(answers)[0] == heard(answers, forgets=True)[0]
 
 
 def test_answers_with_a_known_head_are_told_without_the_parser() -> None:
-    engine = remembering()
-    heard([[SIZED % (2, b"{}")], [SIZED % (3, b"{ }")], [SIZED % (2, b"{}")]], engine)
-    assert engine.memory.known is not None
-    assert engine.memory.strange == 0
+    _, memory = heard([[SIZED % (2, b"{}")], [SIZED % (3, b"{ }")], [SIZED % (2, b"{}")]])
+    assert memory.known is not None
+    assert memory.strange == 0
 
 
 def test_a_stream_with_a_known_head_that_is_no_stream_has_no_end(engine: Engines, gateway: Gateways) -> None:

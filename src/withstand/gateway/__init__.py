@@ -2,4 +2,12 @@
 
 Two planes in one process. ``door`` parses requests; those for an engine become a ``passage``, whose answer a ``link``
 writes to the client as it came; all others go through ``control`` to FastAPI.
+
+What a request passes may have been compiled when withstand was installed (``hatch_build.py``); it is the same source.
+``WITHSTAND_COMPILED=off`` asks for the interpreter.
 """
+
+from withstand.compiled import folder_of_compiled
+
+if (_folder := folder_of_compiled(__file__)) is not None:
+    __path__.insert(0, _folder)

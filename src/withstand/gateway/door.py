@@ -103,6 +103,10 @@ class Door(asyncio.Protocol):
             if incoming is not None:
                 self._answer(incoming)
                 return
+        self._read(data, read_ns)
+
+    def _read(self, data: bytes, read_ns: int) -> None:
+        reader = self._reader
         begun = reader.coming
         reader.read(data, read_ns)
         if reader.coming is not begun:

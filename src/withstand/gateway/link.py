@@ -78,6 +78,8 @@ class Opening(Struct, frozen=True):
 class Link(asyncio.Protocol):
     """``passage`` is whose request it carries; None while it waits for work."""
 
+    __deletable__ = ("_parser",)
+
     def __init__(self, engine: "Engine") -> None:
         self.engine = engine
         self.passage: Carried | None = None

@@ -5,7 +5,7 @@ An engine's load counts from the choice of it until ``_leave``, which every endi
 """
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from withstand import clock
 from withstand.gateway import heads, refusals, tap
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _PASSED_OVER = frozenset((429, 502, 503))
 """Answers that say "not here, not now": another engine may do better."""
-_NO_MODEL = cast("Model", None)
 _LATE = "The engine did not begin its answer in time."
 
 
@@ -57,7 +56,8 @@ class Passage:
         self._body = b""
         self._key: Key | None = None
         self._permit: Permit | None = None
-        self._model = _NO_MODEL
+        self._model: Model  # not there for who is turned away
+        self._model_name: str | None = None
         self._split: Split | None = None
         self._choose: Choose | None = None  # as the model's policy does; None once nobody else will be asked
         self._tried: list[Seat] = []
@@ -75,10 +75,12 @@ class Passage:
     def start(self) -> None:
         """Find out who is to answer, and send it there."""
         found = admission(self._house, self.outgoing, self._route, self._door.shown)
-        self._key, self._model = found.key, found.model or _NO_MODEL
+        self._key = found.key
+        self._model_name = found.model.name if found.model is not None else None
         if isinstance(found, TurnedAway):
             self.refuse(found.refusal, Outcome.REFUSED)
             return
+        self._model = found.model
         permit = self._permit = found.permit
         if permit is not None:
             self.outgoing.body, self.delivery.pieces = permit.body, permit.pieces
@@ -389,8 +391,7 @@ class Passage:
         house.note(
             Ending(
                 self._id.decode("ascii"), self._route.path, self._key.owner if self._key is not None else None,
-                self._model.name if self._model is not None else None,
-                self._tried[-1].engine.name if self._tried else None,
+                self._model_name, self._tried[-1].engine.name if self._tried else None,
                 self.delivery.status, outcome, watch.hop_ns, watch.queue_ns,
                 None if watch.began_ns is None else watch.began_ns - watch.start_ns, clock.now_ns() - watch.start_ns,
                 said.prompt, said.cached, said.completion, len(self._tried), self._refusal,

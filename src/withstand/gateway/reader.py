@@ -27,6 +27,8 @@ _NOT_LEARNED = frozenset((b"expect", b"transfer-encoding", b"upgrade"))
 class Reader:
     """``go_on`` is called where a client waits for leave to send its body."""
 
+    __deletable__ = ("_go_on", "_parser")
+
     def __init__(self, house: "House", go_on: Callable[[], None]) -> None:
         self.complete: deque[Incoming] = deque()
         """Requests, in their order, until the door takes them."""
@@ -179,6 +181,8 @@ class Reader:
     def _decline_upgrade(self, rest: bytes) -> None:
         """Some clients offer HTTP/2 with their first request; the parser then leaves the body to whoever accepts."""
         incoming, self.coming = self.coming, None
+        if incoming is not None:
+            self._house.let_go(incoming)  # what is read now is another one
         if incoming is None or incoming.head.method == b"CONNECT":
             self.refusal = refusals.bad_request("This is no proxy for other hosts.", status=405, closes=True)
             return

@@ -12,7 +12,6 @@ import random
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
-from weakref import WeakKeyDictionary
 
 from withstand.gateway.asked import Asked
 from withstand.gateway.engine import Engine, Seat
@@ -34,7 +33,7 @@ class Prefix:
         self._bound = bound
         self._otherwise = LeastInFlight(dice)
         self._blocks_max = blocks_max
-        self._known: WeakKeyDictionary[Engine, Known] = WeakKeyDictionary()
+        self._known: dict[Engine, Known] = {}
 
     def chooser(self, asked: Asked, header: Header) -> Choose:  # noqa: ARG002  only the prompt counts
         """By the beginning of the request's prompt."""
@@ -58,6 +57,7 @@ class Prefix:
     def _of(self, engine: Engine) -> "Known":
         known = self._known.get(engine)
         if known is None or known.since_s != engine.since_s:  # it was started anew, and its cache is empty
+            self._known = {there: of for there, of in self._known.items() if not there.removed}
             known = self._known[engine] = Known(self._blocks_max, engine.since_s)
         return known
 
