@@ -9,5 +9,7 @@ What a request passes may have been compiled when withstand was installed (``hat
 
 from withstand.compiled import folder_of_compiled
 
-if (_folder := folder_of_compiled(__file__)) is not None:
+_folder = folder_of_compiled(__file__)
+IS_COMPILED = _folder is not None
+if _folder is not None:
     __path__.insert(0, _folder)

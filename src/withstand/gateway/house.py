@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from withstand import clock
 from withstand.errors import UsageError
+from withstand.gateway import IS_COMPILED
 from withstand.gateway.bulletin import Bulletin
 from withstand.gateway.checking import Checking
 from withstand.gateway.config import Config, Timeouts
@@ -126,6 +127,7 @@ class House:
             "requests_in_flight": (len(self.passages), "Requests under way."),
             "client_connections": (len(self.doors), "Clients' open connections."),
             "held_bytes": (self.held_bytes, "Requests' bytes in memory."),
+            "compiled": (int(IS_COMPILED), "Whether what a request passes was compiled with the installation."),
         }
 
     async def close(self) -> None:

@@ -396,6 +396,5 @@ class Passage:
                 None if watch.began_ns is None else watch.began_ns - watch.start_ns, clock.now_ns() - watch.start_ns,
                 said.prompt, said.cached, said.completion, len(self._tried), self._refusal,
             ),
-            permit,
-            self._incoming.head.header(b"traceparent"),
+            permit, self._incoming.head.header(b"traceparent"),
         )  # fmt: skip
