@@ -91,7 +91,15 @@ def test_down_is_heard_while_a_stopped_keeper_is_waited_for() -> None:
 def _is_told_to_end(keeper: Identity) -> bool:
     """Whether nobody has the other end of its stdin any more."""
     pipe = Path(f"/proc/{keeper.pid}/fd/0").readlink()
-    return pipe not in [fd.readlink() for fd in Path(f"/proc/{now().state.supervisor.pid}/fd").iterdir()]
+    theirs = Path(f"/proc/{now().state.supervisor.pid}/fd")
+    return str(pipe) not in [_target(fd) for fd in theirs.iterdir()]
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except OSError:  # it is closed by now
+        return ""
 
 
 def test_one_whose_keeper_is_stopped_and_that_ends_is_told_of_with_why() -> None:
