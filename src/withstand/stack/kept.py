@@ -43,7 +43,11 @@ class Kept:
         """Why it is ended, if that is a fault of its own."""
         self._told_s: float | None = None
         self._was_killed = False
-        self.health = Question(process.health_url)
+        self.ask_anew()
+
+    def ask_anew(self) -> None:
+        """Whether it is ready: whoever has answered so far was another."""
+        self.health = Question(self.process.health_url)
 
     def look_for_leader(self, now_s: float) -> None:
         """The service itself, its keeper's child: who it is, or that it is no more."""

@@ -20,6 +20,7 @@ _OURS = range(20_000, 30_000)
 _KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _TRIES = 100
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+NOBODY = "nobody"
 _CONTAINERS = frozenset({"docker-proxy", "rootlesskit", "rootlessport"})
 """Who listens for a container, whatever has started that."""
 
@@ -70,8 +71,12 @@ def listener_on(port: int) -> str | None:
 
 
 def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
-    """Who answers there though his number is not an own one. None = nobody, or nobody knows, as of a container."""
-    users = _answering(port)
+    """Who answers there though his number is not an own one; ``NOBODY``, if he that did is gone.
+
+    None = one of our own, or nobody knows, as of a container.
+    """
+    if not (users := _answering(port)):
+        return None if _answers(port) else NOBODY
     of_socket: dict[str, set[int]] = {name: set() for name in users}
     for name, pid in _holders(users):
         of_socket[name].add(pid)
@@ -79,9 +84,9 @@ def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
         perhaps = pids or run_by(users[name])
         if not any(is_own(pid) or _is_containers(pid) for pid in perhaps):
             if pids:
-                return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+                return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), NOBODY)
             return _of_user(users[name]) if perhaps else None  # we may not even see that he has any
-    return None
+    return None if _answering(port).keys() & users.keys() else NOBODY
 
 
 def _of_user(user: int) -> str:

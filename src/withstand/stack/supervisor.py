@@ -39,7 +39,7 @@ from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.deed import Deed
 from withstand.stack.kept import Kept, begun
 from withstand.stack.orders import heard, ordered
-from withstand.stack.ports import stranger_on
+from withstand.stack.ports import NOBODY, stranger_on
 from withstand.stack.secrets import environment
 from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
@@ -143,7 +143,11 @@ class Supervisor:
     def _greet(self, name: str, kept: Kept) -> None:
         """It is ready, if it was itself that has answered."""
         port = kept.process.health_port
-        if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
+        stranger = port and stranger_on(port, partial(self._is_of, kept.keeper.pid))
+        if stranger == NOBODY:
+            kept.ask_anew()
+            return
+        if stranger:
             kept.dismiss(f"does not answer at port {port}: {stranger} has it.", clock.steady_s())
             return
         self._supervision.healthy(name, clock.steady_s())
