@@ -186,6 +186,20 @@ def test_down_is_heard_while_somebody_waits_for_one_that_hangs_at_its_start(tmp_
     assert waits.returncode == 3
 
 
+def test_a_clock_that_was_set_back_makes_no_negative_span(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up(stack(a=command()))
+    os.kill(standing.state.supervisor.pid, signal.SIGSTOP)
+    later = replace(standing.state.units[0], since_s=time.time() + 3600)
+    write_state(standing.folder, replace(standing.state, units=(later,)))
+    try:
+        assert exit_code_of(["ps"]) == 0
+        row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("a "))
+        assert " 0 s " in row
+        assert " -" not in row
+    finally:
+        os.kill(standing.state.supervisor.pid, signal.SIGCONT)
+
+
 @pytest.mark.parametrize(
     ("names", "code", "said"),
     [
