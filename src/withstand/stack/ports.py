@@ -46,7 +46,8 @@ def _had(wanted: int) -> int:
         try:
             probe.bind((HOST, wanted))
         except OSError as e:
-            why = "is in use" if e.errno == errno.EADDRINUSE else f"cannot be had ({e.strerror})"
+            owner = f" by {name}" if (name := listener_on(wanted)) else ""
+            why = f"is in use{owner}" if e.errno == errno.EADDRINUSE else f"cannot be had ({e.strerror})"
             raise EngineError(
                 f"Port {wanted} of {HOST} {why}; choose another one, or none to get a free one."
             ) from None
@@ -125,12 +126,16 @@ def _holders(sockets: Collection[str]) -> Iterator[tuple[str, int]]:
 
 
 def _answering(port: int) -> dict[str, int]:
-    """By name whose they are: of sockets on one port the kernel takes those of the nearest address."""
+    """By name whose they are: of sockets on one port the kernel takes those of the nearest address.
+
+    It takes the first to have come of those at all addresses of IPv6 and of IPv4 as IPv6 writes it: they are all told.
+    """
     ours = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"
-    mapped = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}{ours}"
-    near = list(zip((_TABLES[0], _TABLES[0], _TABLES[1], _TABLES[1]), (ours, "0" * 8, mapped, "0" * 32), strict=True))
+    as_v6, none = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}", "0" * 8
+    v4, v6 = _TABLES
+    near = ({(v4, ours)}, {(v6, as_v6 + ours)}, {(v4, none)}, {(v6, none * 4), (v6, as_v6 + none)})
     found = _listening(port)
-    at_each = ({name: user for *there, name, user in found if tuple(there) == at} for at in near)
+    at_each = ({name: user for *there, name, user in found if tuple(there) in at} for at in near)
     return next((users for users in at_each if users), {})
 
 
