@@ -369,7 +369,7 @@ def test_what_no_program_can_be_given_is_said_of_the_service() -> None:
 
 def test_a_supervisor_that_is_never_heard_of_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not start"):
-        announced(tmp_path, tmp_path / "supervisor.log", 0.1)
+        announced(tmp_path, 0.1)
 
 
 def test_a_stack_that_is_up_for_one_run_is_not_lent_to_another() -> None:

@@ -32,5 +32,8 @@ def test_a_free_port_that_was_asked_for_is_given(port: int) -> None:
 
 
 def test_a_busy_port_is_said(port: int) -> None:
-    with socket.create_server((HOST, port)), pytest.raises(EngineError, match=rf"^Port {port} of .* is in use; choose"):
+    with (
+        socket.create_server((HOST, port)),
+        pytest.raises(EngineError, match=rf"^Port {port} of .* is in use by .+;"),
+    ):
         free_port(port)

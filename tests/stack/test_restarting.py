@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stacks import SERVER, command, shell, stack, until, up
 from withstand.cli.entry import exit_code_of
 from withstand.processes.identity import Identity, identity_of
+from withstand.spec.stack import stack_of
 from withstand.stack.local import planned
 from withstand.stack.settled import settled_stack
 from withstand.stack.standing import standing_of
@@ -122,7 +124,7 @@ def test_one_that_does_not_come_up_again_is_named_and_the_stack_stays(
 def in_vain(state: Path, tmp_path: Path) -> Iterator[Path]:
     """The file of a stack whose engine has started thrice in vain, as a supervisor would have written it down."""
     file = tmp_path / "s.json"
-    file.write_text(json.dumps({"engines": {"a": command(restart=True)}, "gateway": {}}))
+    file.write_text(json.dumps({"engines": {"a": command(restart=True, ready_s=1.5)}, "gateway": {}}))
     blueprint, folder = planned(settled_stack(file), lambda *_: None), state / "stacks" / "s"
     folder.mkdir(parents=True)
     write_blueprint(folder, blueprint)
@@ -152,6 +154,50 @@ def test_whoever_waits_for_one_that_starts_in_vain_is_told_why(
     assert f"a {why}it again: withstand restart s a\n" in capsys.readouterr().out
     assert exit_code_of(["ps", "--json"]) == 1
     assert told(capsys)[0]["cure"] == "withstand restart s a"
+
+
+def test_whoever_waits_for_one_that_hangs_at_its_start_is_told_so_once_its_time_is_over(
+    in_vain: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standing = standing_of("s")
+    assert standing
+    engine, gateway = standing.state.units
+    starting = replace(engine, phase=Phase.STARTING, vain_starts=0)
+    write_state(standing.folder, replace(standing.state, units=(starting, gateway)))
+    monkeypatch.setattr("withstand.stack.restarting._wait_until_heard", lambda *_: None)
+    monkeypatch.setattr("withstand.stack.restarting._LATE_S", 0.5 - 10 - 10 - 2 * 3)
+    assert in_vain.exists()
+    assert exit_code_of(["restart", "s", "gateway"]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "gateway is not ready within 2 s: it waits for a, which is starting; withstand ps s." in said
+
+
+def test_down_is_heard_while_somebody_waits_for_one_that_hangs_at_its_start(tmp_path: Path) -> None:
+    marker = tmp_path / "once"
+    hangs = shell(f"test -e {marker} && exec sleep 600; touch {marker}", restart=True, ready_s=60, stop_s=1)
+    up(stack_of({"name": "s", "engines": {"a": hangs}, "gateway": {}}, "s"))
+    restart = [sys.executable, "-m", "withstand", "restart", "s", "gateway"]
+    os.kill(leader("a").pid, signal.SIGKILL)
+    until(lambda: unit("a").restarts and unit("a").phase is Phase.STARTING)
+    with subprocess.Popen(restart, stderr=subprocess.PIPE, text=True) as waits:
+        until(lambda: unit("gateway").phase is Phase.WAITING)
+        assert exit_code_of(["down", "s"]) == 0
+        assert "was taken down meanwhile" in waits.communicate(timeout=30)[1]
+    assert waits.returncode == 3
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_span(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up(stack(a=command()))
+    os.kill(standing.state.supervisor.pid, signal.SIGSTOP)
+    later = replace(standing.state.units[0], since_s=time.time() + 3600)
+    write_state(standing.folder, replace(standing.state, units=(later,)))
+    try:
+        assert exit_code_of(["ps"]) == 0
+        row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("a "))
+        assert " 0 s " in row
+        assert " -" not in row
+    finally:
+        os.kill(standing.state.supervisor.pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(

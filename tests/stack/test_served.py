@@ -95,7 +95,7 @@ def test_nothing_is_started_where_somebody_listens(
 ) -> None:
     with (
         socket.create_server(("127.0.0.1", port)),
-        pytest.raises(EngineError, match=f"Something listens on port {port} of 127.0.0.1 already"),
+        pytest.raises(EngineError, match=rf"Port {port} of 127.0.0.1 is taken by .+; target\.serve starts"),
         up(argv(SERVER + SERVES), port, tmp_path),
     ):
         pass

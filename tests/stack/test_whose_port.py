@@ -1,6 +1,7 @@
 """A service is ready when it answers itself: who else answers at its port is measured by nobody."""
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from pwd import getpwnam
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -17,7 +18,7 @@ from stacks import SERVER, command, held, stack, until, up
 from withstand.errors import EngineError
 from withstand.processes.identity import has_come_of
 from withstand.stack.local import bring_up
-from withstand.stack.ports import HOST, free_port, stranger_on
+from withstand.stack.ports import HOST, NOBODY, _answering, free_port, stranger_on
 from withstand.stack.state import StackState
 from withstand.stack.supervision import Phase
 
@@ -48,16 +49,38 @@ def another() -> Iterator[int]:
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET, ""), (socket.AF_INET6, "::")])
 def test_who_listens_is_the_keepers_or_a_stranger(family: int, address: str, another: int) -> None:
     port = free_port()
-    assert stranger_on(port, lambda pid: has_come_of(pid, os.getppid())) is None
+    assert stranger_on(port, lambda pid: has_come_of(pid, os.getppid())) == NOBODY
     with socket.create_server((address, port), family=family, dualstack_ipv6=family is socket.AF_INET6):
         assert stranger_on(port, lambda pid: has_come_of(pid, os.getppid())) is None
         assert f"(pid {os.getpid()})" in (stranger_on(port, lambda pid: has_come_of(pid, another)) or "")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("::ffff:127.0.0.1", "0.0.0.0"), ("0.0.0.0", "::ffff:0.0.0.0"), ("::ffff:0.0.0.0", "::")]
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_that_share_a_port_the_one_who_is_asked_is_known(one: str, other: str, *, swapped: bool) -> None:
+    port = free_port()
+    first, second = (other, one) if swapped else (one, other)
+    with _sharing(first, port) as early, _sharing(second, port) as late, socket.create_connection((HOST, port)):
+        [asked], _, _ = select.select([early, late], [], [], 10)
+        assert f"socket:[{os.fstat(asked.fileno()).st_ino}]" in _answering(port)
+
+
+def _sharing(address: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if listener.family is socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    listener.bind((address, port))
+    listener.listen()
+    return listener
+
+
 def test_who_listens_at_another_address_is_not_asked(another: int) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.2", port)):
-        assert stranger_on(port, lambda pid: pid == another) is None
+        assert stranger_on(port, lambda pid: pid == another) == NOBODY
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -109,6 +132,31 @@ def test_a_server_that_takes_the_port_meanwhile_is_not_measured() -> None:
         for server in servers:
             server.shutdown()
             server.server_close()
+
+
+def test_a_stranger_who_answers_and_goes_makes_nobody_ready() -> None:
+    port = free_port()
+    answered = Event()
+
+    def answer_once() -> None:
+        listener = socket.create_server((HOST, port))
+        connection, _ = listener.accept()
+        listener.close()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+        answered.set()
+
+    stranger = Thread(target=answer_once)
+    told = stack(a=command("0", "600", port=port, ready_s=3))
+
+    def come(state: StackState) -> None:
+        if state.units[0].phase is Phase.STARTING and not stranger.ident:
+            stranger.start()
+
+    with pytest.raises(EngineError, match="a was not ready within 3 s"):
+        bring_up(told, lambda *_: None, come)
+    assert answered.is_set()
 
 
 def test_another_service_of_the_stack_does_not_answer_for_one() -> None:

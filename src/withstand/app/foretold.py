@@ -30,8 +30,17 @@ def check_plan(plan: Plan) -> None:
     """
     for name, one in plans_of(plan, Path()) if plan.targets else [("", plan)]:
         stages = check_asked(one, f"targets.{name}" if name else None)
-    for stage in unlike(stages):
-        _check_dataset(plan, stage)
+    _check_datasets(plan, stages)
+
+
+def check_before_start(plan: Plan, stages: Sequence[Stage]) -> None:
+    """A server that we start ourselves is not started for a dataset that cannot serve, or without its tokenizer.
+
+    Raises:
+        UsageError: as above.
+    """
+    if plan.target.serve or plan.target.base_url is None:
+        _check_datasets(plan, stages)
 
 
 def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:
@@ -46,6 +55,11 @@ def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:
     stages = all_stages(fitted(plan))
     check_cold(plan, stages)
     return stages
+
+
+def _check_datasets(plan: Plan, stages: Sequence[Stage]) -> None:
+    for stage in unlike(stages):
+        _check_dataset(plan, stage)
 
 
 def _check_dataset(plan: Plan, stage: Stage) -> None:

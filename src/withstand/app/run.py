@@ -20,6 +20,7 @@ from withstand.app.crew import Crew, fleet
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
+from withstand.app.foretold import check_before_start
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
 from withstand.app.journal import Journal, ensure_time_left
@@ -65,6 +66,7 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     check_target(plan.target)
     check_watch(plan.asked_watch)
     check_cold(plan, stages)
+    check_before_start(plan, stages)
     foresight = foreseen(plan, stages, screen)
     say_how_long(plan, stages, screen)
     plan = salted(plan, screen)
@@ -100,6 +102,7 @@ def resume(folder: Path, *, screen: Screen, more_s: float | None = None, home: H
         return journal.finish(screen)
     if not journal.pending():
         journal.warm_up_again()
+    check_before_start(plan, journal.pending_stages())
     foresight = foreseen(plan, journal.pending_stages(), screen)
     say_how_long(plan, journal.pending_stages(), screen, journal.known_stages())
     return _carry_out(plan, journal, screen, _Given(foresight=foresight, services=home.services))

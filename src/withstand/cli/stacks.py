@@ -174,7 +174,7 @@ def _row(unit: UnitState, process: Process, standing: Standing) -> tuple[str, ..
         unit.name,
         process.kind,
         _phase(standing, unit),
-        _span(clock.wall_s() - unit.since_s) if unit.since_s else "",
+        _span(max(0.0, clock.wall_s() - unit.since_s)) if unit.since_s else "",
         "" if unit.ready_after_s is None else f"{unit.ready_after_s:.1f} s",
         str(unit.restarts or ""),
         f"{leader.memory_bytes / _MB:,.0f} MB" if leader else "-",

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,6 +105,14 @@ def run_as(*arguments: str) -> list[Identity]:
 def children_of(pid: int) -> list[Identity]:
     """Those that it has started, or that have become its own."""
     return [seen.identity for seen in _all() if seen.parent == pid and seen.state not in "ZX"]
+
+
+def reap(besides: Collection[int]) -> None:
+    """Take leave of our children that have ended, but for these, whom somebody else waits for. Linux."""
+    for seen in _all():
+        if seen.parent == os.getpid() and seen.state == "Z" and seen.identity.pid not in besides:
+            with suppress(ChildProcessError):
+                os.waitpid(seen.identity.pid, os.WNOHANG)
 
 
 def in_session(leader: Identity) -> list[Identity]:

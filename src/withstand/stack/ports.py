@@ -20,6 +20,7 @@ _OURS = range(20_000, 30_000)
 _KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _TRIES = 100
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+NOBODY = "nobody"
 _CONTAINERS = frozenset({"docker-proxy", "rootlesskit", "rootlessport"})
 """Who listens for a container, whatever has started that."""
 
@@ -45,7 +46,8 @@ def _had(wanted: int) -> int:
         try:
             probe.bind((HOST, wanted))
         except OSError as e:
-            why = "is in use" if e.errno == errno.EADDRINUSE else f"cannot be had ({e.strerror})"
+            owner = f" by {name}" if (name := listener_on(wanted)) else ""
+            why = f"is in use{owner}" if e.errno == errno.EADDRINUSE else f"cannot be had ({e.strerror})"
             raise EngineError(
                 f"Port {wanted} of {HOST} {why}; choose another one, or none to get a free one."
             ) from None
@@ -70,8 +72,12 @@ def listener_on(port: int) -> str | None:
 
 
 def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
-    """Who answers there though his number is not an own one. None = nobody, or nobody knows, as of a container."""
-    users = _answering(port)
+    """Who answers there though his number is not an own one; ``NOBODY``, if he that did is gone.
+
+    None = one of our own, or nobody knows, as of a container.
+    """
+    if not (users := _answering(port)):
+        return None if _answers(port) else NOBODY
     of_socket: dict[str, set[int]] = {name: set() for name in users}
     for name, pid in _holders(users):
         of_socket[name].add(pid)
@@ -79,9 +85,9 @@ def stranger_on(port: int, is_own: Callable[[int], bool]) -> str | None:
         perhaps = pids or run_by(users[name])
         if not any(is_own(pid) or _is_containers(pid) for pid in perhaps):
             if pids:
-                return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), None)
+                return next((_called(pid) for pid in sorted(pids) if identity_of(pid)), NOBODY)
             return _of_user(users[name]) if perhaps else None  # we may not even see that he has any
-    return None
+    return None if _answering(port).keys() & users.keys() else NOBODY
 
 
 def _of_user(user: int) -> str:
@@ -120,12 +126,16 @@ def _holders(sockets: Collection[str]) -> Iterator[tuple[str, int]]:
 
 
 def _answering(port: int) -> dict[str, int]:
-    """By name whose they are: of sockets on one port the kernel takes those of the nearest address."""
+    """By name whose they are: of sockets on one port the kernel takes those of the nearest address.
+
+    It takes the first to have come of those at all addresses of IPv6 and of IPv4 as IPv6 writes it: they are all told.
+    """
     ours = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"
-    mapped = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}{ours}"
-    near = list(zip((_TABLES[0], _TABLES[0], _TABLES[1], _TABLES[1]), (ours, "0" * 8, mapped, "0" * 32), strict=True))
+    as_v6, none = f"{0:016X}{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}", "0" * 8
+    v4, v6 = _TABLES
+    near = ({(v4, ours)}, {(v6, as_v6 + ours)}, {(v4, none)}, {(v6, none * 4), (v6, as_v6 + none)})
     found = _listening(port)
-    at_each = ({name: user for *there, name, user in found if tuple(there) == at} for at in near)
+    at_each = ({name: user for *there, name, user in found if tuple(there) in at} for at in near)
     return next((users for users in at_each if users), {})
 
 

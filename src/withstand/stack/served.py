@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from withstand.errors import EngineError, SpecError
 from withstand.processes import KEEPER_S, under_keeper
 from withstand.spec import Serve
+from withstand.stack.ports import listener_on
 from withstand.stack.progress import Progress
 from withstand.stack.service import Running, Service, running
 
@@ -37,7 +38,8 @@ def served(serve: Serve, base_url: str | None, progress: Progress, log_file: Pat
     """
     host, port = check_served(base_url)
     if _is_taken(host, port):
-        raise EngineError(f"Something listens on port {port} of {host} already; target.serve starts its own server.")
+        owner = listener_on(port) or "somebody"
+        raise EngineError(f"Port {port} of {host} is taken by {owner}; target.serve starts its own server.")
     progress(_STARTING, 0, None)
     with running(_service(serve, f"http://{urlsplit(base_url or '').netloc}", log_file)) as server:
         progress(_STARTING, 1, 1)

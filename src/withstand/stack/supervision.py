@@ -40,10 +40,6 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-GOING = frozenset({Phase.ENDING, Phase.LEAVING})
-"""So is one whose keeper ends it, and what came of it."""
-
-
 class Absence(Struct, frozen=True):
     """From when to when a process that had been ready was not, by the wall clock."""
 

@@ -7,10 +7,8 @@ theirs; should a keeper be killed, what is left of its service becomes the super
 
 import ctypes
 import os
-import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -21,7 +19,7 @@ from socket import gethostname
 
 from withstand import clock
 from withstand.errors import WithstandError
-from withstand.processes import shared_memory, under_keeper
+from withstand.processes import shared_memory
 from withstand.processes.cut import cut
 from withstand.processes.diary import note
 from withstand.processes.identity import (
@@ -35,79 +33,26 @@ from withstand.processes.identity import (
     is_marked,
     marked,
     pid_space,
+    reap,
 )
-from withstand.processes.log import opened
-from withstand.processes.words import killer
-from withstand.spec.stack import Room
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.deed import Deed
+from withstand.stack.kept import Kept, begun
 from withstand.stack.orders import heard, ordered
-from withstand.stack.ports import stranger_on
-from withstand.stack.question import Question
+from withstand.stack.ports import NOBODY, stranger_on
 from withstand.stack.secrets import environment
-from withstand.stack.service import last_words
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, log_of, write_state
-from withstand.stack.supervision import GOING, Phase, Supervision, Unit
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, write_state
+from withstand.stack.supervision import Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
 _LOOK_S = 0.05
 _LOOK_AT_FILES_S = 1.0
 """So often are looked at the sizes of logs, the shared memory of who is not ready yet, and whether the state stands."""
-_KEEPER_S = 3.0
-"""What a keeper takes besides the service's own time to end."""
 _LINGERS_S = 0.5
 """A service whose group has not ended with it by then is told as leaving; else at once with how it ended."""
 _PATIENCE_S = 2.0
 """So long who waits for the stack may hear nothing of it, because the disk is full."""
 _PR_SET_CHILD_SUBREAPER = 36
-_STARVED = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS})
-_WANTS_MEMORY = re.compile(r"memory|bad_alloc|(cannot|failed to) map", re.IGNORECASE)
-"""How programs and the loader say that they get no more."""
-
-
-class _Kept:
-    """A service that was started: its keeper, and its log, which is open, and where its part of that begins."""
-
-    def __init__(self, process: Process, keeper: "subprocess.Popen[bytes]", log: int, log_start: int) -> None:
-        self.process = process
-        self.keeper = keeper
-        self.log = log
-        self.log_start = log_start
-        self.identity = identity_of(keeper.pid)
-        self.leader: Identity | None = None
-        self.gone_s: float | None = None
-        """Since when the leader is known to have ended; the keeper ends the rest of its group then."""
-        self.health = Question(process.health_url)
-
-    def look_for_leader(self, now_s: float) -> None:
-        """The service itself, its keeper's child: who it is, or that it is no more."""
-        if self.leader is None:
-            self.leader = next(iter(children_of(self.keeper.pid)), None)
-        elif self.gone_s is None and not self.leader.is_alive:
-            self.gone_s = now_s
-
-    def let_go(self) -> None:
-        """Have the keeper end it; also more than once."""
-        assert self.keeper.stdin is not None
-        with suppress(BrokenPipeError):
-            self.keeper.stdin.close()
-
-    def last_words(self) -> str:
-        """How it ended, and why."""
-        code = self.keeper.poll()
-        said = last_words(self.log, self.log_start, code, self.process.reason)
-        return "ended" * (code is not None) + in_its_room(said, code, self.process.upkeep.room)
-
-    def close(self) -> None:
-        """Nothing more is read of it."""
-        os.close(self.log)
-
-
-def in_its_room(said: str, code: int | None, room: Room) -> str:
-    """What a service has said at its end, with a word of the memory that it may have, where want of that may be why."""
-    if room.memory_gb is None or not (killer(code) in _STARVED or _WANTS_MEMORY.search(said)):
-        return said
-    return f"{said.rstrip('.')}; perhaps its room.memory_gb = {room.memory_gb:g} is too little."
 
 
 class Supervisor:
@@ -116,7 +61,7 @@ class Supervisor:
     def __init__(self, folder: Path, blueprint: Blueprint, deed: Deed) -> None:
         self._folder, self._deed = folder, deed
         self._supervision = Supervision(blueprint.processes, clock.on_the_wall)
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, Kept] = {}
         self._began_s = clock.wall_s()
         self._mark, self._boot = token_hex(16), boot()
         self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
@@ -167,11 +112,11 @@ class Supervisor:
     def _step(self) -> None:
         supervision = self._supervision
         self._hear_orders()
-        for name in [name for name, kept in self._kept.items() if kept.keeper.poll() is not None]:
-            self._bury(name, self._kept[name].last_words())
-        for name in supervision.overdue(clock.steady_s()):
-            ready_s = supervision.units[name].process.upkeep.ready_s
-            self._dismiss(name, f"was not ready within {ready_s:g} s{self._kept[name].last_words()}")
+        for name in [name for name, kept in self._kept.items() if kept.has_ended(clock.steady_s())]:
+            self._bury(name, self._kept[name].end)
+        for name in supervision.overdue(now_s := clock.steady_s()):
+            if (kept := self._kept[name]).dismissed is None:
+                kept.dismiss(f"was not ready within {kept.process.upkeep.ready_s:g} s{kept.last_words()}", now_s)
         for process in supervision.to_start(clock.steady_s()):
             self._start(process)
         for name, kept in list(self._kept.items()):
@@ -179,28 +124,31 @@ class Supervisor:
             if kept.gone_s is not None:
                 if now_s - kept.gone_s > _LINGERS_S:
                     supervision.left(name, kept.gone_s)
-            elif supervision.units[name].phase is Phase.STARTING and kept.health.is_answered():
+            elif self._is_awaited(name) and kept.health.is_answered():
                 self._greet(name, kept)
         if failed := supervision.never_up:
             self._ended = f"{failed.process.name} {failed.reason}"
 
     def _hear_orders(self) -> None:
-        """Services that somebody wants ended and started again; a keeper that does not end is killed."""
+        """Services that somebody wants ended and started again."""
         now_s, supervision = clock.steady_s(), self._supervision
         for name in (ordered(self._folder) & supervision.units.keys()) - self._heard:
             self._heard.add(name)
             if supervision.restart(name, now_s):
-                self._kept[name].let_go()
-        for name, kept in self._kept.items():
-            unit = supervision.units[name]
-            if unit.phase in GOING and now_s - unit.steady_s > kept.process.upkeep.stop_s + _KEEPER_S:
-                kept.keeper.kill()
+                self._kept[name].let_go(now_s)
 
-    def _greet(self, name: str, kept: _Kept) -> None:
+    def _is_awaited(self, name: str) -> bool:
+        return self._supervision.units[name].phase is Phase.STARTING and self._kept[name].dismissed is None
+
+    def _greet(self, name: str, kept: Kept) -> None:
         """It is ready, if it was itself that has answered."""
         port = kept.process.health_port
-        if port and (stranger := stranger_on(port, partial(self._is_of, kept.keeper.pid))):
-            self._dismiss(name, f"does not answer at port {port}: {stranger} has it.")
+        stranger = port and stranger_on(port, partial(self._is_of, kept.keeper.pid))
+        if stranger == NOBODY:
+            kept.ask_anew()
+            return
+        if stranger:
+            kept.dismiss(f"does not answer at port {port}: {stranger} has it.", clock.steady_s())
             return
         self._supervision.healthy(name, clock.steady_s())
         self._look_for_shared()
@@ -210,11 +158,6 @@ class Supervisor:
         if has_come_of(pid, keeper):
             return True
         return is_marked(pid, MARK, self._mark) and not has_come_of(pid, os.getpid())
-
-    def _dismiss(self, name: str, reason: str) -> None:
-        self._kept[name].let_go()
-        self._kept[name].keeper.wait()
-        self._bury(name, reason)
 
     def _look_now_and_then(self) -> None:
         """Logs keep their bound; who is killed before he is ready has shared memory, too."""
@@ -234,7 +177,7 @@ class Supervisor:
 
     def _start(self, process: Process) -> None:
         try:
-            self._kept[process.name] = self._begun(process)
+            self._kept[process.name] = begun(process, self._folder, self._environment(process))
         except OSError as e:
             where = f"{e.filename}: " if e.filename else ""
             self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {where}{e.strerror}.")
@@ -242,24 +185,6 @@ class Supervisor:
             self._supervision.ended(process.name, clock.steady_s(), f"cannot be started: {e}")
         else:
             self._supervision.started(process.name, clock.steady_s())
-
-    def _begun(self, process: Process) -> _Kept:
-        log = opened(log_of(self._folder, process.name))
-        try:
-            note(log, f"{process.name} starts")
-            start = os.fstat(log).st_size
-            keeper = subprocess.Popen(  # noqa: S603 - argv is built by us, without a shell
-                _keeper(process),
-                env=self._environment(process),
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except BaseException:
-            os.close(log)
-            raise
-        return _Kept(process, keeper, log, start)
 
     def _environment(self, process: Process) -> dict[str, str]:
         return os.environ | {"TMPDIR": str(self._scratch)} | environment(process.env) | {MARK: self._mark}
@@ -271,40 +196,42 @@ class Supervisor:
         note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
         kept.close()
         self._look_for_shared()  # before the last of it is gone
-        end(self._strays(kept), 0.0)
+        self._end_strays(kept)
         if kept.gone_s is not None:
             self._supervision.left(name, kept.gone_s)
         self._supervision.ended(name, clock.steady_s(), reason, kept.keeper.poll())
 
-    def _strays(self, kept: _Kept) -> list[Identity]:
+    def _end_strays(self, kept: Kept) -> None:
+        """Who loses his parent by that is the next to be ended; none of them waits for us to take leave of him."""
+        while strays := self._strays(kept):
+            if end(strays, 0.0):
+                break
+        reap(besides=self._keepers)
+
+    @property
+    def _keepers(self) -> set[int]:
+        return {kept.keeper.pid for kept in self._kept.values()}
+
+    def _strays(self, kept: Kept) -> list[Identity]:
         """Of its session, and what has become our child without being a keeper."""
-        keepers = {other.keeper.pid for other in self._kept.values()}
-        orphans = [one for one in children_of(os.getpid()) if one.pid not in keepers]
+        orphans = [one for one in children_of(os.getpid()) if one.pid not in self._keepers]
         return orphans + (in_session(kept.leader) if kept.leader else [])
 
     def _end_all(self) -> None:
         """Those first that nobody needs any more."""
-        going: dict[str, int] = {}
         while self._kept:
             for name in self._supervision.may_end(self._kept):
-                if name not in going:
-                    self._kept[name].let_go()
-                    going[name] = clock.now_ns() + int((self._kept[name].process.upkeep.stop_s + _KEEPER_S) * 1e9)
-            for name in [name for name in going if name in self._kept]:
-                self._see_off(name, give_up_ns=going[name])
+                self._see_off(name, self._kept[name])
             self._write()
             clock.sleep_s(_LOOK_S)
 
-    def _see_off(self, name: str, give_up_ns: int) -> None:
-        kept = self._kept[name]
-        if kept.keeper.poll() is None and clock.now_ns() > give_up_ns:
-            kept.keeper.kill()
-            kept.keeper.wait()
-        if kept.keeper.poll() is not None:
+    def _see_off(self, name: str, kept: Kept) -> None:
+        kept.let_go(now_s := clock.steady_s())
+        if kept.has_ended(now_s):
             del self._kept[name]
             kept.close()
-            end(self._strays(kept), 0.0)
-            self._supervision.units[name].to(Phase.ENDED, clock.steady_s())
+            self._end_strays(kept)
+            self._supervision.units[name].to(Phase.ENDED, now_s)
 
     def _write(self) -> None:
         if not self._deed.holds:  # what stands there is another's, and not to be told of us
@@ -365,13 +292,6 @@ class Supervisor:
             absences=tuple(unit.absences),
             vain_starts=unit.vain_starts,
         )
-
-
-def _keeper(process: Process) -> tuple[str, ...]:
-    room = process.upkeep.room
-    limits = [f"--cpus={','.join(map(str, room.cpus))}"] if room.cpus else []
-    limits += [f"--memory-bytes={room.memory_gb * 1e9:.0f}"] if room.memory_gb else []
-    return under_keeper(process.argv, process.upkeep.stop_s, limits)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from withstand.errors import EngineError
-from withstand.processes import shared_memory
+from withstand.processes import KEEPER_S, shared_memory
 from withstand.processes.identity import Identity, began_s, boot, end, identity_of, in_session, marked
 from withstand.processes.interrupts import deferred
 from withstand.processes.log import opened
@@ -53,7 +53,7 @@ def take_down(standing: Standing) -> list[Identity]:
 
 def stop_s(blueprint: Blueprint) -> float:
     """The most that its supervisor may take to end all."""
-    return sum(process.upkeep.stop_s for process in blueprint.processes) + _MORE_S
+    return sum(process.upkeep.stop_s + KEEPER_S for process in blueprint.processes) + _MORE_S
 
 
 def _marked_now(standing: Standing) -> str | None:
