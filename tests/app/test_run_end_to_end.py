@@ -124,7 +124,9 @@ def records_of(folder: Path) -> list[tuple[object, ...]]:
         (("--endpoint", "chat"), 2, "--endpoint"),
         (("--set", "target.headers.X: y=z"), 2, "target.headers"),
         (("--dataset-name", "sharegpt", "--dataset-path", "/dev/zero"), 2, "no regular file"),
-        (("--api-key-env", "NOT_SET_ANYWHERE"), 2, "NOT_SET_ANYWHERE"),
+        (("--set", "target.api_key_env=NO_SUCH"), 2, "withstand: There is no API key: the variable NO_SUCH is not set"),
+        (("--set", "target.api_key_file=empty.json"), 2, "withstand: There is no API key: empty.json is empty. Name"),
+        (("--api-key-file", "none.key"), 2, "withstand: There is no API key: none.key cannot be read: No such file"),
         (("--cacert", "none.pem", "--base-url", "https://127.0.0.1:9"), 2, "--cacert"),
     ],
 )
