@@ -432,8 +432,12 @@ def test_a_full_disk_is_said_and_what_was_measured_is_kept(tmp_path: Path) -> No
             check=False,
         )
     assert done.returncode == 3, done.stderr
-    assert "cannot be written" in done.stderr
+    told = f"Records cannot be written to {tmp_path / 'r'}: File too large. What was finished before is kept there;"
+    first, last = [line for line in done.stderr.splitlines() if "cannot be written" in line]
+    assert first.startswith(told)
+    assert last.startswith(f"withstand: Partial: the run could not go on ({told}")
     assert "Traceback" not in done.stderr
+    assert f"`withstand report {tmp_path / 'r'}` tells it again." in done.stdout
     records = [r for r in RunFolder.open(tmp_path / "r").records() if r.status is Status.OK]
     assert len(records) > 20
 
