@@ -240,7 +240,7 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
         (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
         (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
-        (["doctor", "http://x", "--api-key-env", "NOT_SET_ANYWHERE"], 2, "NOT_SET_ANYWHERE"),
+        (["doctor", "http://x", "--api-key-env", "NO_SUCH"], 2, "variable NO_SUCH is not set, or empty. Name the"),
     ],
 )
 def test_mistakes_are_one_sentence(typed: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,8 +43,11 @@ def test_in_words() -> None:
 
 
 def test_lasting() -> None:
-    assert [lasting(s) for s in (0.25, 59, 60, 3599.7, 5400)] == [
-        "0.25 s",
+    assert [lasting(s) for s in (0, 0.0118, 0.25, 0.9999, 59, 60, 3599.7, 5400)] == [
+        "0 s",
+        "11.8 ms",
+        "250 ms",
+        "1 s",
         "59 s",
         "1 min 0 s",
         "1 h 0 min",

@@ -124,7 +124,9 @@ def records_of(folder: Path) -> list[tuple[object, ...]]:
         (("--endpoint", "chat"), 2, "--endpoint"),
         (("--set", "target.headers.X: y=z"), 2, "target.headers"),
         (("--dataset-name", "sharegpt", "--dataset-path", "/dev/zero"), 2, "no regular file"),
-        (("--api-key-env", "NOT_SET_ANYWHERE"), 2, "NOT_SET_ANYWHERE"),
+        (("--set", "target.api_key_env=NO_SUCH"), 2, "withstand: There is no API key: the variable NO_SUCH is not set"),
+        (("--set", "target.api_key_file=empty.json"), 2, "withstand: There is no API key: empty.json is empty. Name"),
+        (("--api-key-file", "none.key"), 2, "withstand: There is no API key: none.key cannot be read: No such file"),
         (("--cacert", "none.pem", "--base-url", "https://127.0.0.1:9"), 2, "--cacert"),
     ],
 )
@@ -430,8 +432,12 @@ def test_a_full_disk_is_said_and_what_was_measured_is_kept(tmp_path: Path) -> No
             check=False,
         )
     assert done.returncode == 3, done.stderr
-    assert "cannot be written" in done.stderr
+    told = f"Records cannot be written to {tmp_path / 'r'}: File too large. What was finished before is kept there;"
+    first, last = [line for line in done.stderr.splitlines() if "cannot be written" in line]
+    assert first.startswith(told)
+    assert last.startswith(f"withstand: Partial: the run could not go on ({told}")
     assert "Traceback" not in done.stderr
+    assert f"`withstand report {tmp_path / 'r'}` tells it again." in done.stdout
     records = [r for r in RunFolder.open(tmp_path / "r").records() if r.status is Status.OK]
     assert len(records) > 20
 

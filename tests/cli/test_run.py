@@ -73,7 +73,12 @@ def test_the_command_line_is_handed_on_without_secrets(app: App) -> None:
     assert app.calls[0][2] == {"argv": argv, "home": NOWHERE}
 
 
-def test_stdout_has_the_result_and_stderr_the_rest(app: App, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stdout_has_the_result_and_stderr_the_rest(
+    app: App, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("there/report.html").touch()
     exit_code_of(["run"])
     printed = capsys.readouterr()
     assert "Serving Benchmark Result" in printed.out

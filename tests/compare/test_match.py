@@ -14,7 +14,8 @@ def _run(**setting: object) -> ComparedRun:
 def test_what_must_be_equal_and_is_not_is_named_and_refused() -> None:
     sides = [side_of("a", _run(input_tokens=1000.0)), side_of("b", _run(input_tokens=128.0))]
     with pytest.raises(
-        UsageError, match=r"a and b are not comparable at 5 req/s: prompt length 1000 against 128; .*--force"
+        UsageError,
+        match=r"not comparable at 5 req/s: prompt length 1000 against 128; .*by `withstand compare --force`\.",
     ):
         match(sides, force=False)
 
@@ -103,7 +104,7 @@ def test_groups_of_one_load_are_told_apart_by_what_else_differs() -> None:
 
 def test_forced_two_loads_are_compared_where_there_is_one_a_side() -> None:
     sides = [side_of("a", _run(rate=5.0)), side_of("b", _run(rate=None, concurrency=4))]
-    with pytest.raises(UsageError, match=r"no load in common.*--force"):
+    with pytest.raises(UsageError, match=r"no load in common.*by `withstand compare --force`\."):
         match(sides, force=False)
     matching = match(sides, force=True)
     assert matching.forced

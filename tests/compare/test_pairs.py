@@ -91,3 +91,17 @@ def test_a_comparison_of_runs_that_were_measured_in_turn_is_over_pairs() -> None
     assert difference.verdict is Verdict.WORSE
     assert difference.percent == pytest.approx(20, abs=3)
     assert "measured in turn" in comparison.method
+
+
+def test_who_is_fastest_is_the_difference_s_to_say() -> None:
+    """B is faster in each pair but for the drift, which meets it in two pairs of the three that are left."""
+    sides: tuple[list[ComparedRun], list[ComparedRun]] = ([], [])
+    for block in (one for one in blocks_of(4) if one.pair != 3):
+        factor = 1.1**block.place * (0.98 if block.side else 1.0)
+        run = run_of(records_of([20 * factor * value for value in queue(60, 0.1, "one")]))
+        sides[block.side].append(replace(run, turn=Turn(block.pair, block.place)))
+    row = compare([side_of("A", *sides[0]), side_of("B", *sides[1])]).groups[0].rows[0]
+    difference = row.differences[1]
+    assert difference is not None
+    assert difference.percent == pytest.approx(-2)
+    assert (row.fastest, row.faster_by_percent) == (1, pytest.approx(2))

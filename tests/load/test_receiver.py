@@ -257,6 +257,5 @@ def test_both_read_all_behaviours_rightly(reader: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=env)
     checks = [check for case in json.loads(done.stdout)["cases"] for check in case["checks"]]
     assert len(checks) > 200
-    # Times are right as far as the machine is quiet, and whether joined events are read late is the machine's as well.
-    wrong = [check for check in checks if not check["ok"] and not check["what"].endswith("_ms")]
-    assert [check for check in wrong if (check["right"], check["ours"]) != ("shared_reads", None)] == []
+    # Times are right as far as the machine is quiet.
+    assert [check for check in checks if not check["ok"] and not check["what"].endswith("_ms")] == []

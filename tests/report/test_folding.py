@@ -98,3 +98,30 @@ def test_a_table_is_folded_only_where_it_must_be_and_evenly() -> None:
     parts = [[text_column(Text(f"{place}{n}"), [Text("12345")]) for n in range(4)] for place in "ab"]
     widths = {room: [len(table.columns) for table in folded([names], parts, room)] for room in (54, 53, 30, 29, 1)}
     assert widths == {54: [9], 53: [5, 5], 30: [5, 5], 29: [3, 3, 3, 3], 1: [2] * 8}
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("chat in-512 rate-0.0625", ["chat in-512", "rate-0.0625"]),
+        ("input_len=1024,output_len=128", ["input_len=1024,", "output_len=128"]),
+        ("a-far-too-long-name-of-a-stage-1024", ["a-far-too-long-", "name-of-a-stage-", "1024"]),
+        ("unbreakableandfartoolong", ["unbreakableandfa", "rtoolong"]),
+        ("漢漢漢漢漢漢漢漢漢漢", ["漢漢漢漢漢漢漢漢", "漢漢"]),
+    ],
+)
+def test_names_are_folded_between_words(name: str, lines: list[str]) -> None:
+    names = text_column(Text("stage"), [Text(name)], least=8)
+    numbers = text_column(Text("p99"), [Text("1" * 31)])
+    out = io.StringIO()
+    for table in folded([names], [[numbers]], 48):
+        Console(file=out, width=48).print(table)
+    below = out.getvalue().replace("1" * 31, "").splitlines()[1:]
+    assert [line.rstrip() for line in below] == lines
+
+
+def test_rather_than_a_word_a_table_is_parted() -> None:
+    names = text_column(Text("stage"), [Text("concurrency-16")], least=8)
+    parts = [[text_column(Text(name), [Text("1" * 15)])] for name in ("p50", "p99")]
+    assert len(folded([names], parts, 46)) == 1
+    assert len(folded([names], parts, 45)) == 2

@@ -45,6 +45,14 @@ def price(low: float | None, high: float | None, load: float | None) -> Floor:
                 "It ended there: the budget of 1 min leaves no time for another load."
             ),
         ),
+        ({"interval": NOWHERE, "probes": ()}, "Nothing is known: no load was tried so far."),
+        (
+            {"interval": NOWHERE, "probes": (), "ended": "the budget of 1 min leaves no time for another load"},
+            (
+                "Nothing is known: no load was tried. "
+                "It ended there: the budget of 1 min leaves no time for another load."
+            ),
+        ),
         (
             {"interval": Interval(4.0, None), "probes": (HOLDS, probe(8.0, Standing.OPEN, 30.0, DOUBT))},
             f"At least 4 req/s: no load was found that breaks a promise. More is not known: at 8 req/s {DOUBT}.",

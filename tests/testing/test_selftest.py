@@ -14,7 +14,7 @@ from withstand.record import Clock, Record, Status, TokensFrom
 from withstand.testing import BEHAVIOURS, Served, expected
 from withstand.testing.records import make_record
 from withstand.testing.selftest.cases import CASES, CHAT, COMPLETIONS, Case, chosen
-from withstand.testing.selftest.judge import Judged, judged
+from withstand.testing.selftest.judge import Check, Judged, judged
 from withstand.testing.selftest.play import Pair, Played, _stages, play
 from withstand.testing.selftest.proof import Proof
 from withstand.testing.selftest.show import json_text, last_line, markdown, text
@@ -120,6 +120,23 @@ def test_a_doubt_that_is_missing_is_found() -> None:
     case = Case("error_text_as_content", "")
     assert wrong(judge(case=case)) == {"doubt"}
     assert judge(lambda r: replace(r, text_head="Error: 503 Service Unavailable"), case).ok
+
+
+def test_joined_events_are_doubted_where_they_were_read_late() -> None:
+    """The kernel's stamp is that of all that was written together; it is one event's where more may have come."""
+    case = Case("joined:6", "")
+    together = judge(lambda r: replace(r, chunk_ns=[r.chunk_ns[-1]] * 6), case)
+    assert together.check("doubt") is None, "read in time: all are known"
+    late = judge(lambda r: replace(r, chunk_ns=[r.chunk_ns[-1]] * 6, unsure=[0, 1, 2], unsure_since_ns=[0, 0, 0]), case)
+    assert late.check("doubt") == Check("doubt", "shared_reads", "shared_reads", ok=True)
+    ours = judge(lambda r: replace(r, chunk_ns=[r.chunk_ns[-1]] * 6, clock=Clock.USER), case)
+    assert ours.check("doubt") == Check("doubt", "shared_reads", "shared_reads", ok=True)
+
+
+def test_a_late_read_that_is_not_doubted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("withstand.testing.selftest.judge._doubts", lambda _: set())
+    late = judge(lambda r: replace(r, unsure=[2], unsure_since_ns=[0]), Case("joined", ""))
+    assert late.check("doubt") == Check("doubt", "shared_reads", None, ok=False)
 
 
 def test_events_of_one_read_are_claimed_to_be_known_only_at_the_last() -> None:

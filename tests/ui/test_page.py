@@ -120,12 +120,17 @@ def test_a_limit_without_an_end_is_told_in_words(tab: Tab, shelf: Path) -> None:
         tab.value("document.querySelector('#rows th a').click()")
         tab.until("document.documentElement.dataset.run === 'done'")
         for ends, said in (
-            ("low: null, high: 16.9", "below 16.90"),
-            ("low: 4", "above 4.00"),
-            ("low: 4, high: 5", "4.00 \u2013 5.00"),
+            ("tried: 3, low: null, high: 16.9", "The limit lies below 16.90 req/s (3 loads tried)"),
+            ("tried: 1, low: 4", "The limit lies above 4.00 req/s (1 load tried)"),
+            ("tried: 3, low: 4, high: 5", "The limit lies 4.00 \u2013 5.00 req/s (3 loads tried)"),
+            ("tried: 2", "The limit not known yet  (2 loads tried)"),
+            ("tried: 0, low: null, high: null", "The limit not known yet  (no load tried so far)"),
         ):
-            now = f"{{stages: [], limit: {{axis: 'rate', tried: 3, {ends}}}, current: {{latencies: {{}}}}}}"
-            assert tab.value(f"Looks.read({now}).figures.find((one) => one[0] === 'The limit lies')[1]") == said
+            now = f"{{stages: [], limit: {{axis: 'rate', {ends}}}, current: {{latencies: {{}}}}}}"
+            assert (
+                tab.value(f"(([a, b, c, d]) => `${{a}} ${{b}} ${{c}} (${{d}})`)(Looks.read({now}).figures.at(-1))")
+                == said
+            )
 
 
 def test_what_cannot_be_compared_is_said_on_the_page(tab: Tab, shelf: Path) -> None:

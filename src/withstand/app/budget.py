@@ -40,7 +40,7 @@ def fitted(plan: Plan) -> Plan:
     least = min(1.0, SHORTEST_S / lengths.shortest_s)
     if factor < least * _EXACT:
         raise UsageError(
-            f"--budget: {lasting(plan.budget_s)} would leave {lengths.shortest_s * factor:.2g} s for the shortest "
+            f"--budget: {lasting(plan.budget_s)} would leave {lasting(lengths.shortest_s * factor)} for the shortest "
             f"stage; give {lasting(math.ceil(lengths.budget_s(least)))}, or a plan of fewer stages."
         )
     return scaled(plan, factor)

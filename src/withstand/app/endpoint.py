@@ -11,7 +11,7 @@ import msgspec
 from withstand import __version__, plugins
 from withstand.errors import SpecError, TargetError, UsageError
 from withstand.load.address import Address, Located, locate, parse_address
-from withstand.load.ask import Asker, served_context, served_models
+from withstand.load.ask import Asker, no_key_sentence, served_context, served_models
 from withstand.load.job import Job
 from withstand.load.masking import Mask
 from withstand.load.owner import Route
@@ -159,15 +159,15 @@ def _api_key(target: Target) -> str | None:
     if target.api_key_env:
         key = os.environ.get(target.api_key_env, "").strip()
         if not key:
-            raise UsageError(f"--api-key-env: the variable {target.api_key_env} is not set, or empty.")
+            raise UsageError(no_key_sentence(f"the variable {target.api_key_env} is not set, or empty"))
     elif target.api_key_file:
         try:
             key = Path(target.api_key_file).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as e:
             why = e.strerror if isinstance(e, OSError) else "not UTF-8"
-            raise UsageError(f"--api-key-file: {target.api_key_file} cannot be read: {why}.") from None
+            raise UsageError(no_key_sentence(f"{target.api_key_file} cannot be read: {why}")) from None
         if not key:
-            raise UsageError(f"--api-key-file: {target.api_key_file} is empty.")
+            raise UsageError(no_key_sentence(f"{target.api_key_file} is empty"))
     else:
         return None
     if not key.isascii() or not key.isprintable():

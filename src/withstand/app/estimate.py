@@ -108,8 +108,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """``45 s``, ``2 min 30 s``, ``1 h 5 min``."""
+    """``250 ms``, ``45 s``, ``2 min 30 s``, ``1 h 5 min``."""
     whole = round(seconds)
+    if 0 < seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
     if whole < 60:
         return f"{seconds:.3g} s"
     if whole < _HOUR_S:

@@ -304,17 +304,16 @@ class Journal:
         """Nothing came of it: leave no empty run behind."""
         shutil.rmtree(self.folder.path, ignore_errors=True)
 
-    def finish(self, screen: Screen) -> Outcome:
-        """Close the folder, write the last report. What cannot be written is told; the numbers are shown anyway."""
-        unkept: str | None = None
+    def finish(self, screen: Screen, unkept: str | None = None) -> Outcome:
+        """Close the folder, write the last report. The first ``unkept`` is told; the numbers are shown anyway."""
         for log in (ENGINE_LOG, FLEET_LOG):
             _drop_empty(self.folder.path / log)
         for step in (self._mark_done, self.folder.close, self.report):
             try:
                 step()
             except StorageError as e:
-                unkept = unkept or str(e)
-                screen.message(str(e))
+                if unkept is None:
+                    screen.message(unkept := str(e))
         loaded = self._loaded.load(self.folder)
         summary = loaded.summary
         return Outcome(
@@ -322,7 +321,7 @@ class Journal:
             folder=self.folder.path,
             summary=summary,
             missed=missed_slo(summary, self.manifest),
-            unmeasured=unkept or not_measured(summary),
+            unmeasured=not_measured(summary) or unkept,
             limit=loaded.limit,
         )
 

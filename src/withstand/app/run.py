@@ -119,6 +119,7 @@ class _Given(msgspec.Struct, frozen=True, kw_only=True):
 def _carry_out(plan: Plan, journal: Journal, screen: Screen, given: _Given) -> Outcome:
     """From an open journal to an outcome; whatever happens, what was measured is reported."""
     mind = minding(given.services, plan.target, journal, screen)
+    unkept: str | None = None
     screen.opened(journal.folder.path)
     try:
         with fleet(plan, journal, screen) as hosts, Started(plan, journal, screen) as started:
@@ -143,8 +144,9 @@ def _carry_out(plan: Plan, journal: Journal, screen: Screen, given: _Given) -> O
         if not journal.has_results():
             raise
         screen.message(f"{e} {how_to_go_on(plan, journal.folder.path)}" if isinstance(e, TargetError) else str(e))
+        unkept = str(e) if isinstance(e, StorageError) else None
     mind()
-    return journal.finish(screen)
+    return journal.finish(screen, unkept)
 
 
 def _is_over(plan: Plan, journal: Journal, screen: Screen) -> bool:
@@ -248,9 +250,9 @@ class _Measuring:
         if result.interrupted and stage.warmup:
             raise KeyboardInterrupt
         self._journal.cut_short(index, why_cut_short(planned, self._journal.manifest.stages[index], result))
-        self._tell(index, stage)
-        if result.storage:
+        if result.storage:  # nor can a report be written
             raise StorageError(result.error)
+        self._tell(index, stage)
         if result.error:
             self._screen.message(f"Stage {stage.name}: {result.error}")
         elif told := told_of_end(self._journal.manifest.stages[index], result):

@@ -29,12 +29,18 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
     else:
         write_result(rendered(lambda console: print_limit(limit, console)))
         write_result(rendered(lambda console: print_costs(outcome.summary, console)))
-        write_result(f"Report: {outcome.folder / REPORT_NAME}")
+        _say_where(outcome.folder)
     if outcome.summary.partial:
         say(f"withstand: {outcome.summary.partial}")
     if limit.ended:
         say(f"withstand: `withstand find-limit --resume {outcome.folder} --budget {_MORE_TIME}` goes on with it.")
     return limit_code(limit, outcome)
+
+
+def _say_where(folder: Path) -> None:
+    """The report, unless there was no room for it."""
+    path = folder / REPORT_NAME
+    write_result(f"Report: {path}" if path.exists() else f"`withstand report {folder}` tells it again.")
 
 
 def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
@@ -83,7 +89,7 @@ def show_outcome(outcome: Outcome, *, as_json: bool, of: str = "") -> int:
         write_result(summary_json(outcome.summary, outcome.limit).decode())
     else:
         write_result(rendered(lambda console: print_report(outcome.summary, console)))
-        write_result(f"Report: {outcome.folder / REPORT_NAME}")
+        _say_where(outcome.folder)
     for why in (outcome.missed, outcome.unmeasured):
         if why:
             say(f"withstand: {of}{why}")

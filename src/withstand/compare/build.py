@@ -1,5 +1,6 @@
 """From sides to a ``Comparison``: groups of equal conditions, a row a number, and one correction over all of them."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
@@ -221,9 +222,7 @@ def _whole(count: float | None) -> int | None:
 
 def _row(draft: _Draft, judge: Judge) -> Row:
     asked = draft.asked
-    void = any(pair is _VOID for pair in draft.pairs)
-    values = [None if void else cell.value for cell in draft.cells]
-    fastest, by = ahead(values, lower_is_better=asked.lower_is_better)
+    fastest, by = ahead(_levels(draft), lower_is_better=asked.lower_is_better)
     differences = tuple(_differences(draft, judge))
     return Row(
         metric=asked.key,
@@ -239,6 +238,16 @@ def _row(draft: _Draft, judge: Judge) -> Row:
         cautions=tuple(dict.fromkeys(_cautions(draft, differences))),
         remark=_remark(draft, differences, judge),
     )
+
+
+def _levels(draft: _Draft) -> list[float | None]:
+    """What tells who is ahead. Of pairs it is their differences: values still have the drift in them."""
+    if any(pair is _VOID for pair in draft.pairs):
+        return [None]
+    if not any(pair and pair.method is Method.PAIRS for pair in draft.pairs):
+        return [cell.value for cell in draft.cells]
+    ratios = [pair.log_ratio if pair else 0.0 for pair in draft.pairs]
+    return [None if ratio is None else math.exp(ratio) for ratio in ratios]
 
 
 def _differences(draft: _Draft, judge: Judge) -> Iterator[Difference | None]:

@@ -112,5 +112,6 @@ def method_told(sides: Sequence[Side], groups: Sequence[Group], tests: int, negl
             f"Intervals are of 95 % each; chances are corrected for {tests} comparisons (Holm). A difference under "
             f"{negligible_percent:g} % is called negligible, even where it is shown."
         )
-    parts.append("Faster by = (slower - faster) / slower, from unrounded values, whatever can be concluded.")
+    of = "differences without the drift" if Method.PAIRS in used else "unrounded values"
+    parts.append(f"Faster by = (slower - faster) / slower, from {of}, whatever can be concluded.")
     return " ".join(parts)

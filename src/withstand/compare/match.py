@@ -15,6 +15,8 @@ from withstand.errors import UsageError
 from withstand.interop import values
 
 Runs = tuple[ComparedRun, ...]
+_INSIST = "or insist by `withstand compare --force`"
+"""Right in a terminal and on a page that cannot be told so."""
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,9 +177,9 @@ def _why_nothing(sides: Sequence[ComparedSide], clusters: Sequence[Sequence[Runs
             if why:
                 return (
                     f"{a} and {b} are not comparable at {own[0].setting.load}: {_differs(why)}; "
-                    "measure both alike, or insist with --force."
+                    f"measure both alike, {_INSIST}."
                 )
     loads = [", ".join(dict.fromkeys(runs[0].setting.load for runs in c)) for c in clusters[:2]]
-    insist = ", or insist with --force" if len(clusters[0]) == len(clusters[1]) == 1 else ""
+    insist = f", {_INSIST}" if len(clusters[0]) == len(clusters[1]) == 1 else ""
     told = f"{a} and {b} have no load in common ({loads[0]}; {loads[1]})"
     return f"{told}; measure both at the same rate or concurrency{insist}."

@@ -119,7 +119,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     lower_is_better: bool | None
     cells: tuple[Cell, ...]
     fastest: int | None
-    """Index of the side with the best value, whatever can be concluded; None = a value is missing, or all are equal."""
+    """Index of the side with the best value, whatever can be concluded; None = a value is missing, or all are equal.
+
+    Of pairs, the side that is best by their differences.
+    """
     faster_by_percent: float | None
     """(worst - best) / worst * 100 for times, (best - worst) / best * 100 for throughputs, from unrounded values."""
     differences: tuple[Difference | None, ...]

@@ -127,14 +127,19 @@ def served_models(asker: Asker, address: Address) -> list[str]:
 
 
 KEY_IN_PLAN = " (in a plan target.api_key_env, of several targets targets.NAME.api_key_env; in a stack's below plan)"
+_KEY_BY = f"by --api-key-env, or its file by --api-key-file{KEY_IN_PLAN}."
+
+
+def no_key_sentence(why: str) -> str:
+    """What to do where the key that was promised is not there."""
+    return f"There is no API key: {why}. Name the variable that holds it {_KEY_BY}"
 
 
 def key_sentence(why: str, *, sent: bool, who: str = "The endpoint") -> str:
     """What to do where a key is missing or wrong."""
-    where = f"by --api-key-env, or its file by --api-key-file{KEY_IN_PLAN}."
     if sent:
-        return f"{who} refuses the key ({why}). Name the variable that holds the right one {where}"
-    return f"{who} wants a key, and none was sent ({why}). Name the variable that holds it {where}"
+        return f"{who} refuses the key ({why}). Name the variable that holds the right one {_KEY_BY}"
+    return f"{who} wants a key, and none was sent ({why}). Name the variable that holds it {_KEY_BY}"
 
 
 def served_context(asker: Asker, address: Address, model: str | None) -> int | None:

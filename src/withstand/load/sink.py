@@ -53,6 +53,6 @@ class RecordSink:
 
     def _error(self, e: OSError) -> StorageError:
         return StorageError(
-            f"Records cannot be written to {self._path}: {e.strerror}. What was finished before is kept; "
+            f"Records cannot be written to {self._path.parent}: {e.strerror}. What was finished before is kept there; "
             "free some space, then go on with --resume."
         )

@@ -34,6 +34,8 @@ def _ends(limit: Limit) -> str:
     unit = UNITS[limit.axis]
     if limit.alone is not None:
         return _of_one(limit.alone)
+    if not limit.probes:
+        return f"Nothing is known: no load was tried{'' if limit.ended else ' so far'}."
     low, high = limit.interval.low, limit.interval.high
     if low is None and high is None:
         return "Nothing is known: no load was found that keeps the promises, and none that breaks them."

@@ -15,7 +15,7 @@ _INSTANT_TPOT_MS = 1.0
 _INSTANT_SHARE = 0.05
 _BURST_SHARE = 0.1
 _BURST_GAPS_MIN = 100
-_UNSURE_SHARE = 0.01
+UNSURE_SHARE = 0.01
 _SEVERAL = 1.05
 
 
@@ -90,7 +90,7 @@ def _in_bursts(case: Case) -> Doubt | None:
 def shared_reads(case: Case) -> Doubt | None:
     """Gaps that could not be seen: as many as lie beyond a p99, and the p99 may be among them."""
     unsure, gaps = case.summary.unsure_gaps, case.summary.unsure_gaps + (case.summary.itl.n or 0)
-    if unsure <= _UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
+    if unsure <= UNSURE_SHARE * gaps or case.evidence.in_one_piece >= _MOST * max(1, case.evidence.long_answers):
         return None
     joined = case.evidence.events_a_read()
     whose = f" Most reads hold {joined} events: the server may write so many at once." if joined else ""

@@ -13,7 +13,8 @@ import msgspec
 
 from withstand.metrics.context import StageContext
 from withstand.metrics.doubts import DoubtKind
-from withstand.metrics.latency import NS_PER_MS
+from withstand.metrics.latency import NS_PER_MS, unsure_events
+from withstand.metrics.rules.stream import UNSURE_SHARE
 from withstand.metrics.summarize import summarize_stage
 from withstand.record import Clock, Record, Status
 from withstand.spec import Stage
@@ -134,10 +135,19 @@ def _doubted(heard: Sequence[Pair], planned: int) -> Iterator[Check]:
     """
     wanted = next((pair.right.doubt for pair in heard if pair.right and pair.right.doubt), None)
     if wanted is not None:
-        found = wanted in _doubts(pair.record for pair in heard)
-        unseen = any(pair.record.unsure for pair in heard)
-        missed = None if len(heard) < planned or unseen else False
-        yield Check("doubt", wanted, wanted if found else None, ok=found or missed)
+        records = [pair.record for pair in heard]
+        found = wanted in _doubts(records)
+        if found or wanted is not DoubtKind.SHARED_READS or any(map(unsure_events, records)):
+            proved = len(heard) == planned and _proves_missing(wanted, records)
+            yield Check("doubt", wanted, wanted if found else None, ok=found or (False if proved else None))
+
+
+def _proves_missing(wanted: DoubtKind, records: Sequence[Record]) -> bool:
+    """The stamp of events that were written together is theirs if the read was in time: only a late one is doubted."""
+    unsure = sum(len(unsure_events(record)) for record in records)
+    if wanted is DoubtKind.SHARED_READS:
+        return unsure > UNSURE_SHARE * sum(len(record.chunk_ns) for record in records)
+    return not unsure
 
 
 def _doubts(records: Iterable[Record]) -> set[DoubtKind]:

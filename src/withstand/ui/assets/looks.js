@@ -34,8 +34,14 @@ const Looks = (() => {
   }
 
   function between({ low, high }) {
-    if (!known(low)) return known(high) ? `below ${number(high)}` : UNKNOWN;
+    if (!known(low)) return `below ${number(high)}`;
     return known(high) ? `${number(low)} – ${number(high)}` : `above ${number(low)}`;
+  }
+
+  function limitSoFar(limit) {
+    const tried = limit.tried ? `${count(limit.tried)} load${limit.tried === 1 ? "" : "s"} tried` : "no load tried so far";
+    if (!known(limit.low) && !known(limit.high)) return ["The limit", "not known yet", "", tried];
+    return ["The limit lies", between(limit), limit.axis === "rate" ? "req/s" : "at a time", tried];
   }
 
   function figures(snapshot) {
@@ -52,7 +58,7 @@ const Looks = (() => {
     const levels = server?.levels ?? {};
     if (known(levels.running)) found.push(["In the engine", number(levels.running), "running", known(levels.waiting) ? `${number(levels.waiting)} waiting` : ""]);
     if (known(levels.kv_share)) found.push(["KV cache", percent(levels.kv_share), "%", ""]);
-    if (limit) found.push(["The limit lies", between(limit), limit.axis === "rate" ? "req/s" : "at a time", `${count(limit.tried)} loads tried`]);
+    if (limit) found.push(limitSoFar(limit));
     return found;
   }
 
