@@ -3,8 +3,8 @@
     python -m benchmarks.gateway.own_work [--engines N] [--profile]
 
 The fastest of many short rounds: what is left when nobody disturbs. The kernel's part of a request is about as much
-again, and of a chunk nearly everything. A chunk is one that goes through the loop; a spliced one does not come here. With
-``WITHSTAND_COMPILED=off`` in the environment the interpreter does all of it.
+again, and of a chunk nearly everything. A chunk is one that goes through the loop; a spliced one does not come here.
+With ``WITHSTAND_COMPILED=off`` in the environment the interpreter does all of it.
 """
 
 import argparse
