@@ -21,30 +21,39 @@ class Estimate(msgspec.Struct, frozen=True):
     """Of some stages."""
 
     stages: int
+    """Measured ones."""
     known_s: float
-    """Of those that can be known."""
+    """Of those that can be known, warm-ups too."""
     unknown: tuple[str, ...] = ()
     """The names of the others."""
+    warmups: int = 0
 
     @property
     def known(self) -> int:
         """How many can be known."""
-        return self.stages - len(self.unknown)
+        return self.stages + self.warmups - len(self.unknown)
 
     def times(self, runs: int) -> "Estimate":
         """Of so many runs, one after another."""
-        return Estimate(self.stages * runs, self.known_s * runs, self.unknown * runs)
+        return Estimate(self.stages * runs, self.known_s * runs, self.unknown * runs, self.warmups * runs)
 
 
 def estimated(plan: Plan, stages: Sequence[Stage], known: Sequence[Stage] = ()) -> Estimate:
     """Of the stages, and of those that the plan's rates will become: where none of ``known`` has their heading."""
     lengths_s = {stage.name: seconds_of(stage) for stage in stages}
     later = [rates.duration_s for rates in plan.rates for _ in rates.shares if not _decided(rates.phase, known)]
+    warmups = sum(stage.warmup for stage in stages)
     return Estimate(
-        stages=len(lengths_s) + len(later),
+        stages=len(stages) - warmups + len(later),
         known_s=sum(length_s or 0.0 for length_s in lengths_s.values()) + sum(later),
         unknown=tuple(name for name, length_s in lengths_s.items() if length_s is None),
+        warmups=warmups,
     )
+
+
+def to_come(plan: Plan, known: Sequence[Stage]) -> int:
+    """How many stages the plan's rates will become, besides those that are ``known``."""
+    return sum(len(rates.shares) for rates in plan.rates if not _decided(rates.phase, known))
 
 
 def _decided(phase: str, stages: Sequence[Stage]) -> bool:
@@ -71,11 +80,13 @@ def _until_last_s(arrivals: Arrivals, count: int) -> float | None:
 
 
 def in_words(estimate: Estimate, price_per_hour: float | None) -> str:
-    """Such as ``14 stages, at least 8 min 0 s (how long warm-up takes is not known beforehand); 0.33 at 2.5 an hour``.
+    """Such as ``13 stages and a warm-up, at least 8 min 0 s (how long …); 0.33 at 2.5 an hour``.
 
     The price is that of the known time.
     """
     told = counted(estimate.stages, "stage")
+    if estimate.warmups:
+        told += " and a warm-up" if estimate.warmups == 1 else f" and {estimate.warmups} warm-ups"
     if not estimate.known:
         return f"{told}; how long that takes depends on how fast the server answers."
     more = f" (how long {_listed(estimate.unknown)} is not known beforehand)" if estimate.unknown else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from withstand import clock
-from withstand.app.estimate import estimated
+from withstand.app.estimate import estimated, to_come
 from withstand.app.limit import limit_in
 from withstand.app.records_now import RecordsNow
 from withstand.app.samples_now import SamplesNow
@@ -134,6 +134,7 @@ class Follower:
             elapsed_s=max(0.0, self._measured_ns(manifest, now_ns, is_dead=is_dead) / _NS_PER_S),
             left_s=_left_s(self._later_s, stages),
             stages=tuple(stages),
+            to_come=to_come(manifest.plan, [e.stage for e in manifest.stages]),
             current=current,
             server=self._samples.look(),
             limit=self._limit,

@@ -27,7 +27,7 @@ class OnceScreen:
         """As it comes."""
         self._screen.opened(folder)
 
-    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
+    def stage_started(self, name: str, phase: str | None, index: int | None, of: int) -> None:
         """As it comes."""
         self._screen.stage_started(name, phase, index, of)
 

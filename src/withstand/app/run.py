@@ -20,6 +20,7 @@ from withstand.app.crew import Crew, fleet
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
 from withstand.app.fitting import tokens_of, too_long
+from withstand.app.estimate import to_come
 from withstand.app.foretold import check_before_start
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter
@@ -366,8 +367,11 @@ class _Measuring:
     def _begun(self, index: int, stage: Stage) -> None:
         """The workers are about to send."""
         self._prepared()
-        places = [i for i, e in self._journal.manifest.in_order() if e.state is not RunState.SUPERSEDED]
-        self._screen.stage_started(stage.name, stage.phase, places.index(index) + 1, len(places))
+        entries = [(i, e) for i, e in self._journal.manifest.in_order() if e.state is not RunState.SUPERSEDED]
+        measured = [i for i, e in entries if not e.stage.warmup]
+        place = None if stage.warmup else measured.index(index) + 1
+        more = to_come(self._plan, self._journal.known_stages())
+        self._screen.stage_started(stage.name, stage.phase, place, len(measured) + more)
 
     def _progress(self, stage: Stage, report: Report, since_start_ns: int, attended: Attended | None) -> Order | None:
         self._screen.stage_progress(

@@ -36,8 +36,8 @@ class Screen(Protocol):
     def opened(self, folder: Path) -> None:
         """The run's folder is there: who wants to see more than is said here may follow it."""
 
-    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
-        """Stage ``index`` (from 1) of ``of`` begins."""
+    def stage_started(self, name: str, phase: str | None, index: int | None, of: int) -> None:
+        """Stage ``index`` (from 1) of ``of`` that are measured begins; None = it is a warm-up."""
 
     def stage_progress(self, progress: StageProgress) -> None:
         """A few times a second."""

@@ -36,7 +36,7 @@ class Announced:
         self._since_s = self._since_s or clock.wall_s()
         self._screen.opened(folder)
 
-    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
+    def stage_started(self, name: str, phase: str | None, index: int | None, of: int) -> None:
         """Goes on."""
         self._screen.stage_started(name, phase, index, of)
 

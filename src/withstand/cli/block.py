@@ -17,3 +17,9 @@ def stage_block(summary: StageSummary, style: Style = "vllm", *, backend: str | 
 def stage_title(name: str, phase: str | None) -> str:
     """``sustained: rate-4``; the phase is not said twice."""
     return name if phase in {None, name} else f"{phase}: {name}"
+
+
+def place_and_title(name: str, phase: str | None, index: int | None, of: int) -> str:
+    """``[2/13] sustained: rate-4``; a warm-up has no place among those that are measured."""
+    title = stage_title(name, phase)
+    return title if index is None else f"[{index}/{of}] {title}"

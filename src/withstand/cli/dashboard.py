@@ -10,7 +10,7 @@ from rich.console import Console
 from withstand import clock
 from withstand.app.follow import Follower
 from withstand.app.screen import StageProgress
-from withstand.cli.block import stage_title
+from withstand.cli.block import place_and_title
 from withstand.cli.canvas import Canvas
 from withstand.cli.panel import COLUMNS_MIN, ROWS_MIN, panel
 from withstand.cli.terminal import TerminalScreen
@@ -43,9 +43,9 @@ class Dashboard(TerminalScreen):
         self._canvas.clear()
         super().step(label, done, total)
 
-    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
+    def stage_started(self, name: str, phase: str | None, index: int | None, of: int) -> None:
         """The panel will tell; a bar begins only where that has no room."""
-        self._label = f"[{index}/{of}] {stage_title(name, phase)}"
+        self._label = place_and_title(name, phase, index, of)
         self._has_bar = False
         self._view.end()
         self._next_ns = 0

@@ -29,7 +29,7 @@ def panel(snapshot: Snapshot, width: int, height: int) -> list[Text]:
     below = [*_figures(now, width), *_around(snapshot, now)] if now else []
     head = _head(snapshot)
     room = max(_STAGES_MIN, height - len(below) - 1)
-    lines = [head, *_stages(snapshot.stages, room), *below][:height]
+    lines = [head, *_stages(snapshot.stages, snapshot.to_come, room), *below][:height]
     for line in lines:
         line.truncate(width, overflow="ellipsis")
     return lines
@@ -45,17 +45,17 @@ def _head(snapshot: Snapshot) -> Text:
 # The plan.
 
 
-def _stages(stages: Sequence[StageNow], room: int) -> Iterator[Text]:
+def _stages(stages: Sequence[StageNow], to_come: int, room: int) -> Iterator[Text]:
     """Those about the one that goes on; what has no room is counted."""
     at = next((i for i, stage in enumerate(stages) if stage.state == "running"), len(stages) - 1)
     shown = min(room, len(stages))
-    if shown < len(stages):
-        shown -= 1
+    if room < len(stages) + bool(to_come):
+        shown = min(room - 1, len(stages))
     first = min(max(0, at - shown // 2), len(stages) - shown)
     for stage in stages[first : first + shown]:
         yield _stage(stage)
-    if shown < len(stages):
-        yield Text(f"  {first} before these, {len(stages) - first - shown} after", "dim")
+    if shown < len(stages) or to_come:
+        yield Text(f"  {first} before these, {len(stages) - first - shown + to_come} after", "dim")
 
 
 def _stage(stage: StageNow) -> Text:

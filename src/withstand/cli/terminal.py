@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from withstand.app.screen import StageProgress
-from withstand.cli.block import stage_block, stage_title
+from withstand.cli.block import place_and_title, stage_block
 from withstand.cli.output import write_result
 from withstand.cli.progress import counts, seconds_left, share_done
 from withstand.cli.views import View
@@ -36,9 +36,9 @@ class TerminalScreen:
     def opened(self, folder: Path) -> None:
         """What is said suffices."""
 
-    def stage_started(self, name: str, phase: str | None, index: int, of: int) -> None:
+    def stage_started(self, name: str, phase: str | None, index: int | None, of: int) -> None:
         """A bar, or a line, with the stage's name."""
-        self._view.begin(plain(f"[{index}/{of}] {stage_title(name, phase)}"))
+        self._view.begin(plain(place_and_title(name, phase, index, of)))
 
     def stage_progress(self, progress: StageProgress) -> None:
         """Counts, tokens a second, time left."""

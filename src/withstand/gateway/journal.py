@@ -14,6 +14,8 @@ from withstand.errors import UsageError
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.money.bill import Charge
 
+_AT_ONCE_BYTES = 128 << 10
+"""Handed over without waiting for more: megabytes would hold the event loop up."""
 _BYTES_MAX = 32 << 20
 """What may wait to be written; the rest is lost rather than the gateway's memory."""
 
@@ -73,6 +75,8 @@ class Journal:
             text = _written([line_of(ending, charge, self._then(ended_s)) for ended_s, ending, charge in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
+            if self._texts_bytes >= _AT_ONCE_BYTES:
+                self.flush()
 
     def _then(self, ended_s: float) -> str:
         """Put into words once a second."""

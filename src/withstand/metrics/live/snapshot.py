@@ -148,6 +148,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Of the whole plan, as far as it tells; None = that depends on how fast the server answers."""
     stages: tuple[StageNow, ...] = ()
     """In the plan's order."""
+    to_come: int = 0
+    """Stages that are decided when these are done."""
     current: Current | None = None
     server: ServerNow | None = None
     limit: BracketNow | None = None

@@ -12,7 +12,9 @@ const Looks = (() => {
     const at = stages.findIndex((stage) => stage.index === current?.index);
     if (at < 0) return known(snapshot.left_s) ? `${number(snapshot.left_s)} s left` : "";
     const stage = stages[at];
-    const parts = [`stage ${at + 1} of ${stages.length}`, known(stage.duration_s) ? `${Math.round(current.elapsed_s)} of ${Math.round(stage.duration_s)} s` : `${Math.round(current.elapsed_s)} s`];
+    const measured = stages.filter((one) => !one.warmup);
+    const where = stage.warmup ? "warm-up" : `stage ${measured.indexOf(stage) + 1} of ${measured.length + (snapshot.to_come ?? 0)}`;
+    const parts = [where, known(stage.duration_s) ? `${Math.round(current.elapsed_s)} of ${Math.round(stage.duration_s)} s` : `${Math.round(current.elapsed_s)} s`];
     parts.push(known(stage.planned) ? `${count(current.done)} of ${count(stage.planned)} requests` : `${count(current.done)} requests`);
     if (known(snapshot.left_s)) parts.push(`about ${Math.round(snapshot.left_s)} s left in all`);
     if (current.since === "view") parts.push("figures since this page began to look");
