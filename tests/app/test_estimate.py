@@ -2,7 +2,7 @@
 
 import pytest
 
-from withstand.app.estimate import Estimate, estimated, in_words, lasting, search_in_words, seconds_of
+from withstand.app.estimate import Estimate, estimated, in_words, lasting, search_in_words, seconds_of, to_come
 from withstand.spec import Constant, LimitSearch, Plan, Poisson, Ramp, Rates, Stage, Step, StepPart, Trace, promise_of
 
 
@@ -28,6 +28,17 @@ def test_rates_count_until_they_are_stages() -> None:
     stage = Stage(name="a", duration_s=5, max_concurrency=1)
     assert estimated(plan, [stage]) == Estimate(stages=4, known_s=35)
     assert estimated(plan, [stage], [Stage(phase="sustained")]) == Estimate(stages=1, known_s=5)
+
+
+def test_a_warm_up_is_no_stage() -> None:
+    plan = Plan(rates=(Rates(shares=(0.5, 1), duration_s=10),))
+    warm_up = Stage(name="w", num_prompts=3, max_concurrency=1, warmup=True)
+    whole = estimated(plan, [warm_up, Stage(name="a", duration_s=5, max_concurrency=1)])
+    assert whole == Estimate(stages=3, known_s=25, unknown=("w",), warmups=1)
+    assert in_words(whole, None).startswith("3 stages and a warm-up, at least 25 s")
+    assert in_words(whole.times(2), None).startswith("6 stages and 2 warm-ups, at least 50 s")
+    assert to_come(plan, [warm_up]) == 2
+    assert to_come(plan, [Stage(phase="sustained")]) == 0
 
 
 def test_in_words() -> None:

@@ -99,6 +99,13 @@ def test_where_stages_have_no_room_they_are_counted() -> None:
     assert "requests failed" in told
 
 
+def test_stages_to_come_are_counted_among_those_after() -> None:
+    told = replace(snapshot(stages=3), to_come=2)
+    assert "0 before these, 2 after" in text(told)
+    assert "later-2" in text(told)
+    assert "0 before these, 3 after" in text(told, 80, text(snapshot(stages=3), 80).count("\n") + 1)
+
+
 def test_before_a_stage_begins_there_is_only_the_plan() -> None:
     assert text(Snapshot(state="running", stages=(StageNow(index=0, name="a", state="planned"),))).count("\n") == 1
 

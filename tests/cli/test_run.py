@@ -177,7 +177,7 @@ def test_a_plan_that_comes_along_lies_below_what_is_typed(app: App, seven: str) 
 
 def test_the_plans_that_come_along_are_listed(app: App, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(["run", "--plan", "list"]) == 0
-    assert "standard (14 stages, about 8 min 0 s)" in capsys.readouterr().out
+    assert "standard (13 stages, about 8 min 0 s)" in capsys.readouterr().out
     assert not app.calls
 
 

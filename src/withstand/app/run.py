@@ -19,8 +19,8 @@ from withstand.app.counting import counted_texts, share_wanted
 from withstand.app.crew import Crew, fleet
 from withstand.app.doctor.stamp import stamp
 from withstand.app.endpoint import Endpoint, check_target, with_base_url
-from withstand.app.fitting import tokens_of, too_long
 from withstand.app.estimate import to_come
+from withstand.app.fitting import tokens_of, too_long
 from withstand.app.foretold import check_before_start
 from withstand.app.home import NOWHERE, Home
 from withstand.app.hunter import Hunter

@@ -7,6 +7,7 @@ from typing import Any
 from withstand.app.estimate import estimated, lasting
 from withstand.app.stages import all_stages
 from withstand.errors import UsageError
+from withstand.report.numbers import counted
 from withstand.spec import parse_plan
 
 NAMES = ("standard", "long-context", "burst", "multi-turn", "agent", "soak", "cold-start")
@@ -47,7 +48,7 @@ def _time_of(name: str) -> str:
     plan = parse_plan(ready_made(name))
     estimate = estimated(plan, all_stages(plan))
     lasts = f"about {lasting(estimate.known_s)}" if estimate.known_s else "as long as their answers take"
-    return f"{estimate.stages} stages, {lasts}"
+    return f"{counted(estimate.stages, 'stage')}, {lasts}"
 
 
 def _about(name: str) -> str:
