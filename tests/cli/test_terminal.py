@@ -77,7 +77,7 @@ def test_a_terminal_that_becomes_narrow_gets_a_bar_and_a_wide_one_the_panel_agai
     with OnTerminal((*RUN, *long), **SIZE) as terminal:
         before = len(terminal.wait_for(has_panel))
         terminal.resize(50, 20)
-        before = len(terminal.wait_for(lambda text: "[2/3]" in text[before:]))
+        before = len(terminal.wait_for(lambda text: "[1/2]" in text[before:]))
         terminal.resize(120, 40)
         terminal.wait_for(lambda text: has_panel(text[before:]))
         terminal.type(b"\x03")
@@ -95,7 +95,7 @@ def test_where_it_is_not_wanted_or_cannot_be_there_is_no_panel(
     with OnTerminal((*RUN, *load(server, tmp_path, *more)), env=env, **SIZE) as terminal:
         assert terminal.wait() in {0, 3}
     assert "▶" not in terminal.text
-    assert ("[2/3] rate-20" in terminal.text) is (more != ("--quiet",))
+    assert ("[1/2] rate-20" in terminal.text) is (more != ("--quiet",))
 
 
 def test_no_color_is_obeyed(server: TruthServer, tmp_path: Path) -> None:
