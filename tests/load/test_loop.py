@@ -2,10 +2,14 @@
 
 import contextlib
 import itertools
+import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +70,7 @@ def test_what_wakes_us_from_a_wait_has_not_waited(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(CoreWait, "grown_ns", lambda _: 0)  # on a busy machine we do wait for a core
+    monkeypatch.setattr(CoreWait, "turns", lambda _: 1)
     here, there = pair
     loop = Loop(nap_ns=0)
     loop.add(here.fileno(), READ, lambda _: None)
@@ -80,6 +85,7 @@ def test_a_wait_for_a_core_is_that_of_the_turn_in_which_we_slept(
 ) -> None:
     """The account is read after a wait only: in a turn that found something at once it is that of an older one."""
     monkeypatch.setattr(CoreWait, "grown_ns", lambda _: 10 * LOOK_NS)
+    monkeypatch.setattr(CoreWait, "turns", lambda _: 1)
     here, there = pair
     loop = Loop(nap_ns=0)
     waited: list[bool] = []
@@ -124,6 +130,46 @@ def test_what_is_found_came_after_the_instant_that_is_told(pair: tuple[socket.so
     assert max(late_ns) < LOOK_NS  # what a host takes away from a virtual core, nobody keeps account of
 
 
+LISTENER = """
+import socket, sys, time
+from withstand.load.loop import Loop
+from withstand.load.poller import READ
+with socket.socket(fileno=int(sys.argv[1])) as here:
+    loop = Loop(nap_ns=0)
+    loop.add(here.fileno(), READ, lambda _: here.recv(9))
+    loop.turn(0.01, 1 << 62)
+    print("listens", flush=True)
+    loop.turn(9, 1 << 62)
+    now_ns = time.monotonic_ns()
+    print(loop.since_ns, int(loop.may_have_waited(now_ns, now_ns)))
+"""
+
+
+def test_who_is_stopped_while_he_waits_does_not_know_that_nothing_came(
+    pair: tuple[socket.socket, socket.socket],
+) -> None:
+    here, there = pair
+    command = [sys.executable, "-c", LISTENER, str(here.fileno())]
+    with subprocess.Popen(command, pass_fds=[here.fileno()], stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdout is not None
+        listener.stdout.readline()
+        _until_it_is(listener.pid, "S")
+        os.kill(listener.pid, signal.SIGSTOP)
+        _until_it_is(listener.pid, "T")
+        there.send(b"x")
+        sent_ns = time.monotonic_ns()
+        time.sleep(0.02)
+        os.kill(listener.pid, signal.SIGCONT)
+        since_ns, may_have_waited = map(int, listener.communicate(timeout=30)[0].split())
+    assert since_ns < sent_ns
+    assert may_have_waited
+
+
+def _until_it_is(pid: int, state: str) -> None:
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize(
     ("grown_ns", "known"), [(3 * LOOK_NS, True), (10**9, False), (None, False)], ids=["short", "long", "untold"]
 )
@@ -131,6 +177,7 @@ def test_after_a_sleep_nothing_is_older_than_the_wait_for_a_core(
     monkeypatch: pytest.MonkeyPatch, grown_ns: int | None, known: bool
 ) -> None:
     monkeypatch.setattr(CoreWait, "grown_ns", lambda _: grown_ns)
+    monkeypatch.setattr(CoreWait, "turns", lambda _: 1)
     loop = Loop(nap_ns=0)
     before_ns = loop.left_ns
     loop.turn(0.02, _FAR_NS)

@@ -81,6 +81,7 @@ def stream(stamping: None) -> Iterator[SimpleNamespace]:
         ((chunk(TOKEN + TOKEN),), 2, []),
         ((chunk(TOKEN), b"0\r\n\r\n"), 1, [0]),
         ((chunk(TOKEN), chunk(b": on\n\n")), 1, [0]),
+        ((chunk(TOKEN), b"2f\r\n"), 1, [0]),
     ],
 )
 def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events: int, unsure: list[int]) -> None:
@@ -96,6 +97,22 @@ def test_a_late_read(stream: SimpleNamespace, pieces: tuple[bytes, ...], events:
     assert stream.reply.unsure == unsure
     assert len(stream.reply.unsure_since_ns) == len(unsure)
     assert all(began_ns < since_ns <= said_ns for since_ns in stream.reply.unsure_since_ns)
+
+
+def test_a_server_that_has_cut_a_chunk_may_do_so_again(stream: SimpleNamespace) -> None:
+    stream.say(HEAD + chunk(ROLE))
+    stream.look()
+    for part in (chunk(TOKEN)[:-2], b"\r\n"):
+        stream.say(part)
+        stream.look()
+    said_ns = clock.now_ns()
+    stream.say(chunk(TOKEN)[:-2])
+    stream.say(b"\r\n")
+    clock.sleep_s(20 * LOOK_NS / 1e9)
+    stream.look()
+    assert len(stream.reply.chunk_ns) == 2
+    assert stream.reply.unsure == [1]
+    assert stream.reply.unsure_since_ns[0] <= said_ns
 
 
 @pytest.mark.parametrize("after", [b": on\n\n", b"data: {", b""], ids=["a comment", "half an event", "its end"])

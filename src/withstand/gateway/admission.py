@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from withstand.gateway import asked, refusals
 from withstand.gateway.asked import Asked
 from withstand.gateway.keys import Key, Shown
@@ -17,21 +15,27 @@ if TYPE_CHECKING:
     from withstand.gateway.roster import Model
 
 
-class Admitted(Struct, frozen=True):
+class Admitted:
     """It may go. A permit holds what it may use until it is settled; None = nothing is counted."""
 
-    key: Key
-    model: "Model"
-    told: Asked
-    permit: Permit | None
+    __slots__ = ("key", "model", "permit", "told")
+
+    def __init__(self, key: Key, model: "Model", told: Asked, permit: Permit | None) -> None:
+        self.key = key
+        self.model = model
+        self.told = told
+        self.permit = permit
 
 
-class TurnedAway(Struct, frozen=True):
+class TurnedAway:
     """It may not; what else is known of it."""
 
-    refusal: Refusal
-    key: Key | None = None
-    model: "Model | None" = None
+    __slots__ = ("key", "model", "refusal")
+
+    def __init__(self, refusal: Refusal, key: Key | None = None, model: "Model | None" = None) -> None:
+        self.refusal = refusal
+        self.key = key
+        self.model = model
 
 
 def admission(house: "House", outgoing: Outgoing, route: Route, shown: Shown) -> Admitted | TurnedAway:

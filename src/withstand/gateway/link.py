@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
 import httptools
-from msgspec import Struct
 
 from withstand import clock
 from withstand.gateway import heads
@@ -68,11 +67,14 @@ class AnswerHead:
 _NONE = AnswerHead()
 
 
-class Opening(Struct, frozen=True):
+class Opening:
     """Of a stream: a head without a length, and all of its bytes."""
 
-    head: AnswerHead
-    said: bytes
+    __slots__ = ("head", "said")
+
+    def __init__(self, head: AnswerHead, said: bytes) -> None:
+        self.head = head
+        self.said = said
 
 
 class Link(asyncio.Protocol):

@@ -386,8 +386,8 @@ class Passage:
 
     def _note(self, outcome: Outcome) -> None:
         house, watch, permit = self._house, self._watch, self._permit
-        said = tap.said(self.delivery.pieces or (), b"" if permit is None else permit.first)
         house.passages.discard(self)
+        said = tap.said(self.delivery.pieces or (), b"" if permit is None else permit.first)
         house.note(
             Ending(
                 self._id.decode("ascii"), self._route.path, self._key.owner if self._key is not None else None,

@@ -92,14 +92,24 @@ class Reader:
                 self._memory.meet(head, data, incoming.size)
 
     def _feed(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = self._fed(left)
+
+    def _fed(self, data: memoryview) -> memoryview:
+        """What is left, for the parser that there is then."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as e:
-            self._decline_upgrade(data[e.args[0] :])
+            if head := self._without_upgrade():
+                self._parser = httptools.HttpRequestParser(self)
+                self._fed(memoryview(head))
+                return data[e.args[0] :]
         except httptools.HttpParserCallbackError as e:
             raise e.__context__ or e from None  # a fault of our own
         except httptools.HttpParserError as e:
             self.refusal = self.refusal or refusals.bad_request(f"This is not HTTP: {e}.", closes=True)
+        return data[:0]
 
     def close(self) -> None:
         """The connection is lost, and what it had said is not held any more."""
@@ -178,16 +188,15 @@ class Reader:
             message = f"The request's head, or its trailer, has more than {bytes_max} bytes."
             self.refusal = self.refusal or refusals.bad_request(message, status=431, closes=True)
 
-    def _decline_upgrade(self, rest: bytes) -> None:
-        """Some clients offer HTTP/2 with their first request; the parser then leaves the body to whoever accepts."""
+    def _without_upgrade(self) -> bytes:
+        """The head to be read in its place. Some clients offer HTTP/2; the parser leaves the body to who accepts."""
         incoming, self.coming = self.coming, None
         if incoming is not None:
             self._house.let_go(incoming)  # what is read now is another one
         if incoming is None or incoming.head.method == b"CONNECT":
             self.refusal = refusals.bad_request("This is no proxy for other hosts.", status=405, closes=True)
-            return
-        self._parser = httptools.HttpRequestParser(self)
-        self._feed(plain_head(incoming.head) + rest)
+            return b""
+        return plain_head(incoming.head)
 
 
 def _ambiguous(head: Head) -> Refusal | None:

@@ -15,6 +15,8 @@ _PLAIN = re.compile(
 )
 _USAGE = re.compile(rb'"usage"\s*:\s*\{')
 _VALUE = re.compile(rb"\s*:\s*(\d{1,12})\b")
+_USAGES_MAX = 8
+"""With a prompt or not; a stream that tells usage in all of its events tells all of it."""
 _EVENT_ENDS = (b"\n\n\r\n", b"\r\n\r\n\r\n")
 
 
@@ -72,17 +74,20 @@ def said(pieces: Iterable[bytes], first: bytes = b"") -> Said:
 
 
 def _odd(text: bytes) -> Said:
-    """Of the last usage; where that has no prompt, of the one before."""
-    if text.rfind(b'_tokens"') < 0:
-        return Said()
-    end = len(text)
-    while (start := text.rfind(b'"usage"', 0, end)) >= 0 and _USAGE.match(text, start) is None:
-        end = start  # null, as all but a stream's last events may have it
-    last = _said(_found(text) if start < 0 else _read(text[start:]))
-    if last.prompt is not None or start < 0:
-        return last
-    before = _odd(text[:start])
-    return before if last.completion is None else Said(before.prompt, before.cached, last.completion)
+    """Of the last usage; what that does not say, of those before, as far as it is looked for."""
+    completion = None
+    for _ in range(_USAGES_MAX):
+        if text.rfind(b'_tokens"') < 0:
+            break
+        end = len(text)
+        while (start := text.rfind(b'"usage"', 0, end)) >= 0 and _USAGE.match(text, start) is None:
+            end = start  # null, as all but a stream's last events may have it
+        last = _said(_found(text) if start < 0 else _read(text[start:]))
+        completion = last.completion if completion is None else completion
+        if last.prompt is not None or start < 0:
+            return Said(last.prompt, last.cached, completion)
+        text = text[:start]
+    return Said(None, None, completion)
 
 
 def _said(usage: _Usage) -> Said:

@@ -248,7 +248,8 @@ class Connection:
         self._owner.check.shared_reads += 1
         if exchange is not None and loop.may_have_waited(stamp_ns, read_ns):
             exchange.reply.trailed = False
-            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=True)
+            ended = not self._owner.check.cuts_chunks
+            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=ended)
 
     def on_other_events(self, events: int) -> None:
         """Not only something to read."""
@@ -306,9 +307,10 @@ class Connection:
             return
         owner.check.shared_reads += events > 1
         cut = self._full or (self._tls is not None and not self._tls.whole)
-        shared = cut or self._left_over or not exchange.alone
+        owner.check.cuts_chunks |= exchange.answer.in_chunk and not (cut or self._left_over)
+        shared = cut or self._left_over or not exchange.alone or owner.check.cuts_chunks
         if events and shared and (self._left_over or owner.loop.may_have_waited(stamp_ns, read_ns)):
-            ended = data[-1] == _NEWLINE and not cut and not exchange.answer.complete
+            ended = data[-1] == _NEWLINE and not cut and exchange.ends_here and not owner.check.cuts_chunks
             self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=ended)
         if exchange.answer.complete:
             self._finish(exchange, read_ns)
@@ -317,7 +319,7 @@ class Connection:
             if exchange.reply.chunk_ns and not self._writing:
                 owner.loop.relax(self.descriptor)
             if self._tls is None:
-                self._take_short_way(None if self._full else exchange.short_way)
+                self._take_short_way(None if self._full or owner.check.cuts_chunks else exchange.short_way)
 
     def _take_short_way(self, way: ShortWay | None) -> None:
         """From the next read on."""

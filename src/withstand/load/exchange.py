@@ -113,6 +113,11 @@ class Exchange:
         return events
 
     @property
+    def ends_here(self) -> bool:
+        """Whether nothing has come behind what was fed last, as far as the framing tells."""
+        return not self.answer.complete and (self.answer.between_chunks or not self.answer.chunks)
+
+    @property
     def short_way(self) -> ShortWay | None:
         """Who may be given the next read first; None = it goes on with something, or no short way leads there."""
         return self._short_way if self.answer.between_chunks and self._pending_nothing else None

@@ -92,6 +92,11 @@ class Answer:
         if self.between_chunks and data[-1:] != b"\n":
             self.between_chunks = False
 
+    @property
+    def in_chunk(self) -> bool:
+        """A chunk has begun, if only by its size, and has not ended."""
+        return bool(self.chunks) and self._inflate is None and not (self.between_chunks or self.complete)
+
     def closed(self) -> bool:
         """The connection has ended; whether that was this answer's proper end."""
         if self.status is not None and not self.complete and self._close_delimited:

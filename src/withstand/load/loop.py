@@ -52,11 +52,17 @@ class Loop:
         """The longest; 0 = never."""
         self._events_per_ns = 0.0
         self._core_wait = CoreWait()
+        self._naps = 0
+        """Since the account was read."""
+        self._slept = True
+        """The last turn waited, and nothing but its end has ended that wait."""
         self._began_ns = self.left_ns = self._counted_ns = clock.now_ns()
         self.looked_ns = self._began_ns
         """What is found now cannot have come before this instant, but for the time that it took to wake us."""
         self.since_ns = self._empty_ns = self._began_ns
         """What is found now cannot have come before this instant, however long that took."""
+        self._certain_ns = self._began_ns, self._began_ns
+        """Both, if we have not slept as we believe."""
 
     def add(self, descriptor: int, events: int, handler: Handler) -> None:
         """Call ``handler(events)`` when the descriptor is ready, before those that may wait."""
@@ -98,14 +104,16 @@ class Loop:
         nap_ns = min(self._longest_nap_ns(), wake_ns - self.left_ns - _NAP_SPARE_NS - self._busy_ns)
         if nap_ns > self._busy_ns:
             clock.sleep_s(nap_ns / 1e9)
+            self._naps += 1
         asked_ns = clock.now_ns()
         ready = self._ready(timeout_s)
         began_ns = clock.now_ns()
         self._count(len(ready), began_ns - self._counted_ns)
         self._counted_ns = began_ns
         self._waited = began_ns - asked_ns > LOOK_NS
+        self._certain_ns = self._began_ns, self._empty_ns
         woken_ns = self._woken_ns(asked_ns, began_ns) if self._waited else None
-        self.looked_ns = began_ns if self._waited else self._began_ns
+        self.looked_ns = began_ns if self._waited and self._slept else self._began_ns
         self.since_ns = woken_ns or self._empty_ns
         if len(ready) < AT_ONCE:
             self._began_ns = began_ns
@@ -127,9 +135,14 @@ class Loop:
         self._events_per_ns += (events - self._events_per_ns * since_ns) / (since_ns + _MEMORY_NS)
 
     def _woken_ns(self, asked_ns: int, began_ns: int) -> int | None:
-        """Until this instant we slept, so nothing had come; None = we may not have slept, but lacked a core."""
+        """Until this instant we slept, so nothing had come; None = we may not have slept, but lacked a core.
+
+        Who is stopped (SIGSTOP, a freezer, a debugger) gets a core to stop, and another to go on.
+        """
         self._core_wait.sample()
-        grown_ns = self._core_wait.grown_ns()
+        self._slept = self._core_wait.turns() <= 1 + self._naps
+        self._naps = 0
+        grown_ns = self._core_wait.grown_ns() if self._slept else None
         woken_ns = None if grown_ns is None else began_ns - grown_ns - _WAKE_NS
         return woken_ns if woken_ns is not None and woken_ns > asked_ns else None
 
@@ -146,8 +159,11 @@ class Loop:
     def may_have_waited(self, stamp_ns: int, read_ns: int) -> bool:
         """Whether what came in one read with something stamped so could have come noticeably before it.
 
-        We were busy, or we slept, were woken, and then had to wait for a core.
+        We were busy, or we slept, were woken, and then had to wait for a core. Or something has come while we are said
+        to have slept: then we were stopped on the way into the wait, which nobody keeps account of.
         """
+        if stamp_ns < self.since_ns:
+            self.looked_ns, self.since_ns = self._certain_ns
         if read_ns - stamp_ns > LOOK_NS or stamp_ns - self.looked_ns > LOOK_NS:
             return True
         return self._waited and (self._core_wait.grown_ns() or 0) > LOOK_NS

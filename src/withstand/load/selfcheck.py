@@ -42,6 +42,8 @@ class SelfCheck:
         self.lag = LagHistogram()
         self.blind = LagHistogram()
         self.shared_reads = 0
+        self.cuts_chunks = False
+        """A read has ended within a chunk: whoever sends them does not write each in one piece."""
         self.stall_ns_max = 0
         self._stalls = self._stall_ns = 0
         self.connections_max = 0
