@@ -68,6 +68,11 @@ def test_usage_is_read_in_every_dialect(pieces: list[bytes], first: bytes, said:
     assert tap.said(pieces, first) == said
 
 
+def test_usage_in_thousands_of_events_is_that_of_the_last() -> None:
+    events = [b'data: {"usage":{"completion_tokens":%d}}\n\n' % n for n in range(5000)]
+    assert tap.said([b"".join(events)]) == Said(completion=4999)
+
+
 @pytest.mark.parametrize(
     ("ended", "events", "bill"),
     [

@@ -111,6 +111,21 @@ def test_a_hundred_thousand_tiny_chunks(front: tuple[Gateway, Engine]) -> None:
     assert resident_mb(gw) < before + 40
 
 
+def test_thousands_of_offers_to_speak_another_protocol_in_one_read_take_no_more_than_requests() -> None:
+    offer = b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: a\r\nconnection: upgrade\r\n\r\n"
+    with quiet_house() as house:
+        reader = Reader(house, lambda: None)
+        tracemalloc.start()
+        reader.read(offer * 3000, 0)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(reader.complete) == 3000
+        assert reader.refusal is None
+        reader.close()
+        assert house.held_bytes == 0
+    assert peak < 30 << 20
+
+
 def test_a_body_in_tiny_chunks_takes_no_more_than_itself() -> None:
     some = b"2\r\nab\r\n" * 1000
     with quiet_house() as house:
