@@ -23,7 +23,7 @@ from engines import (
     stuck,
     whole,
 )
-from gateways import Client, Gateway, body, model, post
+from gateways import Client, Gateway, body, get, model, post
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -311,3 +311,17 @@ def test_a_stream_that_never_ends(engine: Engines, gateway: Gateways) -> None:
 def test_a_route_has_timeouts_of_its_own(engine: Engines, gateway: Gateways) -> None:
     gw = gateway('[routes."/v1/embeddings".timeouts]\nfirst_byte_s = 0.2\n' + model(engine(silent).url))
     assert gw.ask(body(), "/v1/embeddings").status == 504
+
+
+def test_a_client_that_leaves_while_a_handshake_fails_leaves_no_word_behind(gateway: Gateways) -> None:
+    """That the gateway says nothing is seen at its end."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        gw = gateway(model(f"https://127.0.0.1:{listening.getsockname()[1]}"))
+        for i in range(20):
+            client = gw.client().send(post(body()))
+            one, _ = listening.accept()
+            client.sock.close()
+            if i % 2:
+                one.sendall(b"HTTP/1.1 400 no TLS\r\n\r\n")
+            one.close()
+        assert gw.client().send(get("/health")).answer().status == 200

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvloop
@@ -109,6 +110,7 @@ def _run(config: Config, said: Said, reread: Reread | None, station: Station | N
 
 async def _serve(config: Config, said: Said, reread: Reread | None, station: Station | None) -> None:
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_hear)
     host, port = split_listen(config.listen)
     asked_to_end, asked_to_reload = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -143,6 +145,12 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     reloading.cancel()
     await _drain(house, asked_to_end)
     await house.close()
+
+
+def _hear(loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
+    """A handshake that fails when nobody waits for it any more is nobody's fault."""
+    if "future" not in told or not isinstance(told.get("exception"), OSError):
+        loop.default_exception_handler(told)
 
 
 def _never_sleep(loop: asyncio.AbstractEventLoop) -> None:
