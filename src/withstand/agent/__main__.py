@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from withstand.agent.config import Config, config_from_file, config_of
-from withstand.errors import UsageError, WithstandError
+from withstand.errors import UsageError, WithstandError, extra
 
-_NEEDS = "The agent needs {}: pip install 'withstand[agent]'."
+_NEEDS = f"The agent needs {{}}: {extra('agent')}."
 
 
 @click.command("agent", context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from withstand.errors import UsageError, WithstandError
+from withstand.errors import UsageError, WithstandError, extra
 from withstand.gateway.config import Config, config_from_file, config_of
 from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
@@ -70,7 +70,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
     try:
         from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:
-        raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
+        raise UsageError(f"The gateway needs {e.name}: {extra('gateway')}.") from None
     said = Said(
         ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
         told=lambda what: click.echo(f"withstand: {what}", err=True),
