@@ -66,3 +66,8 @@ class ClientLimitError(MeasureError):
 
 class StorageError(MeasureError):
     """A run folder cannot be written or read."""
+
+
+def extra(name: str) -> str:
+    """The cure where a part of withstand is not installed; no index has it, so it is installed from its checkout."""
+    return f"install withstand's extra {name!r} (pip install '.[{name}]' in its checkout)"

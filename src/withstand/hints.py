@@ -11,6 +11,18 @@ _WRONG = re.compile(r"(?:unknown field `(?P<field>[^`]*)`|(?:enum )?value '(?P<v
 _AT = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
 _LISTED_MAX = 12
+_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]+)`(?P<limit> (?:>=|<=|>|<) \S+)?(?:, got `(?P<got>\w+)`)?")
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "a text",
+    "array": "a list",
+    "object": "a table of keys",
+    "null": "nothing",
+}
+_SUCH_AS = {"int": ", such as 8", "float": ", such as 500"}
+_LIMITS = {">": "above", ">=": "of at least", "<": "below", "<=": "of at most"}
 
 
 def hinted(told: str, kind: Any) -> str:
@@ -20,7 +32,7 @@ def hinted(told: str, kind: Any) -> str:
     """
     wrong = _WRONG.search(told)
     if wrong is None:
-        return told
+        return _EXPECTED.sub(_in_words, told)
     at = _AT.search(told)
     path = at["path"] if at else ""
     name, known = wrong["field"], _fields
@@ -29,11 +41,32 @@ def hinted(told: str, kind: Any) -> str:
     return told[: wrong.end()] + meant(name, known(path, kind)) + told[wrong.end() :]
 
 
+def _in_words(found: re.Match[str]) -> str:
+    """``Expected `float | null`, got `str``` is ``Expected a number, such as 500, and not a text``."""
+    kinds = [kind for kind in found["kinds"].split(" | ") if kind != "null"]
+    kinds = [kind for kind in kinds if not (kind == "int" and "float" in kinds)]
+    told = f"Expected {' or '.join(_KINDS.get(kind, kind) for kind in kinds)}"
+    if found["limit"]:
+        sign, _, end = found["limit"].strip().partition(" ")
+        told += f" {_LIMITS[sign]} {end}"
+    elif len(kinds) == 1:
+        told += _SUCH_AS.get(kinds[0], "")
+    return f"{told}, and not {_KINDS.get(found['got'], found['got'])}" if found["got"] else told
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """`` (did you mean x?)``, `` (there are: x, y)``, or nothing where nothing can be said in few words."""
     names = list(dict.fromkeys(known))
-    if near := get_close_matches(name, names):
-        return f" (did you mean {' or '.join(near)}?)"
+    return near(name, names) or _listed(names)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """`` (did you mean x?)``, or nothing."""
+    found = get_close_matches(name, list(known))
+    return f" (did you mean {' or '.join(found)}?)" if found else ""
+
+
+def _listed(names: list[str]) -> str:
     return f" (there are: {', '.join(names)})" if 0 < len(names) <= _LISTED_MAX else ""
 
 

@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 from withstand.errors import UsageError
+from withstand.hints import near
 
 Kind = Literal["wire", "datasets", "engines", "searches"]
 
@@ -67,4 +68,5 @@ def load(kind: Kind, name: str, field: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     for entry in metadata.entry_points(group=f"withstand.{kind}", name=name):
         return entry.load()
-    raise UsageError(f"{field}: {name!r} is unknown; choose one of {', '.join(names(kind))}.")
+    known = names(kind)
+    raise UsageError(f"{field}: {name!r} is unknown{near(name, known)}; choose one of {', '.join(known)}.")

@@ -100,7 +100,7 @@ def test_a_file_that_is_no_result_does_not_keep_the_others_out(
     other = tmp_path / "other.json"
     other.write_text("{}", "utf-8")
     assert exit_code_of(["import", str(other), str(results), "--output-dir", str(tmp_path / "kept")]) == 3
-    assert f"Left out, {other}: {other} is no run folder, and holds no result" in capsys.readouterr().err
+    assert f"Left out: {other} is no run folder, and holds no result" in capsys.readouterr().err
     assert exit_code_of(["report", str(tmp_path / "kept")]) == 0
     assert exit_code_of(["import", str(other), str(other), "--output-dir", str(tmp_path / "none")]) == 2
     assert not (tmp_path / "none").exists()
@@ -114,3 +114,13 @@ def test_no_line_is_longer_than_the_terminal(
     lines = capsys.readouterr().out.splitlines()
     assert "Read as defined by their tools, which is not quite ours:" in lines
     assert max(map(len, lines)) <= 60
+
+
+def test_a_catalogue_that_quotes_other_files_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "INDEX.json"
+    path.write_text(json.dumps([{"file": f"{i}.json", "expected": [VLLM_JSON]} for i in range(3)]))
+    assert exit_code_of(["import", str(path), "--output-dir", str(tmp_path / "kept")]) == 2
+    said = capsys.readouterr().err
+    assert "a catalogue that quotes what stands in other files" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "kept").exists()

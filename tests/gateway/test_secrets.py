@@ -234,7 +234,7 @@ HASH = "5ca24005b740717ba4f3f6bc48a230700e68c2a4b11ecedb96f169f4efaf1f21"
             {"keys": {"a": {"sha256": HASH, "models": ["small"]}}, "models": {"smollm2-135m-instruct": {}}},
             r"there is no model 'small' \(there are: smollm2-135m-instruct\); name one of .*`\$.keys.a.models\[0\]`",
         ),
-        ({"prices": {"m": {"input": -1}}}, "Expected `float` >= 0"),
+        ({"prices": {"m": {"input": -1}}}, "Expected a number of at least 0"),
         ({"state": "mysql://h"}, r"mysql:// is not known.*`\$.state`"),
         ({"state": "a", "state_env": "B"}, "keep one"),
     ],

@@ -193,7 +193,7 @@ def test_a_server_that_is_not_there_is_one_sentence(state: str, error: type[Exce
 def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "withstand.gateway.money.stores.redis", raising=False)
-    with pytest.raises(UsageError, match=r"pip install 'withstand\[gateway-redis\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[gateway-redis\]' in its checkout"):
         open_store("redis://127.0.0.1:1", None)
 
 

@@ -149,5 +149,5 @@ def test_wrong_parameters_are_one_sentence() -> None:
     argv = [sys.executable, "-m", "withstand.testing.sim", "--port", "0", "--set", "stepms=1"]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("Error: --set: ")
+    assert ended.stderr.startswith("withstand: --set: ")
     assert "step_ms" in ended.stderr

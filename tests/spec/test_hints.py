@@ -41,7 +41,22 @@ def test_of_what_is_like_nothing_all_is_listed_if_that_is_little() -> None:
     assert meant("zzz", ()) == ""
 
 
-def test_other_messages_stay_as_they_are() -> None:
-    told = "Expected `float` > 0.0 - at `$.stages[0].arrivals.rate`"
-    assert hinted(told, Plan) == told
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("`float | null`, got `str`", "a number, such as 500, and not a text"),
+        ("`float` > 0.0", "a number above 0.0"),
+        ("`int` <= 64", "a whole number of at most 64"),
+        ("`int | float`, got `bool`", "a number, such as 500, and not true or false"),
+        ("`str | object | null`, got `array`", "a text or a table of keys, and not a list"),
+        ("`array` of length >= 1", "a list of length >= 1"),
+        ("`object`, got `null`", "a table of keys, and not nothing"),
+    ],
+)
+def test_types_are_told_in_words(told: str, words: str) -> None:
+    at = " - at `$.stages[0].arrivals.rate`"
+    assert hinted(f"Expected {told}{at}", Plan) == f"Expected {words}{at}"
+
+
+def test_of_a_path_that_is_not_there_nothing_is_guessed() -> None:
     assert hinted("Object contains unknown field `zzz` - at `$.no.such.path`", Plan).count("(") == 0

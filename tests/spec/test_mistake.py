@@ -64,7 +64,7 @@ NO_KIND = "there is no kind 'lamacpp' (did you mean llamacpp or ollama?) - at `$
     [
         (UNKNOWN, ["up"], NO_KIND),
         (UNKNOWN, ["export", "--to", "compose"], NO_KIND),
-        (f'{LLAMA}port = "x"', ["up"], "Expected `int | null`, got `str` - at `$.engines.a.port`"),
+        (f'{LLAMA}port = "x"', ["up"], "Expected a whole number, such as 8, and not a text - at `$.engines.a.port`"),
         (f'{LLAMA}dtype = "x"', ["run"], "llamacpp cannot do that; leave it out - at `$.engines.a.dtype`."),
         (f"{LLAMA}max_sequence = 2", ["ab"], "`$.engines.a`"),
         (f"{LLAMA}deploy.min_replicas = 0", ["export", "--to", "kubernetes"], "`$.engines.a.deploy.min_replicas`."),

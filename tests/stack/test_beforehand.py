@@ -166,7 +166,7 @@ def test_an_engines_key_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         check_machine(stack_of({"engines": {"a": remote}, "gateway": {}}, "s"))
 
 
-@pytest.mark.parametrize("verb", [["up", "--check"], ["run"]])
+@pytest.mark.parametrize("verb", [["up", "--check"], ["up"], ["run"]])
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -182,7 +182,9 @@ def test_an_engines_key_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
             '[gateway.config.keys.a]\nsha256 = "no"\n',
             "`withstand gateway keys hash` makes one - at `$.gateway.config.keys.a.sha256`.",
         ),
-        ("[plan]\nstagess = 1\n", "The plan is wrong: Object contains unknown field `stagess`"),
+        ("[plan]\nstagess = 1\n", "The plan in "),
+        ('[plan.workload]\ndatset = "x"\n', "unknown field `datset` (did you mean dataset?) - at `$.workload`"),
+        ('[plan.workload]\ndataset = "sharegtp"\n', "'sharegtp' is unknown (did you mean sharegpt?)"),
         ('[plan.target]\nservice = "edge"\n', "it has no service 'edge', but a, gateway - at `$.plan.target.service`"),
     ],
 )

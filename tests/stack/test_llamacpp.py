@@ -32,6 +32,6 @@ def test_it_is_found_by_its_name() -> None:
 def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("withstand.stack.llamacpp.importlib.util.find_spec", lambda _: None)
     with pytest.raises(
-        EngineError, match=r"not installed \(xllamacpp, .* missing\): pip install 'withstand\[engine\]'"
+        EngineError, match=r"not installed \(xllamacpp, .* missing\): install withstand's extra 'engine'"
     ):
         llamacpp.name()

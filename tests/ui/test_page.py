@@ -214,6 +214,20 @@ def test_it_fits_the_window_and_can_be_read(tab: Tab, shelf: Path, width: int, *
         assert not tab.said
 
 
+@pytest.mark.parametrize("width", [1400, 1000, 800, 390])
+def test_failures_are_seen_at_every_width(tab: Tab, shelf: Path, width: int) -> None:
+    summary = shelf / "first" / "summary.json"
+    told = json.loads(summary.read_text())
+    told["stages"][0]["failed"] = 39
+    summary.write_text(json.dumps(told))
+    with ui(shelf) as server:
+        opened(tab, server, 3, width)
+        failed = "[...document.querySelectorAll('#rows .bad')].filter((e) => e.offsetParent).map((e) => e.innerText)"
+        assert tab.value(failed) == ["39 failed"]
+        box = "document.querySelector('#rows .bad').getBoundingClientRect()"
+        assert tab.value(f"{box}.right") <= width
+
+
 def test_the_page_says_that_the_server_has_gone(tab: Tab, shelf: Path) -> None:
     with ui(shelf) as server:
         opened(tab, server, 3)

@@ -213,7 +213,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> 
     command = [sys.executable, "-c", code, "ui"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
-    assert "withstand[ui]" in done.stderr
+    assert "install withstand's extra 'ui' (pip install '.[ui]' in its checkout)" in done.stderr
 
 
 def test_it_listens_on_loopback_only(server: Ui) -> None:

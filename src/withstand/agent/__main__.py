@@ -3,14 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from withstand.agent.config import Config, config_from_file, config_of
-from withstand.errors import UsageError, WithstandError
+from withstand.errors import UsageError, extra
+from withstand.usage import run_program
 
-_NEEDS = "The agent needs {}: pip install 'withstand[agent]'."
+_NEEDS = f"The agent needs {{}}: {extra('agent')}."
 
 
 @click.command("agent", context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,29 +19,19 @@ _NEEDS = "The agent needs {}: pip install 'withstand[agent]'."
 @click.option("--listen", metavar="HOST:PORT", help="Instead of the file's; port 0 = a free one.")
 @click.option("--model", help="Without a file: the model's name.")
 @click.option("--base-url", metavar="URL", help="Without a file: where the model is served.")
-@click.pass_context
-def main(context: click.Context, /, **options: Any) -> None:
+def main(**options: Any) -> None:
     """Serve an agent with tools behind an OpenAI-compatible address.
 
     Only to see whether a file is good: withstand agent check FILE.
     """
-    try:
-        _serve(_config(**options))
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    _serve(_config(**options))
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
-@click.pass_context
-def check(context: click.Context, /, file: Path) -> None:
+def check(file: Path) -> None:
     """Say whether the agent would start with a configuration; nothing is started, changed or asked."""
-    try:
-        _check(config_from_file(file))
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    _check(config_from_file(file))
     click.echo(f"{file} is good.")
 
 
@@ -73,11 +64,11 @@ def _serve(config: Config) -> None:
     serve_forever(config, lambda url: click.echo(f"withstand agent {url} pid={os.getpid()}"))
 
 
-def run(arguments: list[str]) -> None:
+def run(arguments: list[str]) -> NoReturn:
     """What is not a verb is for the agent itself."""
     if arguments[:1] == ["check"]:
-        check(arguments[1:], prog_name="withstand agent check")
-    main(arguments, prog_name="withstand agent")
+        run_program(check, arguments[1:], "withstand agent check")
+    run_program(main, arguments, "withstand agent")
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import ask_target, check_target
 from withstand.app.estimate import lasting
+from withstand.app.foretold import check_before_start
 from withstand.app.forgetting import forgotten
 from withstand.app.home import NOWHERE, Home, to_go_on
 from withstand.app.once import OnceScreen
 from withstand.app.report import Loader
 from withstand.app.retold import named
 from withstand.app.run import run
-from withstand.app.salt import salted
+from withstand.app.salt import salted, say_salt
 from withstand.app.screen import Screen
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all, exit_code, not_measured
@@ -68,9 +69,9 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     """Compare although they ask for different models."""
 
-    def seeded(self, screen: Screen) -> "Sides":
+    def seeded(self) -> "Sides":
         """Both with one seed and one salt."""
-        first = salted(self.a.plan, screen)
+        first = salted(self.a.plan)
         alike = {"seed": first.seed, "salt": first.salt}
         a, b = (msgspec.structs.replace(s, plan=msgspec.structs.replace(s.plan, **alike)) for s in (self.a, self.b))
         return msgspec.structs.replace(self, a=a, b=b)
@@ -85,8 +86,8 @@ def run_ab(
         WithstandError: they are not comparable, or nothing was measured.
     """
     screen = OnceScreen(screen)
-    _check(sides, screen)
-    sides = sides.seeded(screen)
+    first = _checked(sides)
+    drawn, sides = sides.a.plan, sides.seeded()
     asked = AskedTurns(
         version=__version__,
         created_utc=clock.utc_iso(clock.anchor().wall_ns),
@@ -104,6 +105,8 @@ def run_ab(
     except WithstandError:
         folder.discard()
         raise
+    say_how_long_all(first, all_stages(first), 2 * sides.pairs, f"blocks ({sides.pairs} pairs)", screen)
+    say_salt(drawn, sides.a.plan, screen)
     home.note(folder.path)
     return _Turns(folder, (sides.a.plan, sides.b.plan), argv, screen, home).everything()
 
@@ -126,8 +129,8 @@ def _written(side: AskedSide) -> AskedSide:
     return msgspec.structs.replace(side, plan=redacted(side.plan))
 
 
-def _check(sides: Sides, screen: Screen) -> None:
-    """What can be wrong is said before the first block.
+def _checked(sides: Sides) -> Plan:
+    """A block's; what can be wrong is said before anything else.
 
     Raises:
         UsageError: the sides are not to be measured alike, or one of them is not described rightly.
@@ -139,7 +142,8 @@ def _check(sides: Sides, screen: Screen) -> None:
         with named(one_line(side.label)):
             check_target(side.plan.target)
             first = fitted(of_block(side.plan, Block(0, 1, 0), blocks, Path()))
-    say_how_long_all(first, all_stages(first), blocks, f"blocks ({sides.pairs} pairs)", screen)
+    check_before_start(first, all_stages(first))
+    return first
 
 
 def _ask(sides: Sides) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from withstand.app.calibration.foresight import Foresight, foresee
 from withstand.app.estimate import estimated, in_words, search_in_words
+from withstand.app.fitting import tokens_of
 from withstand.app.screen import Screen
 from withstand.app.stages import connections_foreseen, stripes_of
 from withstand.load.fleets import is_ray
@@ -48,3 +49,16 @@ def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Seq
         whole = estimate.stages + sum(not stage.warmup for stage in known) - sum(not stage.warmup for stage in stages)
         what = f"Left of {counted(whole, 'stage')}" if known else "Planned"
         screen.message(f"{what}: {in_words(estimate, plan.asked_price.hour())}")
+    if not estimate.known_s and plan.target.base_url is None and not plan.target.serve:
+        screen.message(_for_small_model([stage for stage in stages if not stage.warmup]))
+
+
+def _for_small_model(stages: Sequence[Stage]) -> str:
+    """The embedded engine's, whose speed nobody knows beforehand."""
+    requests = counted(sum(stage.num_prompts or 0 for stage in stages), "request")
+    longest = max((tokens_of(stage) or 0 for stage in stages), default=0)
+    each = f" of at most {longest:,} tokens (prompt and answer)" if longest else ""
+    return (
+        f"A small model on this machine's own cores is to answer {requests}{each}, which may take minutes. "
+        "A smaller --num-prompts, --input-len or --output-len takes less; --base-url asks another endpoint."
+    )

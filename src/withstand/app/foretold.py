@@ -19,6 +19,7 @@ from withstand.app.watching import check_watch
 from withstand.spec import Plan, Stage, Trace
 from withstand.workload.tokenizers import Estimate, Tokenizer
 
+_READ_AT_ONCE = 32_000_000
 _THE_SERVERS = frozenset({"auto", "engine"})
 
 
@@ -34,13 +35,24 @@ def check_plan(plan: Plan) -> None:
 
 
 def check_before_start(plan: Plan, stages: Sequence[Stage]) -> None:
-    """A server that we start ourselves is not started for a dataset that cannot serve, or without its tokenizer.
+    """Nothing is said, started or asked for a dataset that cannot serve, or without its tokenizer.
+
+    What is large is read twice only where it spares the start of a server.
 
     Raises:
         UsageError: as above.
     """
-    if plan.target.serve or plan.target.base_url is None:
-        _check_datasets(plan, stages)
+    is_ours = plan.target.serve or plan.target.base_url is None
+    for stage in unlike(stages):
+        assert stage.workload is not None
+        if is_ours or not _is_large(stage.workload.path):
+            _check_dataset(plan, stage)
+        else:
+            workload.check_name(stage.workload)
+
+
+def _is_large(path: str | None) -> bool:
+    return path is not None and Path(path).is_file() and Path(path).stat().st_size > _READ_AT_ONCE
 
 
 def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:

@@ -132,7 +132,7 @@ class Hunter:
 def _told(stage: Stage, look: Look) -> str:
     """One user need not be known to keep what is promised: it is enough that he does not break it."""
     if stage.phase == ALONE and look.standing is Standing.OPEN and not look.doubt:
-        return f"nothing says that one user does not get what is promised ({counted(look.requests, 'request')})"
+        return f"one user seems to get what is promised ({counted(look.requests, 'request')})"
     return told(look)
 
 

@@ -29,7 +29,7 @@ from withstand.app.leaving import Leaving
 from withstand.app.preflight import check_warmup_of
 from withstand.app.rates import decided
 from withstand.app.resuming import how_to_go_on, nothing_left
-from withstand.app.salt import salted, seed_of
+from withstand.app.salt import salted, say_salt, seed_of
 from withstand.app.screen import Outcome, Screen, StageProgress
 from withstand.app.services import Services, minding
 from withstand.app.short import told_of_end, why_cut_short
@@ -68,11 +68,12 @@ def run(plan: Plan, *, argv: list[str], screen: Screen, more: More = lambda _: (
     check_watch(plan.asked_watch)
     check_cold(plan, stages)
     check_before_start(plan, stages)
-    foresight = foreseen(plan, stages, screen)
-    say_how_long(plan, stages, screen)
-    plan = salted(plan, screen)
+    asked, plan = plan, salted(plan)
     journal = Journal.create(plan, stages, argv)
     try:
+        foresight = foreseen(plan, stages, screen)
+        say_how_long(plan, stages, screen)
+        say_salt(asked, plan, screen)
         home.note(journal.folder.path)
         return _carry_out(plan, journal, screen, _Given(foresight=foresight, more=more, services=home.services))
     except WithstandError:

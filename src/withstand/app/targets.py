@@ -14,10 +14,11 @@ from withstand.app.beforehand import say_how_long_all
 from withstand.app.budget import fitted
 from withstand.app.compare import Compared, compared_and_kept
 from withstand.app.endpoint import check_target
+from withstand.app.foretold import check_before_start
 from withstand.app.home import NOWHERE, Home, to_go_on
 from withstand.app.retold import named
 from withstand.app.run import resume, run
-from withstand.app.salt import salted
+from withstand.app.salt import salted, say_salt
 from withstand.app.screen import Outcome, Screen
 from withstand.app.stages import all_stages
 from withstand.app.verdict import NOT_MEASURED, code_of_all
@@ -43,8 +44,8 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen, home: Home = NOW
     Raises:
         WithstandError: nothing was measured at any of them.
     """
-    _check(dict(plans_of(plan, Path())), screen)
-    plan = salted(plan, screen)
+    first = _checked(dict(plans_of(plan, Path())))
+    drawn, plan = plan, salted(plan)
     asked = Asked(
         version=__version__,
         created_utc=clock.utc_iso(clock.anchor().wall_ns),
@@ -53,6 +54,8 @@ def run_targets(plan: Plan, *, argv: list[str], screen: Screen, home: Home = NOW
         writer=this_process(),
     )
     folder = TargetsFolder.create(Path(plan.output_dir) if plan.output_dir else None, asked)
+    say_how_long_all(first, all_stages(first), len(plan.targets), "targets", screen)
+    say_salt(drawn, plan, screen)
     home.note(folder.path)
     return _Round(folder, plan, argv, screen, home).everything()
 
@@ -72,8 +75,8 @@ def resume_targets(path: Path, *, screen: Screen, home: Home = NOWHERE) -> Targe
     return _Round(folder, plan, list(folder.asked.argv), screen, home).everything()
 
 
-def _check(plans: dict[str, Plan], screen: Screen) -> None:
-    """What can be wrong with any of them is said before the first is measured.
+def _checked(plans: dict[str, Plan]) -> Plan:
+    """The first's; what can be wrong with any of them is said before anything else.
 
     Raises:
         UsageError: a target's description, or the share of the budget.
@@ -86,7 +89,8 @@ def _check(plans: dict[str, Plan], screen: Screen) -> None:
         first = fitted(first)
     except UsageError as e:
         raise UsageError(f"{e} That is for each of {len(plans)} targets.") from None
-    say_how_long_all(first, all_stages(first), len(plans), "targets", screen)
+    check_before_start(first, all_stages(first))
+    return first
 
 
 class _Round:

@@ -31,7 +31,7 @@ from withstand.cli.outcome import show_ab
 from withstand.cli.output import say
 from withstand.cli.resumed import refuse_anothers, refuse_others
 from withstand.cli.screen import terminal_screen
-from withstand.cli.side import labelled, tree_of
+from withstand.cli.side import file_of, labelled, tree_of
 from withstand.cli.stacks import StackTold, aimed
 from withstand.cli.typed import without_secrets
 from withstand.control.interleaving import blocks_of
@@ -160,7 +160,10 @@ def _asked(sides: tuple[str, ...], options: dict[str, Any]) -> Sides:
         raise UsageError("ab measures two sides: give A and B, each a URL, a plan file, or `embedded`; no --base-url.")
     load = named_plan(options["plan"]) if options["plan"] else {}
     own = options | {"output_dir": None}
-    a, b = (AskedSide(label=label, plan=build_plan(own, tree_of(side, load))) for label, side in labelled(sides))
+    a, b = (
+        AskedSide(label=label, plan=build_plan(own, tree_of(side, load), file_of(side)))
+        for label, side in labelled(sides)
+    )
     return _in_turn(a, b, options)
 
 

@@ -9,6 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ import msgspec
 from withstand.cli.price import put_price
 from withstand.errors import UsageError
 from withstand.spec import Plan, Workload, parse_plan, precision_of, set_path
+from withstand.spec.mistake import of_file, of_typed
 
 Tree = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
@@ -45,13 +47,14 @@ _LIMITS = ("ttft", "tpot", "e2el")
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[=:]\s*(.*)")
 
 
-def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
+def build_plan(options: Mapping[str, Any], from_file: Tree, file: Path | None = None) -> Plan:
     """The plan that the options and the file's tree (empty where there is no file) ask for.
 
     Raises:
         UsageError: an option or a field cannot be understood; the text names it.
     """
-    parse_plan(from_file)  # from here on, every table in it is one
+    with of_file(file) if file else nullcontext():
+        parse_plan(from_file)  # from here on, every table in it is one
     tree = copy.deepcopy(from_file)
     _put(tree, options, _TOP)
     put_price(tree, options)
@@ -78,7 +81,14 @@ def build_plan(options: Mapping[str, Any], from_file: Tree) -> Plan:
         tree.setdefault("find_limit", {}).update(options["find_limit"])
     for assignment in options.get("set_path") or ():
         set_path(tree, assignment)
-    return parse_plan(tree)
+    with of_typed():
+        return parse_plan(tree)
+
+
+def loads_as(plan: Plan, from_file: Tree) -> bool:
+    """Whether what is sent is the file's alone, and nothing of it was typed."""
+    own = parse_plan(from_file)
+    return (plan.workload, plan.stages) == (own.workload, own.stages)
 
 
 def _put(table: Tree, options: Mapping[str, Any], names: Mapping[str, str]) -> None:

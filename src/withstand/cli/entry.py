@@ -41,7 +41,9 @@ def exit_code_of(argv: list[str]) -> int:
     except click.exceptions.Exit as e:
         return e.exit_code
     except click.ClickException as e:
-        say(f"withstand: {_usage_sentence(e)}")
+        from withstand.usage import sentence  # noqa: PLC0415  help need not wait for it
+
+        say(f"withstand: {sentence(e, 'withstand')}")
         return e.exit_code
     except WithstandError as e:
         say(f"withstand: {e}")
@@ -57,14 +59,3 @@ def _refuse_odd_bytes(argv: list[str]) -> None:
     for word in argv:
         if any("\ud800" <= c <= "\udfff" for c in word):
             raise UsageError(f"{word!r} on the command line is not UTF-8.")
-
-
-def _usage_sentence(e: click.ClickException) -> str:
-    message = " ".join(e.format_message().split()).rstrip(".")
-    if isinstance(e, click.NoSuchOption) and e.possibilities:
-        from withstand.hints import meant  # noqa: PLC0415  help need not wait for it
-
-        message = f"No such option {e.option_name}{meant(e.option_name, e.possibilities)}"
-    context = getattr(e, "ctx", None)
-    verb = context.command_path if context else "withstand"
-    return f"{message}. `{verb} --help` lists what there is."

@@ -1,6 +1,7 @@
 """``withstand find-limit``: what can be promised of an endpoint."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 
 from withstand.app.hunter import searching
 from withstand.app.run import resume, run
-from withstand.cli.build import build_plan
+from withstand.cli.build import build_plan, loads_as
 from withstand.cli.options import (
     TYPED_PATH,
     Verb,
@@ -28,6 +29,7 @@ from withstand.cli.typed import without_secrets
 from withstand.errors import UsageError
 from withstand.spec import plan_from_file, promise_of
 from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
+from withstand.spec.mistake import of_file
 from withstand.spec.promise import cost_of, is_cost
 
 
@@ -73,10 +75,11 @@ def verb(
         if folder:
             outcome = resume(folder, screen=screen, more_s=options["budget_s"])
         else:
-            asked = build_plan(options | {"find_limit": _asked(options)}, from_file)
+            asked = build_plan(options | {"find_limit": _asked(options)}, from_file, plan)
             if asked.targets:
                 raise UsageError("find-limit searches one target; give --base-url, or a plan without [targets].")
-            outcome = run(searching(asked), argv=without_secrets(context.obj), screen=screen)
+            with of_file(plan) if plan and loads_as(asked, from_file) else nullcontext():
+                outcome = run(searching(asked), argv=without_secrets(context.obj), screen=screen)
     if outcome.limit is None:
         raise UsageError(f"{outcome.folder} looked for no limit; `withstand run --resume` goes on with it.")
     return show_limit(outcome, outcome.limit, as_json=as_json)

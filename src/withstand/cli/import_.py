@@ -25,7 +25,8 @@ def verb(files: tuple[Path, ...], output_dir: Path) -> int:
     """
     kept = import_files(files, output_dir)
     for refused in (*kept.imported.refused, *kept.no_results):
-        say(f"Left out, {plain(refused.position)}: {plain(refused.reason)}")
+        where, why = plain(refused.position), plain(refused.reason)
+        say(f"Left out: {why}" if why.startswith(f"{where} ") else f"Left out, {where}: {why}")
     write_result(imported_text(kept.imported.runs, columns()))
     say(f"Written: {output_dir}; show it by: withstand report {output_dir}")
     return _NOT_READ if kept.no_results else _GOOD

@@ -116,7 +116,13 @@ workload_options = _all_of(
     [
         _option(_WORKLOAD, "--dataset-name", "Where prompts come from: random (default), sharegpt, …", "NAME"),
         _option(_WORKLOAD, "--dataset-path", "The dataset's file.", "FILE"),
-        _option(_WORKLOAD, "--num-prompts", "Prompts a stage; 100 by default.", "N", type=_COUNT),
+        _option(
+            _WORKLOAD,
+            "--num-prompts",
+            "Prompts a stage; 100 by default.",
+            "N",
+            type=_COUNT,
+        ),
         _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_COUNT),
         _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_COUNT),
         _option(

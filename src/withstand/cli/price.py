@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from withstand.errors import UsageError
+from withstand.hints import hinted
 from withstand.spec import Price
 
 Tree = dict[str, Any]
@@ -60,4 +61,4 @@ def price_told(options: Mapping[str, Any]) -> Price | None:
     try:
         return msgspec.convert(tree, Price) if tree else None
     except msgspec.ValidationError as e:
-        raise UsageError(f"The price is wrong: {e}.") from None
+        raise UsageError(f"The price is wrong: {hinted(str(e), Price)}.") from None

@@ -1,6 +1,6 @@
 """``withstand run``: options and a plan file → a measurement."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from withstand.app.plans import LIST, NAMES, listing
 from withstand.app.run import resume, run
 from withstand.app.screen import Outcome, Screen
 from withstand.cli.announced import announced, kept
-from withstand.cli.build import build_plan
+from withstand.cli.bare import bare_plan
+from withstand.cli.build import build_plan, loads_as
 from withstand.cli.named import load_of, named_plan
 from withstand.cli.options import (
     TYPED_PATH,
@@ -86,7 +87,7 @@ def verb(
         return None
     if folder and plan and not is_there(plan):
         refuse_others(context, "the plan file")
-    written = _written(plan, options["named"])
+    written = _written(plan, options["named"]) or ({} if folder else bare_plan(options))
     stack = _stack(written, plan, options["named"]) if plan and is_stack(written) else None
     if folder:
         refuse_others(context, "the plan file", *(["plan"] if stack else []))
@@ -106,11 +107,19 @@ def verb(
                 written = aimed(options, tree, standing.blueprint)
             drawn = announced(screen, standing)
             home = home_of(plan, standing, None if options["named"] else stack.plan)
-        outcome = _measured(build_plan(options, written), folder, argv, drawn, home)
+        source = None if stack else _source(plan, options["named"])
+        asked = build_plan(options, written, source)
+        with of_file(source) if source and loads_as(asked, written) else nullcontext():
+            outcome = _measured(asked, folder, argv, drawn, home)
         kept(drawn, outcome.folder)
     if isinstance(outcome, Outcome):
         return show_outcome(outcome, as_json=as_json)
     return show_targets(outcome, as_json=as_json)
+
+
+def _source(plan: Path | None, named: str | None) -> Path | None:
+    """The plan's file; None = it has none of its user's."""
+    return plan or (Path(named) if named and named not in NAMES else None)
 
 
 def _stack(written: dict[str, Any], path: Path, named: str | None) -> Stack:

@@ -33,10 +33,10 @@ def tree_of(side: str, load: Tree) -> Tree:
     Raises:
         UsageError: it is no side.
     """
-    if side != EMBEDDED and (is_there(Path(side)) or side.endswith(_FILES)):
+    if file := file_of(side):
         if load:
             raise UsageError(f"{side} is a plan already; leave out --plan.")
-        return _plan_of(Path(side))
+        return _plan_of(file)
     tree = copy.deepcopy(load)
     if side == EMBEDDED:
         tree.setdefault("target", {}).pop("base_url", None)
@@ -45,6 +45,11 @@ def tree_of(side: str, load: Tree) -> Tree:
     else:
         raise UsageError(f"{side} is neither a URL (http://host:port), nor a plan file, nor `{EMBEDDED}`.")
     return tree
+
+
+def file_of(side: str) -> Path | None:
+    """None = it is no file."""
+    return Path(side) if side != EMBEDDED and (is_there(Path(side)) or side.endswith(_FILES)) else None
 
 
 def _plan_of(path: Path) -> Tree:

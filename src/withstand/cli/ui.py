@@ -7,7 +7,7 @@ import click
 
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import write_result
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 
 _PORT = 8410
 _FOLDER = Path("runs")
@@ -27,7 +27,7 @@ def verb(folder: Path, port: int, *, opened: bool) -> None:
     try:
         from withstand.ui.serve import serve  # noqa: PLC0415  an extra
     except ImportError:
-        raise UsageError("The page needs the extra `ui`: pip install 'withstand[ui]'.") from None
+        raise UsageError(f"The page is not installed: {extra('ui')}.") from None
 
     if not folder.is_dir() and folder != _FOLDER:
         raise UsageError(f"{folder} is no folder; give the one in which runs lie, such as runs.")

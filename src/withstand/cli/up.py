@@ -1,5 +1,6 @@
 """``withstand up``: a stack, on this machine."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from withstand.cli.screen import terminal_screen
 from withstand.cli.stacks import StackTold, aimed, draw_standing
 from withstand.errors import UsageError
 from withstand.spec.mistake import of_file
+from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.flags import checked
 from withstand.stack.local import bring_up, planned
@@ -38,12 +40,21 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
         stack = settled_stack(path)
         if check:
             blueprint = planned(stack, screen.step)
-            if stack.plan:
-                check_plan(build_plan({}, aimed({}, stack.plan, blueprint)))
+            _check_load(stack, blueprint)
             _check(blueprint)
             return
-        standing = bring_up(stack, screen.step, told.hear, file=path)
+        standing = bring_up(stack, screen.step, told.hear, partial(_check_load, stack), path)
     write_result(rendered(lambda console: draw_standing(standing, console)))
+
+
+def _check_load(stack: Stack, blueprint: Blueprint) -> None:
+    """Of its plan, where it has one.
+
+    Raises:
+        UsageError: it cannot be measured so.
+    """
+    if stack.plan:
+        check_plan(build_plan({}, aimed({}, stack.plan, blueprint)))
 
 
 def _check(blueprint: Blueprint) -> None:

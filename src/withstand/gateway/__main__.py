@@ -6,17 +6,18 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from withstand.errors import UsageError, WithstandError
+from withstand.errors import UsageError, extra
 from withstand.gateway.config import Config, config_from_file, config_of
 from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
 from withstand.gateway.preflight import preflight
 from withstand.gateway.roster import Roster
 from withstand.gateway.waiting import Lobby
+from withstand.usage import run_program
 
 
 @click.command("gateway", context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,11 +33,7 @@ def main(context: click.Context, /, **options: Any) -> None:
     Only to see whether a file is good: withstand gateway check FILE. Keys for clients: withstand gateway keys --help.
     """
     given = {name: told for name in ("listen", "workers") if (told := options.pop(name)) is not None}
-    try:
-        context.exit(_serve(lambda: _config(**options, instead=given), rereads=options["config"] is not None))
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    context.exit(_serve(lambda: _config(**options, instead=given), rereads=options["config"] is not None))
 
 
 @click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,7 +67,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
     try:
         from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:
-        raise UsageError(f"The gateway needs {e.name}: pip install 'withstand[gateway]'.") from None
+        raise UsageError(f"The gateway needs {e.name}: {extra('gateway')}.") from None
     said = Said(
         ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
         told=lambda what: click.echo(f"withstand: {what}", err=True),
@@ -78,17 +75,12 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
     return serve_forever(config, said, read if rereads else None)
 
 
-def run(arguments: list[str]) -> None:
+def run(arguments: list[str]) -> NoReturn:
     """What is not a verb is for the gateway itself."""
     verb = _VERBS.get(arguments[0]) if arguments else None
     if verb is None:
-        main(arguments, prog_name="withstand gateway")
-        return
-    try:
-        verb(arguments[1:], prog_name=f"withstand gateway {arguments[0]}")
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        sys.exit(e.exit_code)
+        run_program(main, arguments, "withstand gateway")
+    run_program(verb, arguments[1:], f"withstand gateway {arguments[0]}")
 
 
 _VERBS: dict[str, click.Command] = {"check": check, "keys": keys}

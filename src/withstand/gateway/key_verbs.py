@@ -16,7 +16,7 @@ _BARE = re.compile("[A-Za-z0-9_-]+")
 _RANDOM_BYTES = 32
 
 
-@click.group("keys", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("keys", no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 def keys() -> None:
     """Keys of clients: the gateway knows only their SHA-256."""
 

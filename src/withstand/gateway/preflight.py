@@ -5,7 +5,7 @@ import sqlite3
 from importlib.util import find_spec
 from pathlib import Path
 
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 from withstand.gateway.config import Config
 from withstand.gateway.money.stores.opening import kind_of, told_state
 
@@ -32,13 +32,13 @@ def preflight(config: Config) -> list[str]:
     ]
 
 
-def _need(module: str, extra: str, who: str) -> None:
+def _need(module: str, part: str, who: str) -> None:
     try:
         found = find_spec(module) is not None
     except ModuleNotFoundError:  # of what it is a part of
         found = False
     if not found:
-        raise UsageError(f"{who} needs {module.partition('.')[0]}: pip install 'withstand[{extra}]'.")
+        raise UsageError(f"{who} needs {module.partition('.')[0]}: {extra(part)}.")
 
 
 def _check_state(config: Config) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from withstand import __version__, clock
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 from withstand.gateway.counts import Ending, Outcome
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _provider(told: "TelemetryConfig") -> Any:
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ModuleNotFoundError as e:
-        raise UsageError(f"[telemetry] needs {e.name}: pip install 'withstand[gateway-otel]'.") from None
+        raise UsageError(f"[telemetry] needs {e.name}: {extra('gateway-otel')}.") from None
     provider = TracerProvider(resource=Resource.create({"service.name": told.service}), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{told.otlp.rstrip('/')}/v1/traces")))
     return provider

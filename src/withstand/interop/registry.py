@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from withstand.errors import FormatError
+from withstand.errors import FormatError, extra
 from withstand.interop import (
     aiperf,
     curves,
@@ -219,6 +219,6 @@ def _yaml(text: str) -> Mapping[str, Any]:
     try:
         return values.mapping(msgspec.to_builtins(msgspec.yaml.decode(text), str_keys=True))
     except ImportError:
-        raise FormatError("A result in YAML needs: pip install 'withstand[yaml]'.") from None
+        raise FormatError(f"This result is YAML: {extra('yaml')}.") from None
     except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
         return {}

@@ -12,6 +12,7 @@ import msgspec
 _HTTP = "a load test of any HTTP: it times whole answers and knows no tokens, so there is neither TTFT nor TPOT in it."
 _OFFLINE = "without a server: no requests arrive over time in it."
 _BATCH = "one batch at a time: no requests arrive over time in it."
+_QUOTED = frozenset({"file", "expected"})
 _GLANCE = 200_000
 """So much of a text, from either end, is looked at."""
 
@@ -98,6 +99,8 @@ def named_list(value: Sequence[Any]) -> str | None:
     """The same of a list: vLLM's records for a dashboard hold all of a run's numbers again beside each metric."""
     if value and all(isinstance(item, Mapping) and {"benchmark", "metric"} <= item.keys() for item in value):
         return "vLLM's records for PyTorch's dashboard, one a metric: give the file beside it, without .pytorch."
+    if value and all(isinstance(item, Mapping) and item.keys() >= _QUOTED for item in value):
+        return "a catalogue that quotes what stands in other files: give those files themselves."
     return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from withstand.errors import StorageError, UsageError
+from withstand.errors import StorageError, UsageError, extra
 from withstand.files import discard, make_durable, storage_error
 
 _BLOCK_BYTES = 1 << 20
@@ -86,7 +86,7 @@ def _zstandard(path: Path) -> Iterator[bytes]:
     try:
         import zstandard  # noqa: PLC0415  an extra
     except ImportError:
-        raise UsageError(f"{path} is packed with zstd: install withstand[zstd], or unpack it.") from None
+        raise UsageError(f"{path} is packed with zstd: {extra('zstd')}, or unpack it.") from None
     frame = None
     try:
         for packed in _plain(path):

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from withstand.errors import UsageError
+from withstand.hints import hinted
 
 MARK = "simulated"
 _Count = Annotated[int, Meta(ge=1)]
@@ -83,7 +84,9 @@ def parameters_of(tree: object, where: str) -> Parameters:
     try:
         found = msgspec.convert(tree, Parameters)
     except msgspec.ValidationError as e:
-        raise UsageError(f"{where}: {e}; a simulated engine has {', '.join(Parameters.__struct_fields__)}.") from None
+        raise UsageError(
+            f"{where}: {hinted(str(e), Parameters)}; a simulated engine has {', '.join(Parameters.__struct_fields__)}."
+        ) from None
     for name, value in msgspec.structs.asdict(found).items():
         if not math.isfinite(value):
             raise UsageError(f"{where}: {name} is {value}; give it a number.")

@@ -1,4 +1,4 @@
-"""What is wrong in a stack's file, in one form of sentence: ``The stack chat.toml is wrong: WHAT - at `$.KEY```.
+"""What is wrong in a stack's or a plan's file, in one form: ``The stack s.toml is wrong: WHAT - at `$.KEY```.
 
 What is found out in a tree does not know of a file; whoever has read one says so (``of_file``).
 """
@@ -14,6 +14,7 @@ import msgspec
 from withstand.errors import SpecError
 
 _HEAD = "The stack is wrong: "
+_PLAN = "The plan is wrong: "
 _AT = re.compile(r" - at `(\$[^`]*)`$")
 _UNNAMED = "[...]"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
@@ -31,7 +32,7 @@ def unfit(told: str) -> SpecError:
 
 @contextmanager
 def of_file(path: Path, verdict: str = "is wrong") -> Iterator[None]:
-    """What is found wrong in a stack meanwhile is so in this file; ``verdict`` says what that makes of it.
+    """What is found wrong in a stack or a plan meanwhile is so in this file; ``verdict`` is the stack's.
 
     Raises:
         SpecError: the same, with the file's name.
@@ -39,9 +40,25 @@ def of_file(path: Path, verdict: str = "is wrong") -> Iterator[None]:
     try:
         yield
     except SpecError as e:
-        if not str(e).startswith(_HEAD):
-            raise
-        raise SpecError(f"The stack {path} {verdict}: {str(e).removeprefix(_HEAD)}") from None
+        told = str(e)
+        if told.startswith(_HEAD):
+            raise SpecError(f"The stack {path} {verdict}: {told.removeprefix(_HEAD)}") from None
+        if told.startswith(_PLAN):
+            raise SpecError(f"The plan in {path} is wrong: {told.removeprefix(_PLAN)}") from None
+        raise
+
+
+@contextmanager
+def of_typed() -> Iterator[None]:
+    """What is found wrong in a plan meanwhile was not so without what was typed.
+
+    Raises:
+        SpecError: the same, told so.
+    """
+    try:
+        yield
+    except SpecError as e:
+        raise SpecError(str(e).replace(_PLAN, "What was typed is wrong: ", 1)) from None
 
 
 def with_keys(told: str, tree: Any, convert: Callable[[Any], object]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from withstand.errors import SpecError, UsageError
+from withstand.errors import SpecError, UsageError, extra
 from withstand.hints import hinted
 from withstand.spec.matrix import Origin, expanded
 from withstand.spec.plan import Plan
@@ -61,7 +61,7 @@ def tree_from_file(path: Path, what: str) -> dict[str, Any]:
     try:
         tree = _parse_text(text, path.suffix)
     except ImportError:
-        raise UsageError(f"The {what} {path} is YAML, which needs: pip install 'withstand[yaml]'.") from None
+        raise UsageError(f"The {what} {path} is YAML: {extra('yaml')}.") from None
     except (tomllib.TOMLDecodeError, msgspec.DecodeError) as e:
         raise UsageError(f"The {what} {path} cannot be parsed: {' '.join(str(e).split())}.") from None
     except RecursionError:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from withstand.errors import EngineError
+from withstand.errors import EngineError, extra
 from withstand.stack.model import ModelFile
 from withstand.stack.service import Service
 
@@ -47,7 +47,7 @@ def name() -> str:
     if missing := [name for name in _NEEDS if importlib.util.find_spec(name) is None]:
         raise EngineError(
             f"The embedded engine is not installed ({', '.join(missing)} missing): "
-            "pip install 'withstand[engine]', or measure another endpoint by --base-url."
+            f"{extra('engine')}, or measure another endpoint by --base-url."
         )
     return f"llama.cpp (xllamacpp {metadata.version('xllamacpp')})"
 

@@ -65,11 +65,20 @@ def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
         return msgspec.convert(workload.options, kind)
     except msgspec.ValidationError as e:
         told = hinted(str(e), kind).replace("`$", "`$.workload.options")
-        if "Expected `array`" in told:  # a plan's list stands for as many stages
+        if "Expected `array`" in str(e):  # a plan's list stands for as many stages
             told += '; write a list in a list, as [["one", "another"]], or give what is in it by itself'
         if "`$" not in told:
             told += " - at `$.workload.options`"
         raise SpecError(f"The plan is wrong: {told}.") from None
+
+
+def check_name(workload: Workload) -> Any:
+    """What opens the dataset that the workload names.
+
+    Raises:
+        UsageError: unknown.
+    """
+    return plugins.load("datasets", workload.dataset, "workload.dataset / --dataset-name")
 
 
 def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
@@ -78,6 +87,6 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
     Raises:
         UsageError: unknown, unreadable, empty, or an option is wrong.
     """
-    opener: Any = plugins.load("datasets", workload.dataset, "workload.dataset / --dataset-name")
+    opener = check_name(workload)
     dataset: Dataset = opener(workload, tokenizer, seed)
     return dataset

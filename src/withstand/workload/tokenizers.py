@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 from withstand.files import is_there
 
 _CHARS_PER_TOKEN = 4
@@ -64,7 +64,7 @@ class TokenizerFile:
         try:
             from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - an extra
         except ImportError:
-            raise UsageError(f"--tokenizer {path} needs: pip install 'withstand[tokenizers]'.") from None
+            raise UsageError(f"--tokenizer {path} cannot be read: {extra('tokenizers')}.") from None
         file = path / "tokenizer.json" if is_there(path) and path.is_dir() else path
         if not is_there(file) or not file.is_file():
             raise UsageError(
@@ -97,7 +97,7 @@ def open_tokenizer(name: str, engine: Tokenizer | None) -> Tokenizer:
         return engine
     if name == "tiktoken":
         if not _has_tiktoken():
-            raise UsageError("--tokenizer tiktoken needs: pip install 'withstand[tiktoken]'.")
+            raise UsageError(f"--tokenizer tiktoken is not installed: {extra('tiktoken')}.")
         return Tiktoken()
     if name == "estimate":
         return Estimate()

@@ -10,7 +10,7 @@ from typing import Self
 import msgspec
 
 from withstand import clock
-from withstand.errors import MeasureError, UsageError
+from withstand.errors import MeasureError, UsageError, extra
 from withstand.load.child import Child
 from withstand.load.fleet import Fleet
 from withstand.load.job import Command, Job
@@ -34,7 +34,7 @@ class RayHosts:
             MeasureError: there is no such cluster, or it does not want us.
         """
         if importlib.util.find_spec("ray") is None:
-            raise UsageError("--fleet ray needs Ray: pip install 'withstand[ray]'.")
+            raise UsageError(f"--fleet ray needs Ray: {extra('ray')}.")
         self._bridge = Child("withstand.load.ray", log, (address, str(cpus)))
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._bridge, selectors.EVENT_READ)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 
 _PLAIN: Final = re.compile(r"[A-Za-z/].*")
 """No number of any YAML begins so."""
@@ -26,7 +26,7 @@ def document(tree: Any) -> str:
     try:
         import yaml  # noqa: PLC0415  the extra `yaml`
     except ImportError:
-        raise UsageError("An export in YAML needs: pip install 'withstand[yaml]'.") from None
+        raise UsageError(f"An export is YAML: {extra('yaml')}.") from None
 
     class Dumper(yaml.SafeDumper):
         """Knows blocks."""

@@ -7,10 +7,10 @@ import sys
 
 import click
 
-from withstand.errors import WithstandError
 from withstand.testing.selftest.cases import chosen
 from withstand.testing.selftest.proof import Proof, prove
 from withstand.testing.selftest.show import json_text, markdown, text
+from withstand.usage import run_program
 
 _NOT_RIGHT = 3
 _WIDTH_MIN, _WIDTH_MAX = 80, 110
@@ -31,11 +31,7 @@ def main(context: click.Context, only: tuple[str, ...], answers: int, form: str)
     Exit code 0: all is right; 3: something is not, or the machine was too busy to prove it.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # clean up as after Ctrl-C
-    try:
-        proof = prove(chosen(only), answers)
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    proof = prove(chosen(only), answers)
     click.echo(_shown(proof, form, detailed=bool(only)))
     context.exit(0 if proof.ok else _NOT_RIGHT)
 
@@ -56,4 +52,4 @@ def _width() -> int:
 
 
 if __name__ == "__main__":
-    main(prog_name="withstand selftest")
+    run_program(main, sys.argv[1:], "withstand selftest")

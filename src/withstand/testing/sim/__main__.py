@@ -9,13 +9,13 @@ from typing import Any
 import click
 import msgspec
 
-from withstand.errors import WithstandError
 from withstand.sim import Parameters, parameters_from_file, simulated_name
 from withstand.sim.parameters import parameters_of
 from withstand.testing.sim.server import SimServer
 from withstand.testing.truth.clockwork import Clockwork
 from withstand.testing.truth.config import Config
 from withstand.testing.truth.server import prepare_process
+from withstand.usage import run_program
 
 
 @click.command("sim", context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,16 +24,12 @@ from withstand.testing.truth.server import prepare_process
 @click.option("--model", help="The model's name; `simulated-` is put before it.")
 @click.option("--parameters", type=click.Path(path_type=Path), help="What `withstand fit --output` has written.")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="One parameter; again for more.")
-@click.pass_context
-def main(context: click.Context, /, **options: Any) -> None:
+def main(**options: Any) -> None:
     """A queueing model of an engine, served as one. Nothing is computed: its answers are made-up words."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         parameters = parameters_told(options["parameters"], options["changes"])
         serve(Config(host=options["host"], port=options["port"]), parameters, simulated_name(options["model"]))
-    except WithstandError as e:
-        click.echo(f"Error: {e}", err=True)
-        context.exit(e.exit_code)
     except KeyboardInterrupt:
         return
 
@@ -72,4 +68,4 @@ def serve(config: Config, parameters: Parameters, model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m withstand.testing.sim")
+    run_program(main, sys.argv[1:], "python -m withstand.testing.sim")

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from withstand.errors import UsageError, WithstandError
+from withstand.errors import UsageError
 from withstand.testing.truth.behaviours import table
 from withstand.testing.truth.config import Config
 from withstand.testing.truth.schedule import Schedule
 from withstand.testing.truth.server import serve_forever
+from withstand.usage import run_program
 
 
 def parse_behaviour(text: str) -> str | dict[str, float]:
@@ -43,18 +44,13 @@ def parse_behaviour(text: str) -> str | dict[str, float]:
 @click.option("--batch", default=0.0, help="What each answer under way adds to the ITL of a new one, as a share of it.")
 @click.option("--tls", nargs=2, metavar="CERT KEY", help="PEM files.")
 @click.option("--list-behaviours", is_flag=True, help="Print the table and end.")
-@click.pass_context
-def main(context: click.Context, /, *, list_behaviours: bool, **options: Any) -> None:
+def main(*, list_behaviours: bool, **options: Any) -> None:
     """An endpoint with an exact token schedule; GET /truth says what was really written, and when."""
     if list_behaviours:
         click.echo(table())
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # clean up as after Ctrl-C
-    try:
-        serve_forever(config_of(options), lambda url: click.echo(f"truth server {url} pid={os.getpid()}"))
-    except WithstandError as e:
-        click.echo(f"withstand: {e}", err=True)
-        context.exit(e.exit_code)
+    serve_forever(config_of(options), lambda url: click.echo(f"truth server {url} pid={os.getpid()}"))
 
 
 def config_of(options: dict[str, Any]) -> Config:
@@ -78,10 +74,4 @@ def config_of(options: dict[str, Any]) -> Config:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(prog_name="withstand truth-server", standalone_mode=False))
-    except click.ClickException as e:
-        click.echo(
-            f"withstand: {e.format_message().rstrip('.')}. `withstand truth-server --help` tells more.", err=True
-        )
-        sys.exit(e.exit_code)
+    run_program(main, sys.argv[1:], "withstand truth-server")

@@ -12,7 +12,7 @@
     { key: "state", title: "State", up: true, value: (e) => e.state, left: true },
     { key: "at_s", title: "When", value: (e) => e.at_s, left: true },
     { key: "stages", title: "Stages", value: (e) => e.stages, wide: true },
-    { key: "requests", title: "Requests", value: (e) => e.requests, wide: true },
+    { key: "requests", title: "Requests", value: (e) => e.requests },
     { key: "request_rate", title: "Best req/s", value: (e) => e.request_rate },
     { key: "token_rate", title: "Best tok/s", value: (e) => e.token_rate },
     { key: "ttft_p95_ms", title: "TTFT p95, ms", up: true, value: (e) => e.ttft_p95_ms, hint: "At the stage with the most answers a second" },

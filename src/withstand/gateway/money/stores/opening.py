@@ -4,7 +4,7 @@ import os
 import uuid
 from urllib.parse import urlsplit
 
-from withstand.errors import UsageError
+from withstand.errors import UsageError, extra
 from withstand.gateway.money.stores.store import MemoryStore, Store
 
 _SERVERS = {"redis": "redis", "rediss": "redis", "postgresql": "postgres", "postgres": "postgres"}
@@ -29,7 +29,7 @@ def open_store(state: str | None, state_env: str | None) -> Store:
     try:
         return _opened(kind, told, writer)
     except ModuleNotFoundError as e:
-        raise UsageError(f"This state needs {e.name}: pip install 'withstand[gateway-{kind}]'.") from None
+        raise UsageError(f"This state needs {e.name}: {extra(f'gateway-{kind}')}.") from None
     except ValueError as e:
         raise UsageError(f"The state's URL is wrong: {e}.") from None
 
