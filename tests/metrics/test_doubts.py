@@ -114,6 +114,16 @@ def test_a_limiter_is_no_engine_failure(judge: Judge, paced: Callable[..., list[
     assert only(judge(limited), DoubtKind.RATE_LIMITED).blocking
 
 
+@pytest.mark.parametrize(("limited", "good", "blocks"), [(39, 1, True), (4, 36, True), (3, 37, False)])
+def test_a_limiter_that_set_what_was_measured_blocks(
+    limited: int, good: int, blocks: bool, judge: Judge, answer: Answer
+) -> None:
+    """One good answer of 40 was a headline of req/s: the limiter's own number."""
+    refused = [Record(id=i, stage=0, status=Status.LIMITED, http_status=429) for i in range(limited)]
+    found = judge([*refused, *(answer(limited + i, at_ms=100 * i) for i in range(good))])
+    assert found[DoubtKind.RATE_LIMITED].blocking is blocks
+
+
 def test_fewer_than_asked(paced: Callable[..., list[Record]], context: Context) -> None:
     (found,) = summarize_stage(paced(), context(410)).doubts
     assert found.kind is DoubtKind.FEWER_THAN_ASKED

@@ -6,7 +6,7 @@ from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 
 _FAILED_SHARE_MAX = 0.1
-"""Of the requests: with so many unknown no p90 is known."""
+"""Of the requests, by failure or by a limiter: with so many unknown no p90 is known."""
 _ERROR_HEADS_MIN = 3
 _ERROR_HEADS_SHARE = 0.05
 
@@ -47,7 +47,7 @@ def rate_limited(case: Case) -> Doubt | None:
         f"{limited:,} of {counted(asked, 'request')} ({percent(limited, asked)}) were answered 429: "
         "a limiter answered, not the engine, so this says nothing of what the engine can do.",
         "Raise the limit of the gateway or of the account, or stay below it.",
-        blocking=not case.summary.completed,
+        blocking=limited >= _FAILED_SHARE_MAX * asked,
         brief=f"{limited:,} of {asked:,}",
     )
 
