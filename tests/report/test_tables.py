@@ -59,6 +59,20 @@ def test_a_rate_that_chance_has_made_another_is_said_below_every_table(single: A
         assert "few arrivals" not in printed(other, 120)
 
 
+@pytest.mark.parametrize(("rate_rps", "attempted"), [(1.31, 13), (1.31, 4), (0.1, 3), (20.0, 2)])
+def test_a_rate_far_off_is_named_however_few_the_arrivals(single: Any, rate_rps: float, attempted: int) -> None:
+    """13 arrivals at 2.4 times the rate asked were passed over, as more than chance makes."""
+    assert "few arrivals, drawn, were sent at" in printed(_sent(single, rate_rps, attempted), 120)
+
+
+def test_a_stage_of_one_arrival_has_no_rate_and_says_so(single: Any) -> None:
+    alone = _sent(single, 0.5, 1)
+    alone = msgspec.structs.replace(
+        alone, stages=tuple(msgspec.structs.replace(stage, achieved_rate=None) for stage in alone.stages)
+    )
+    assert f"one arrival makes no rate ({alone.stages[0].name})" in " ".join(printed(alone, 120).split())
+
+
 def test_a_run_that_fell_as_people_read_it(fallen: Any, matches: Matches) -> None:
     matches("terminal_fallen.txt", printed(fallen.summary, 80))
 
