@@ -166,6 +166,12 @@ def test_stopped_early_accounts_for_what_was_not_sent(judge: Judge, paced: Calla
     assert "9 not_sent" in judge([*paced(), *unsent])[DoubtKind.REQUESTS_FAILED].sentence
 
 
+def test_a_stage_of_which_all_was_cut_has_no_times_of_the_quick(judge: Judge) -> None:
+    found = judge([Record(id=i, stage=0, status=Status.CANCELLED) for i in range(16)])[DoubtKind.STOPPED_EARLY]
+    assert "16 of 16 requests were cut on their way; none was answered" in found.sentence
+    assert "the quick" not in found.sentence
+
+
 def test_requests_that_we_cut_are_no_proof_of_too_much_load(judge: Judge, paced: Callable[..., list[Record]]) -> None:
     """A stage that ends since its promise is kept, or since nothing more would tell, may be cut on its way too."""
     cut = [Record(id=400 + i, stage=0, status=Status.CANCELLED) for i in range(100)]

@@ -138,7 +138,7 @@ def cut_on_the_way(case: Case) -> Doubt | None:
     cut, asked = case.summary.statuses.get(Status.CANCELLED, 0), case.summary.attempted
     if case.context.stopped_early or not cut:
         return None
-    told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; the times are those of the quick."
+    told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; {_survivors(case)}."
     why = f"The stage ended early ({case.context.ended_by})" if case.context.ended_by else "The stage was over"
     meant = case.context.cut_at_once
     if meant:
@@ -154,6 +154,10 @@ def cut_on_the_way(case: Case) -> Doubt | None:
         blocking=not meant and cut >= _FAILED_SHARE_MAX * asked,
         brief=f"{cut:,} of {asked:,}",
     )
+
+
+def _survivors(case: Case) -> str:
+    return "the times are those of the quick" if case.summary.completed else "none was answered, so there is no time"
 
 
 RULES = (
