@@ -12,7 +12,7 @@ from rich.console import Console
 from withstand.metrics.agents import Agents
 from withstand.metrics.cost import priced
 from withstand.metrics.latency import timing_if_good
-from withstand.metrics.summary import Summary
+from withstand.metrics.summary import LeftOut, Summary
 from withstand.record import Step
 from withstand.report.csv import csv_text
 from withstand.report.figures import figures
@@ -149,3 +149,11 @@ def test_costs_as_people_read_them(sample: Any, matches: Matches) -> None:
     matches("costs.txt", text[begin:end] + "\n")
     assert "| tokens cost | req/s | an hour |" in markdown(summary)
     assert "Within the limits" in markdown(summary)
+
+
+def test_one_reason_for_several_stages_is_said_of_each(single: Any) -> None:
+    why = "it needs 3.59 s, and 1.2 s of the budget is left"
+    several = msgspec.structs.replace(single.summary, left_out=(LeftOut("rate-1", why), LeftOut("rate-2", why)))
+    assert "left out (rate-1, rate-2): each needs 3.59 s" in printed(several, 120)
+    alone = msgspec.structs.replace(single.summary, left_out=(LeftOut("rate-1", why),))
+    assert "left out (rate-1): it needs 3.59 s" in printed(alone, 120)
