@@ -11,7 +11,7 @@ import pytest
 
 from withstand.app.report import Loaded, load_run, load_runs
 from withstand.errors import UsageError
-from withstand.record import encode_record
+from withstand.record import Status, encode_record
 from withstand.report.client import run_line
 from withstand.runs import RunFolder, RunState, StageEntry, Writer, this_process
 
@@ -92,6 +92,17 @@ def test_a_run_that_could_not_go_on(folder: RunFolder) -> None:
 def test_a_stage_that_failed_is_told_though_the_run_went_on(folder: RunFolder) -> None:
     change_stage(folder, RATE, state=RunState.FAILED)
     assert "1 of 2 stages are complete" in partial(folder)
+
+
+def test_a_stage_without_a_good_answer_is_not_complete(folder: RunFolder) -> None:
+    """All 16 of its requests were cut, and it was one of the ``10 of 13 stages``."""
+    change(folder, state=RunState.INTERRUPTED)
+    cut = [msgspec.structs.replace(record, status=Status.CANCELLED) for record in folder.records(RATE)]
+    others = list(folder.records(CLOSED_LOOP))
+    (folder.path / "records.jsonl.gz").unlink()
+    with folder.worker_file(0).open("wb") as file:
+        file.writelines(encode_record(record) + b"\n" for record in (*cut, *others))
+    assert "1 of 2 stages are complete, 1 ended without a good answer" in partial(folder)
 
 
 def test_what_was_run_again_counts_once(folder: RunFolder) -> None:

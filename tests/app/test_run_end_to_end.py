@@ -219,7 +219,7 @@ def test_a_missed_slo_is_exit_code_1(tmp_path: Path) -> None:
         missed = withstand("--base-url", server.base_url, *SMALL, "--goodput", "ttft:1", cwd=tmp_path)
     assert (code(good, tmp_path), code(missed, tmp_path, otherwise=1)) == (0, 1)
     if missed.returncode == 1:
-        assert "SLO was missed: fewer than 99% of the requests were good at stage-1 (0.0%)" in missed.stderr
+        assert "SLO was missed: fewer than 99 % of the requests were good at stage-1 (0 %)" in missed.stderr
 
 
 def test_failures_are_measured_and_doubted(tmp_path: Path) -> None:

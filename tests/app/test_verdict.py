@@ -53,6 +53,12 @@ def test_a_missed_slo_is_told_also_where_the_headline_cannot_stand() -> None:
     assert str(missed_slo(summary(BOUND, stages=stages), manifest(1.0))).startswith("The SLO was missed")
 
 
+def test_shares_are_written_as_everywhere() -> None:
+    stages = tuple(msgspec.structs.replace(stage, request_goodput=0.0) for stage in summary().stages)
+    told = missed_slo(summary(stages=stages), manifest(1.0))
+    assert told == "The SLO was missed: fewer than 99 % of the requests were good at rate-4 (0 %), concurrency-2 (0 %)."
+
+
 def test_what_forbids_the_headline_is_named() -> None:
     assert not_measured(summary(BOUND)) == "The numbers do not stand: a doubt forbids the headline (client bound)."
     assert not_measured(summary(stages=())) == "Nothing was measured."

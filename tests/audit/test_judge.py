@@ -120,6 +120,8 @@ def test_a_file_falls_with_one_run_and_names_it() -> None:
     file = judge_file("f", "form", [subject(), subject(name="b"), sick], ())
     assert file.standing is Standing.FALLS
     assert file.headline == "1 of 3 runs does not stand (rate-inf)."
+    folder = judge_file("f", "withstand", [subject(), subject(name="b"), sick], (), noun="stages")
+    assert folder.headline == "1 of 3 stages does not stand (rate-inf)."
 
 
 def test_a_file_falls_with_what_only_all_of_its_runs_show() -> None:

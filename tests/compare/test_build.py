@@ -255,8 +255,21 @@ def test_differences_that_are_too_small_to_matter_are_counted_as_such() -> None:
         for name, by in (("A", 1.0), ("B", 1.005))
     ]
     comparison = compare(sides, Options(metrics=("ttft.mean",)))
-    assert "Of 1 comparisons: 1 negligible." in comparison.headline
+    assert "Of 1 comparison: 1 negligible." in comparison.headline
     assert not comparison.headline.startswith("No difference is shown.")
+
+
+def test_comparisons_that_are_counted_and_those_that_are_tested_are_told_apart() -> None:
+    """``Of 28 comparisons`` stood above ``corrected for 4``, without a word."""
+    run = run_of(records_of(_latencies("a")))
+    alike = compare([side_of("A", run), side_of("B", run_of(records_of(_latencies("b"))))])
+    of = sum(d is not None for row in alike.groups[0].rows for d in row.differences)
+    assert f"Of {of} comparisons" in alike.headline
+    assert f"of {of} comparisons that can be tested (Holm); the others have no spread" in alike.method
+    one = compare(
+        [side_of("A", run), side_of("B", run_of(records_of(_latencies("b"))))], Options(metrics=("ttft.mean",))
+    )
+    assert "chances are corrected for 1 comparison (Holm)." in one.method
 
 
 def test_a_load_that_is_left_out_raises_no_doubt() -> None:

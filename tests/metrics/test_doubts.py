@@ -114,6 +114,16 @@ def test_a_limiter_is_no_engine_failure(judge: Judge, paced: Callable[..., list[
     assert only(judge(limited), DoubtKind.RATE_LIMITED).blocking
 
 
+@pytest.mark.parametrize(("limited", "good", "blocks"), [(39, 1, True), (4, 36, True), (3, 37, False)])
+def test_a_limiter_that_set_what_was_measured_blocks(
+    limited: int, good: int, blocks: bool, judge: Judge, answer: Answer
+) -> None:
+    """One good answer of 40 was a headline of req/s: the limiter's own number."""
+    refused = [Record(id=i, stage=0, status=Status.LIMITED, http_status=429) for i in range(limited)]
+    found = judge([*refused, *(answer(limited + i, at_ms=100 * i) for i in range(good))])
+    assert found[DoubtKind.RATE_LIMITED].blocking is blocks
+
+
 def test_fewer_than_asked(paced: Callable[..., list[Record]], context: Context) -> None:
     (found,) = summarize_stage(paced(), context(410)).doubts
     assert found.kind is DoubtKind.FEWER_THAN_ASKED
@@ -154,6 +164,12 @@ def test_stopped_early_accounts_for_what_was_not_sent(judge: Judge, paced: Calla
     unsent = [Record(id=i, stage=0, status=status) for i in range(9) for status in (Status.NOT_SENT, Status.CANCELLED)]
     assert only(judge([*paced(), *unsent], stopped_early=True), DoubtKind.STOPPED_EARLY)
     assert "9 not_sent" in judge([*paced(), *unsent])[DoubtKind.REQUESTS_FAILED].sentence
+
+
+def test_a_stage_of_which_all_was_cut_has_no_times_of_the_quick(judge: Judge) -> None:
+    found = judge([Record(id=i, stage=0, status=Status.CANCELLED) for i in range(16)])[DoubtKind.STOPPED_EARLY]
+    assert "16 of 16 requests were cut on their way; none was answered" in found.sentence
+    assert "the quick" not in found.sentence
 
 
 def test_requests_that_we_cut_are_no_proof_of_too_much_load(judge: Judge, paced: Callable[..., list[Record]]) -> None:

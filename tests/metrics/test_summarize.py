@@ -34,6 +34,13 @@ def test_a_paced_stage_says_what_was_paced(answer: Answer, context: Context) -> 
     assert summary.doubts == ()
 
 
+def test_a_stage_shorter_than_a_second_has_no_peak_below_its_mean(answer: Answer, context: Context) -> None:
+    """20 tokens in 0.3 s were 67 tok/s, and the peak beside it 20."""
+    summary = summarize_stage([answer(0)], context(1))
+    assert summary.output_throughput is not None
+    assert summary.output_throughput_peak is None
+
+
 def test_the_order_of_records_does_not_matter(answer: Answer, context: Context) -> None:
     records = [answer(i, at_ms=90 * i + i % 7, ttft_ms=40 + i % 13, tokens=5 + i % 9) for i in range(300)]
     shuffled = records[:]

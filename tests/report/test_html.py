@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages import Tags, parsed
+from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.scatter import Scatter
 from withstand.metrics.series import Ecdf
 from withstand.metrics.summary import Summary
@@ -140,3 +141,18 @@ def test_markup_is_not_escaped_twice() -> None:
 def test_a_number_and_its_unit_stay_on_one_line() -> None:
     text = "13 % too low, 51.9 ms, 118 tok/s, 3 steps, 4 at once"
     assert unbroken(text) == "13\u00a0% too low, 51.9\u00a0ms, 118\u00a0tok/s, 3 steps, 4 at once"
+
+
+def test_a_figure_that_a_doubt_takes_away_is_struck_and_says_why(single: Any) -> None:
+    """The page led with them in the largest type, as if nothing were the matter."""
+    limited = Doubt(DoubtKind.RATE_LIMITED, "39 of 40 requests were answered 429.", "Raise it.", blocking=True)
+    (stage,) = single.summary.stages
+
+    def shown(*doubts: Doubt) -> str:
+        summary = msgspec.structs.replace(single.summary, stages=(msgspec.structs.replace(stage, doubts=doubts),))
+        page = render_html(summary, single.series, single.about)
+        return page[page.index('id="figures"') : page.index('id="stages"')]
+
+    assert shown(limited).count("✗ does not stand: rate limited") >= 4
+    assert shown(limited).count("<s>") == shown(limited).count("does not stand")
+    assert "<s>" not in shown()

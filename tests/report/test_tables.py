@@ -12,7 +12,7 @@ from rich.console import Console
 from withstand.metrics.agents import Agents
 from withstand.metrics.cost import priced
 from withstand.metrics.latency import timing_if_good
-from withstand.metrics.summary import Summary
+from withstand.metrics.summary import LeftOut, Summary
 from withstand.record import Step
 from withstand.report.csv import csv_text
 from withstand.report.figures import figures
@@ -57,6 +57,20 @@ def test_a_rate_that_chance_has_made_another_is_said_below_every_table(single: A
     many, near, capped = _sent(single, 0.9, 4000), _sent(single, 0.6, 18), _sent(single, 0.2, 18, max_concurrency=2)
     for other in (many, near, capped, _sent(single, 0.9, 18, arrivals="constant")):
         assert "few arrivals" not in printed(other, 120)
+
+
+@pytest.mark.parametrize(("rate_rps", "attempted"), [(1.31, 13), (1.31, 4), (0.1, 3), (20.0, 2)])
+def test_a_rate_far_off_is_named_however_few_the_arrivals(single: Any, rate_rps: float, attempted: int) -> None:
+    """13 arrivals at 2.4 times the rate asked were passed over, as more than chance makes."""
+    assert "few arrivals, drawn, were sent at" in printed(_sent(single, rate_rps, attempted), 120)
+
+
+def test_a_stage_of_one_arrival_has_no_rate_and_says_so(single: Any) -> None:
+    alone = _sent(single, 0.5, 1)
+    alone = msgspec.structs.replace(
+        alone, stages=tuple(msgspec.structs.replace(stage, achieved_rate=None) for stage in alone.stages)
+    )
+    assert f"one arrival makes no rate ({alone.stages[0].name})" in " ".join(printed(alone, 120).split())
 
 
 def test_a_run_that_fell_as_people_read_it(fallen: Any, matches: Matches) -> None:
@@ -135,3 +149,11 @@ def test_costs_as_people_read_them(sample: Any, matches: Matches) -> None:
     matches("costs.txt", text[begin:end] + "\n")
     assert "| tokens cost | req/s | an hour |" in markdown(summary)
     assert "Within the limits" in markdown(summary)
+
+
+def test_one_reason_for_several_stages_is_said_of_each(single: Any) -> None:
+    why = "it needs 3.59 s, and 1.2 s of the budget is left"
+    several = msgspec.structs.replace(single.summary, left_out=(LeftOut("rate-1", why), LeftOut("rate-2", why)))
+    assert "left out (rate-1, rate-2): each needs 3.59 s" in printed(several, 120)
+    alone = msgspec.structs.replace(single.summary, left_out=(LeftOut("rate-1", why),))
+    assert "left out (rate-1): it needs 3.59 s" in printed(alone, 120)

@@ -74,7 +74,7 @@ def _own(folder: RunFolder, name: str) -> _Read:
     form = f"withstand, {counted(len(summary.stages), 'stage')}, with facts"
     damage = (damage_told(loaded.damaged_lines),) if loaded.damaged_lines else ()
     told = (*([summary.partial] if summary.partial else []), *damage)
-    audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told)
+    audit = judge_file(name, form, map(of_stage, summary.stages), summary.doubts, told, noun="stages")
     dataset = folder.manifest.plan.workload.dataset
     return _Read(audit, work_of_stages(name, summary.stages, model=summary.model_id, dataset=dataset))
 

@@ -124,7 +124,7 @@ class Budget:
         needed_s = (seconds_of(stage) or 0.0) + drain_s
         if left_s > 0 and needed_s <= left_s:
             return None
-        needs = f"needs {lasting(needed_s)}" if needed_s else "may not begin"
+        needs = f"needs {lasting(needed_s)}" if needed_s else "has no time to begin"
         return f"it {needs}, and {lasting(max(0.0, left_s))} of the budget is left"
 
     def bounded(self, stage: Stage, drain_s: float) -> Stage:

@@ -1,6 +1,6 @@
 """From a run folder, whole or cut short, or another tool's file, to its summary: what ``withstand report`` shows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,8 @@ class Loader:
         manifest = folder.manifest
         shown = [i for i, e in manifest.in_order() if e.state in _SHOWN and not e.stage.warmup]
         stages = [s for s in self.stages(folder, shown) if s.summary.attempted]
-        partial = why_partial(manifest) or _why_missing(manifest, stages)
+        silent = {s.summary.name for s in stages if not s.summary.completed}
+        partial = why_partial(manifest, silent) or _why_missing(manifest, stages)
         diagnosis = kept(folder.path)
         summary = summarize(
             [s.summary for s in stages],
@@ -244,12 +245,15 @@ def _common(values: Sequence[str | None]) -> str | None:
     return values[0] if len(set(values)) == 1 else None
 
 
-def why_partial(manifest: Manifest) -> str | None:
-    """One sentence on why a run is not whole; None = it is."""
+def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:
+    """One sentence on why a run is not whole; None = it is. ``silent``: stages that ended without a good answer."""
     planned = [e for e in manifest.stages if e.state not in _NOT_MISSED and not _is_again(e, manifest)]
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
-    so_far = f"{sum(e.state is RunState.DONE for e in measured)} of {len(measured)} stages are complete"
+    ended = [e.name for e in measured if e.state is RunState.DONE]
+    unheard = sum(name in silent for name in ended)
+    so_far = f"{len(ended) - unheard} of {len(measured)} stages are complete"
+    so_far += f", {unheard} ended without a good answer" if unheard else ""
     if manifest.state is RunState.DONE and done == len(planned):
         return None
     if manifest.state is RunState.RUNNING:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from withstand.metrics.doubts import DoubtKind
 from withstand.metrics.rates import good_share, has_limits
+from withstand.metrics.rounding import percent
 from withstand.metrics.summary import Summary
 from withstand.report.standing import heard, standing
 from withstand.runs import Manifest
@@ -38,7 +39,7 @@ def not_measured(summary: Summary, beside: Collection[DoubtKind] = ()) -> str | 
 def missed_slo(summary: Summary, manifest: Manifest) -> str | None:
     """One sentence on the stages that missed it; None = none did."""
     slo = manifest.plan.goodput
-    missed = [f"{s.name} ({good_share(s):.1%})" for s in summary.stages if good_share(s) < slo.share]
+    missed = [f"{s.name} ({percent(good_share(s))})" for s in summary.stages if good_share(s) < slo.share]
     if not has_limits(slo) or not missed:
         return None
-    return f"The SLO was missed: fewer than {slo.share:.0%} of the requests were good at {', '.join(missed)}."
+    return f"The SLO was missed: fewer than {percent(slo.share)} of the requests were good at {', '.join(missed)}."

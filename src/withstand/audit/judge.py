@@ -79,16 +79,22 @@ def _together(parts: Sequence[Standing]) -> Standing:
 
 
 def judge_file(
-    path: str, form: str, subjects: Iterable[Subject], doubts: tuple[Doubt, ...], left_out: tuple[str, ...] = ()
+    path: str,
+    form: str,
+    subjects: Iterable[Subject],
+    doubts: tuple[Doubt, ...],
+    left_out: tuple[str, ...] = (),
+    *,
+    noun: str = "runs",
 ) -> FileAudit:
-    """A file from its runs: it falls with one of them, or with what only all of them show."""
+    """A file from its runs, or stages: it falls with one of them, or with what only all of them show."""
     cases = tuple(map(judge, subjects))
     standing = _of_cases(cases, doubts)
     return FileAudit(
         path=path,
         form=form,
         standing=standing,
-        headline=_headline(cases, doubts),
+        headline=_headline(cases, doubts, noun),
         cases=cases,
         doubts=doubts,
         left_out=left_out,
@@ -109,7 +115,7 @@ def unreadable(path: str, why: str) -> FileAudit:
     )
 
 
-def _headline(cases: Sequence[Case], doubts: Sequence[Doubt]) -> str:
+def _headline(cases: Sequence[Case], doubts: Sequence[Doubt], noun: str) -> str:
     if len(cases) == 1:
         return _of_one(cases[0])
     by_standing = {
@@ -117,7 +123,8 @@ def _headline(cases: Sequence[Case], doubts: Sequence[Doubt]) -> str:
         for standing in (Standing.FALLS, Standing.PARTLY, Standing.UNKNOWN)
     }
     ends = (("does not stand", "do not stand"), ("stands in part", "stand in part"), ("cannot be known",) * 2)
-    said = [_part(names, len(cases), end) for (_, names), end in zip(by_standing.items(), ends, strict=True) if names]
+    told = zip(by_standing.values(), ends, strict=True)
+    said = [_part(names, f"{len(cases)} {noun}", end, whole=len(names) == len(cases)) for names, end in told if names]
     if any(doubt.blocking for doubt in doubts):
         said.append("what they say together does not hold")
     if not said:
@@ -140,9 +147,10 @@ def _of_one(case: Case) -> str:
     return f"{'; '.join(said)}." if said else "It tells no number that leads."
 
 
-def _part(names: Sequence[str], of: int, ends: tuple[str, ...]) -> str:
+def _part(names: Sequence[str], of: str, ends: tuple[str, ...], *, whole: bool) -> str:
+    """``of``: how many of what there are, ``2 stages``."""
     end = ends[0] if len(names) == 1 else ends[1]
-    return f"all {of} runs {end}" if len(names) == of else f"{len(names)} of {of} runs {end} ({listed(names)})"
+    return f"all {of} {end}" if whole else f"{len(names)} of {of} {end} ({listed(names)})"
 
 
 def judge_all(files: Sequence[FileAudit], doubts: tuple[Doubt, ...]) -> Audit:

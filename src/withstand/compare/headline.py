@@ -7,6 +7,7 @@ from withstand.compare.failures import without_answer
 from withstand.compare.shape import SHOWN, Difference, Group, Method, Row, Side, Verdict
 from withstand.compare.trust import is_other_work
 from withstand.metrics.doubts import Doubt
+from withstand.metrics.rounding import counted
 
 _ONCE = " Each ran once, and the machine itself may have changed between: `withstand ab` measures them in turn."
 _NOTHING = {False: "No difference is shown.", True: "No difference that matters is shown."}
@@ -71,7 +72,7 @@ _COUNTED = {
 def _counted(counts: Counter[str]) -> str:
     better, worse, *others = _COUNTED.values()
     parts = [f"{counts[word]} {word}" for word in (better, worse, "negligible", *others) if counts[word]]
-    return f"Of {counts.total()} comparisons: {', '.join(parts)}."
+    return f"Of {counted(counts.total(), 'comparison')}: {', '.join(parts)}."
 
 
 def _why_nothing(sides: Sequence[Side], found: Sequence[tuple[Group, Row, int, Difference]]) -> str:
@@ -109,9 +110,18 @@ def method_told(sides: Sequence[Side], groups: Sequence[Group], tests: int, negl
     parts = [text for method, text in _HOW.items() if method in used]
     if tests:
         parts.append(
-            f"Intervals are of 95 % each; chances are corrected for {tests} comparisons (Holm). A difference under "
+            f"Intervals are of 95 % each; chances are corrected for {_tested(tests, groups)}. A difference under "
             f"{negligible_percent:g} % is called negligible, even where it is shown."
         )
     of = "differences without the drift" if Method.PAIRS in used else "unrounded values"
     parts.append(f"Faster by = (slower - faster) / slower, from {of}, whatever can be concluded.")
     return " ".join(parts)
+
+
+def _tested(tests: int, groups: Sequence[Group]) -> str:
+    """The same number as the headline's, or why it is another."""
+    of = sum(d is not None for group in groups for row in group.rows for d in row.differences)
+    if tests == of:
+        return f"{counted(tests, 'comparison')} (Holm)"
+    why = "the others have no spread to test by, or two equal values without any"
+    return f"the {tests} of {counted(of, 'comparison')} that can be tested (Holm); {why}"

@@ -15,6 +15,7 @@ from withstand.control.certainty import all_kept, first_broken
 from withstand.control.probe import Look, Probe, Standing
 from withstand.metrics.bounds import LIMITS, bounds_of
 from withstand.metrics.doubts import DoubtKind
+from withstand.metrics.rounding import percent
 from withstand.metrics.rules.client import RATE_SHARE
 from withstand.metrics.summary import ClientError, Off, StageSummary
 from withstand.record import Record
@@ -64,7 +65,7 @@ def _less_load(look: Look, stage: StageSummary) -> str | None:
         return None
     unsent = sum(count for text, count in stage.errors.items() if text.startswith(_OUR_LIMIT))
     missing = max(unsent / stage.attempted if stage.attempted else 0.0, _rate_share(stage))
-    return f"our own client sent {missing:.0%} less than was asked" if missing > RATE_SHARE else None
+    return f"our own client sent {percent(missing)} less than was asked" if missing > RATE_SHARE else None
 
 
 def _rate_share(stage: StageSummary) -> float:

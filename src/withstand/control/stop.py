@@ -10,6 +10,7 @@ from withstand.control.exactness import Exactness
 from withstand.control.failing import Failing
 from withstand.control.growing import Growing
 from withstand.control.probe import Look, Probe, Standing
+from withstand.metrics.rounding import percent
 from withstand.record import Record
 from withstand.spec import Precision, Promise, Until
 
@@ -107,7 +108,7 @@ def _seen(look: Look) -> str:
     worst = max((share for share in look.shares if share), key=lambda share: share.value, default=None)
     if worst is None:
         return ""
-    broke = f"{worst.value:.1%} of {look.requests:,} requests broke it"
+    broke = f"{percent(worst.value)} of {look.requests:,} requests broke it"
     alone = round(worst.of)
     return f": {broke}" + (f", which are worth {alone:,} independent ones" if alone < look.requests else "")
 

@@ -201,8 +201,8 @@ _METRICS = (
         unit="tok/s",
         better="higher",
         definition=(
-            "Tokens in the best whole second of the run's clock. An event counts for the tokens that the server tells, "
-            "else for an equal share of its answer's."
+            "Tokens in the best whole second of the run's clock; unknown where that is below the mean, as in a shorter "
+            "stage. An event counts for the tokens that the server tells, else for an equal share of its answer's."
         ),
         source="vLLM's, which counts events and so falls below the mean where an event has several tokens.",
     ),

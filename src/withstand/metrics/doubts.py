@@ -84,7 +84,7 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.REQUESTS_FAILED: (
         "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then."
     ),
-    DoubtKind.RATE_LIMITED: "An answer was 429. Blocking when no answer was good.",
+    DoubtKind.RATE_LIMITED: "An answer was 429. Blocking from a tenth on: the limiter has set what was measured.",
     DoubtKind.ERROR_TEXT: (
         "At least three good answers, and 5 % of them, open with the words of an error, most of them with the same."
     ),

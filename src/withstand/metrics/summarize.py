@@ -91,7 +91,7 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         unsure_gaps=latencies.unsure_gaps,
         concurrency_mean=rates.concurrency_mean(flow),
         concurrency_peak=rates.concurrency_peak(flow),
-        output_throughput_peak=rates.tokens_peak(flow),
+        output_throughput_peak=_peak(rates.tokens_peak(flow), rates.per_second(tally.output_tokens, seconds)),
         steady=steady_window(flow),
         ttft=distribution(latencies.ttft, NS_PER_MS),
         tpot=distribution(latencies.tpot, NS_PER_MS),
@@ -104,6 +104,11 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         lateness=distribution(latencies.lateness, NS_PER_MS),
         finish_reasons=commonest(tally.finish_reasons),
     )
+
+
+def _peak(best_second: float | None, mean: float | None) -> float | None:
+    """None where the stage holds no whole second that tells: no peak is below the mean."""
+    return None if best_second is None or mean is None or best_second < mean else best_second
 
 
 def _load(context: StageContext) -> Load:

@@ -82,24 +82,33 @@ RATES = 4
 """So many of them, before those of the answers."""
 
 _OFF = 0.25
-_CHANCE_SDS = 3.0
+_CHANCE_SDS = 5.0
 
 
 def captions(summary: Summary) -> list[str]:
     """What the cells of the table mean, and where a rate asked is not the one that was sent, by chance alone."""
     drawn = [f"{number(rate)} ({name_of(stage)})" for stage in summary.stages if (rate := _drawn(stage)) is not None]
     told = [f"few arrivals, drawn, were sent at {', '.join(few(drawn))} req/s"] if drawn else []
-    return ["conc.: the cap on requests in flight, else ~ their mean", *told]
+    alone = [name_of(s) for s in summary.stages if _is_drawn(s) and s.attempted == 1]
+    single = [f"one arrival makes no rate ({', '.join(few(alone))})"] if alone else []
+    return ["conc.: the cap on requests in flight, else ~ their mean", *told, *single]
+
+
+def _is_drawn(stage: StageSummary) -> bool:
+    """Chance decided when requests were sent, and nothing else."""
+    load = stage.load
+    return load.arrivals in {"poisson", "gamma"} and bool(load.request_rate) and not load.max_concurrency
 
 
 def _drawn(stage: StageSummary) -> float | None:
     """The rate of what was sent, where the draw of few arrivals has made it another than was asked; None = it has not.
 
-    The count of arrivals that are expected n times has a relative standard deviation of 1 / √(n · burstiness), about.
+    The mean of n gaps has a relative standard deviation of 1 / √(n · burstiness), and with few of them a long tail: the
+    bound is on its logarithm, and wide.
     """
-    load, sent_rps = stage.load, stage.achieved_rate
-    if load.arrivals not in {"poisson", "gamma"} or not load.request_rate or not sent_rps or load.max_concurrency:
+    asked_rps, sent_rps, gaps = stage.load.request_rate, stage.achieved_rate, stage.attempted - 1
+    if not _is_drawn(stage) or not asked_rps or not sent_rps or gaps < 1:
         return None
-    expected = stage.attempted * load.request_rate / sent_rps
-    off = abs(sent_rps / load.request_rate - 1)
-    return sent_rps if _OFF < off < _CHANCE_SDS / math.sqrt(expected * (load.burstiness or 1.0)) else None
+    by_chance = _CHANCE_SDS / math.sqrt(gaps * (stage.load.burstiness or 1.0))
+    is_off = abs(sent_rps / asked_rps - 1) > _OFF
+    return sent_rps if is_off and abs(math.log(sent_rps / asked_rps)) < by_chance else None

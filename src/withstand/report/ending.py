@@ -18,5 +18,9 @@ def ending_lines(summary: Summary) -> Iterator[str]:
             yield f"cut short{whose}: {stage.cut_short}"
     for why in dict.fromkeys(one.why for one in summary.left_out):
         names = [one.stage for one in summary.left_out if one.why == why]
-        yield f"left out ({', '.join(few(names))}): {why}"
+        yield f"left out ({', '.join(few(names))}): {why if len(names) == 1 else _of_each(why)}"
     yield from summary.notes
+
+
+def _of_each(why: str) -> str:
+    return f"each {why.removeprefix('it ')}" if why.startswith("it ") else why

@@ -125,8 +125,11 @@ def key_figures(summary: Summary) -> Markup:
 
 def _figure(figure: Figure) -> Markup:
     unit = tag("span", figure.unit, class_="unit") if figure.unit else Markup()
-    value = tag("dd", figure.value, " " if figure.unit else "", unit, class_="value")
-    return tag("div", tag("dt", figure.label), value, tag("dd", figure.note, class_="note"))
+    told = tag("s", figure.value) if figure.against else figure.value
+    value = tag("dd", told, " " if figure.unit else "", unit, class_="value")
+    why = tag("dd", f"✗ does not stand: {figure.against}", class_="note bad") if figure.against else Markup()
+    falls = "falls" if figure.against else False
+    return tag("div", tag("dt", figure.label), value, tag("dd", figure.note, class_="note"), why, class_=falls)
 
 
 def server(summary: Summary) -> Markup:

@@ -4,8 +4,10 @@ A quantile is off by 1.6 % at most (half a bucket of 2^(1/22)). Exact ones are m
 """
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Self
 
 _AN_OCTAVE = 22
@@ -45,17 +47,20 @@ class Sketch:
         return math.fsum(count * _middle(bucket) for bucket, count in self._counts.items()) / self.n if self.n else None
 
     def quantiles(self, shares: Sequence[float]) -> list[float | None]:
-        """At rising shares of 0 to 1; None where nothing was added."""
+        """At shares of 0 to 1, between two neighbours as in the report; None where nothing was added."""
         if not self.n:
             return [None] * len(shares)
+        buckets, counts = zip(*sorted(self._counts.items()), strict=True)
+        ends = list(accumulate(counts))
+
+        def ranked(rank: int) -> float:
+            return _middle(buckets[bisect_right(ends, rank)])
+
         found: list[float | None] = []
-        ordered = iter(sorted(self._counts.items()))
-        bucket, below = 0, 0
         for share in shares:
-            while below <= share * (self.n - 1):
-                bucket, count = next(ordered)
-                below += count
-            found.append(_middle(bucket))
+            place = share * (self.n - 1)
+            low = ranked(math.floor(place))
+            found.append(low + (ranked(math.ceil(place)) - low) * (place % 1))
         return found
 
 

@@ -6,7 +6,7 @@ from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 
 _FAILED_SHARE_MAX = 0.1
-"""Of the requests: with so many unknown no p90 is known."""
+"""Of the requests, by failure or by a limiter: with so many unknown no p90 is known."""
 _ERROR_HEADS_MIN = 3
 _ERROR_HEADS_SHARE = 0.05
 
@@ -47,7 +47,7 @@ def rate_limited(case: Case) -> Doubt | None:
         f"{limited:,} of {counted(asked, 'request')} ({percent(limited, asked)}) were answered 429: "
         "a limiter answered, not the engine, so this says nothing of what the engine can do.",
         "Raise the limit of the gateway or of the account, or stay below it.",
-        blocking=not case.summary.completed,
+        blocking=limited >= _FAILED_SHARE_MAX * asked,
         brief=f"{limited:,} of {asked:,}",
     )
 
@@ -138,7 +138,7 @@ def cut_on_the_way(case: Case) -> Doubt | None:
     cut, asked = case.summary.statuses.get(Status.CANCELLED, 0), case.summary.attempted
     if case.context.stopped_early or not cut:
         return None
-    told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; the times are those of the quick."
+    told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; {_survivors(case)}."
     why = f"The stage ended early ({case.context.ended_by})" if case.context.ended_by else "The stage was over"
     meant = case.context.cut_at_once
     if meant:
@@ -154,6 +154,10 @@ def cut_on_the_way(case: Case) -> Doubt | None:
         blocking=not meant and cut >= _FAILED_SHARE_MAX * asked,
         brief=f"{cut:,} of {asked:,}",
     )
+
+
+def _survivors(case: Case) -> str:
+    return "the times are those of the quick" if case.summary.completed else "none was answered, so there is no time"
 
 
 RULES = (
