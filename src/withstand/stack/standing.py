@@ -9,7 +9,7 @@ import msgspec
 
 from withstand.errors import EngineError
 from withstand.files import discard, make_durable, storage_error
-from withstand.processes.identity import Identity, boot, is_pid_spaces_other, pid_space, run_as
+from withstand.processes.identity import Identity, boot, is_pid_spaces_other, pid_space, run_as, runs
 from withstand.processes.words import said_reason, tail
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.composed import SUPERVISOR
@@ -27,8 +27,8 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 from withstand.wire.reply import one_line
 
-_SUPERVISORS = "withstand.stack.supervisor"
-"""The module that each of them runs."""
+_SUPERVISOR = ("-P", "-m", "withstand.stack.supervisor")
+"""What each of them is run by; keepers know it by that, too."""
 _PROBE_BYTES = 64 << 10
 _LOOKS = 3
 """One may go or come while its files are read."""
@@ -164,12 +164,17 @@ def _is_unreadable(folder: Path) -> bool:
 
 def supervisors_arguments(folder: Path) -> tuple[str, ...]:
     """All that stands behind the interpreter."""
-    return ("-P", "-m", _SUPERVISORS, str(folder))
+    return (*_SUPERVISOR, str(folder))
 
 
 def supervisors_of(folder: Path) -> list[Identity]:
     """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
     return [one for one in run_as(*supervisors_arguments(folder)) if not is_pid_spaces_other(one.pid)]
+
+
+def is_supervisor(pid: int) -> bool:
+    """Whether it minds a stack, whichever."""
+    return runs(pid, *_SUPERVISOR)
 
 
 def supervisors_end(folder: Path) -> str:

@@ -41,7 +41,8 @@ from withstand.stack.kept import Kept, begun
 from withstand.stack.orders import heard, ordered
 from withstand.stack.ports import NOBODY, stranger_on
 from withstand.stack.secrets import environment
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, write_state
+from withstand.stack.standing import is_supervisor
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, scratch_name, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
@@ -64,7 +65,7 @@ class Supervisor:
         self._kept: dict[str, Kept] = {}
         self._began_s = clock.wall_s()
         self._mark, self._boot = token_hex(16), boot()
-        self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
+        self._scratch = Path(tempfile.gettempdir()) / scratch_name(self._mark)
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
@@ -213,8 +214,9 @@ class Supervisor:
         return {kept.keeper.pid for kept in self._kept.values()}
 
     def _strays(self, kept: Kept) -> list[Identity]:
-        """Of its session, and what has become our child without being a keeper."""
-        orphans = [one for one in children_of(os.getpid()) if one.pid not in self._keepers]
+        """Of its session, and what has become our child without being a keeper, or a stack that it has brought up."""
+        others = [one for one in children_of(os.getpid()) if one.pid not in self._keepers]
+        orphans = [one for one in others if not is_supervisor(one.pid)]
         return orphans + (in_session(kept.leader) if kept.leader else [])
 
     def _end_all(self) -> None:
