@@ -269,7 +269,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
         programs=programs,
         is_root=os.geteuid() == 0,
     )
-    blueprint = with_resting(composed(stack, place), place)
+    blueprint = replace(with_resting(composed(stack, place), place), ports=(*ports.values(), *side_ports.values()))
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
     check_programs(blueprint)
