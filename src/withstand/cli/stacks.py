@@ -20,6 +20,7 @@ from withstand.stack.settled import settled_stack
 from withstand.stack.standing import Standing, check_readable, is_at_rest, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
+from withstand.stack.unborn import unborn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,6 +100,8 @@ def not_there(name: str, found: Sequence[Standing]) -> UsageError:
         EngineError: what stands of it cannot be read.
     """
     check_readable(name)
+    for folder in unborn(name):
+        return UsageError(f"The stack {name!r} did not come up; its logs: {folder / 'logs'}; withstand down {name}.")
     return UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
 
 
