@@ -114,7 +114,7 @@ class Supervisor:
         supervision = self._supervision
         self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.has_ended(clock.steady_s())]:
-            self._bury(name, self._kept[name].end)
+            self._bury(name)
         for name in supervision.overdue(now_s := clock.steady_s()):
             if (kept := self._kept[name]).dismissed is None:
                 kept.dismiss(f"was not ready within {kept.process.upkeep.ready_s:g} s{kept.last_words()}", now_s)
@@ -190,10 +190,10 @@ class Supervisor:
     def _environment(self, process: Process) -> dict[str, str]:
         return os.environ | {"TMPDIR": str(self._scratch)} | environment(process.env) | {MARK: self._mark}
 
-    def _bury(self, name: str, reason: str) -> None:
+    def _bury(self, name: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
-        kept = self._kept.pop(name)
-        asked_for = self._supervision.units[name].phase is Phase.ENDING
+        kept, phase = self._kept.pop(name), self._supervision.units[name].phase
+        asked_for, reason = phase is Phase.ENDING, kept.end(was_ready=phase is not Phase.STARTING)
         note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
         kept.close()
         self._look_for_shared()  # before the last of it is gone
