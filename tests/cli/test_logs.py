@@ -33,3 +33,24 @@ def test_a_flood_is_read_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[
         shown += capsys.readouterr().out
     assert reads > 2
     assert shown.replace("\n", "") == "x" + "y" * 3_000_000 + "z"
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 5, 1500, 2000, 9000])
+@pytest.mark.parametrize("rest", [b"", b"no newline"])
+def test_so_many_lines_are_shown_as_are_asked_for_however_long(
+    lines: int, rest: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, said = tmp_path / "a.log", [f"{i} {'x' * (i % 300)}" for i in range(1999)] + ["y" * 200_000]
+    path.write_bytes("".join(f"{line}\n" for line in said).encode() + rest)
+    at = logs._show_tail(path, lines, "a", 0)
+    assert capsys.readouterr().out.splitlines() == (said[-lines:] if lines else [])
+    assert at == path.stat().st_size - len(rest)
+
+
+@pytest.mark.parametrize("text", ["", "no newline"])
+def test_a_log_without_a_whole_line_shows_none(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    assert logs._show_tail(path, 5, "a", 0) == 0
+    path.write_text(text)
+    assert logs._show_tail(path, 5, "a", 0) == 0
+    assert capsys.readouterr().out == ""

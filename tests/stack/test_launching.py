@@ -1,5 +1,6 @@
 """A supervisor that does not come to say who it is: its death is noticed, and one that is held up never comes up."""
 
+import fcntl
 import os
 import signal
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from stacks import command, stack, until, up
-from withstand.errors import EngineError
+from withstand.cli.entry import exit_code_of
+from withstand.errors import EngineError, UsageError
 from withstand.processes.identity import identity_of
 from withstand.stack.standing import standing_of, supervisors_of
 
@@ -69,3 +71,40 @@ def test_one_that_is_held_up_never_comes_up_after_an_interrupted_up(
         os.kill(left.pid, signal.SIGCONT)
     assert not supervisors_of(tmp_path / "state" / "stacks" / "s")
     assert standing_of("s") is None
+
+
+@pytest.mark.parametrize("argv", [["down", "s"], ["down", "s.toml"], ["down", "--all"]])
+def test_the_logs_of_one_that_died_at_birth_stay_until_down(
+    argv: list[str], runs: list[str], state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(state.parent)
+    Path("s.toml").write_text("[engines.a]\nkind = 'command'\nargs = ['a']\nserved_as = 'm'\n")
+    runs.append(DIES)
+    with pytest.raises(EngineError, match="no breath"):
+        up(stack(a=command()))
+    logs = state / "stacks" / "s" / "logs"
+    for verb in ("logs", "ps"):
+        assert exit_code_of([verb, "s"]) == UsageError.exit_code
+        assert f"The stack 's' did not come up; its logs: {logs}; withstand down s." in capsys.readouterr().err
+    assert "no breath" in (logs / "supervisor.log").read_text()
+    assert exit_code_of(argv) == 0
+    assert capsys.readouterr().out == "Removed the logs of s, which did not come up.\n"
+    assert not logs.parent.parent.exists()
+
+
+def test_down_leaves_alone_what_is_just_prepared_or_no_stacks(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stacks = state / "stacks"
+    (stacks / "s" / "logs").mkdir(parents=True)
+    (stacks / "other").mkdir()
+    (state / "elsewhere" / "logs").mkdir(parents=True)
+    lock = os.open(stacks, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert exit_code_of(["down", "s"]) == EngineError.exit_code
+    assert "Another stack is being prepared, perhaps of that name" in capsys.readouterr().err
+    os.close(lock)
+    for name in ("other", "../elsewhere"):
+        assert exit_code_of(["down", name]) == UsageError.exit_code
+    assert (state / "elsewhere" / "logs").exists()
+    assert (stacks / "s" / "logs").exists()
+    assert exit_code_of(["down", "s"]) == 0
+    assert [path.name for path in stacks.iterdir()] == ["other"]

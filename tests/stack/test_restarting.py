@@ -165,7 +165,7 @@ def test_whoever_waits_for_one_that_hangs_at_its_start_is_told_so_once_its_time_
     starting = replace(engine, phase=Phase.STARTING, vain_starts=0)
     write_state(standing.folder, replace(standing.state, units=(starting, gateway)))
     monkeypatch.setattr("withstand.stack.restarting._wait_until_heard", lambda *_: None)
-    monkeypatch.setattr("withstand.stack.restarting._LATE_S", 0.5 - 10 - 10 - 2 * 3)
+    monkeypatch.setattr("withstand.stack.patience._LATE_S", 0.5 - 10 - 10 - 2 * 3)
     assert in_vain.exists()
     assert exit_code_of(["restart", "s", "gateway"]) == 3
     said = " ".join(capsys.readouterr().err.split())

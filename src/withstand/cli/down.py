@@ -10,6 +10,7 @@ from withstand.cli.stacks import is_down, meant, name_of, refuse_held
 from withstand.errors import EngineError, UsageError, WithstandError
 from withstand.stack.standing import Standing, check_readable, standings
 from withstand.stack.taking_down import take_down
+from withstand.stack.unborn import remove_unborn
 
 
 @click.command("down", cls=Verb)
@@ -24,6 +25,10 @@ def verb(name: str | None, *, everything: bool, force: bool) -> None:
     """
     if everything and name is not None:
         raise UsageError("--all takes all stacks down; leave the name out, or --all.")
+    if (everything or name is not None) and (gone := remove_unborn(name and name_of(name))):
+        write_result(f"Removed the logs of {', '.join(gone)}, which did not come up.")
+        if name is not None:
+            return
     if name is not None and Path(name).suffix and is_down(name):
         write_result(f"{name_of(name)} is not up.")
         return

@@ -1,8 +1,11 @@
 """``withstand logs``: what services say."""
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -16,7 +19,7 @@ from withstand.stack.resting import left_to_gateway
 from withstand.stack.standing import Standing, standings
 from withstand.stack.state import log_of
 
-_TAIL_BYTES = 64 << 10
+_PART_BYTES = 64 << 10
 _STEP_BYTES = 1 << 20
 _LOOK_S = 0.25
 
@@ -87,10 +90,32 @@ def _check_files(logs: Mapping[str, Path], *, alone: bool) -> None:
 
 def _show_tail(path: Path, lines: int, service: str, widest: int) -> int:
     """Where the last whole line ends."""
-    data, start = _read(path, None)
-    whole, newline, _ = data.rpartition(b"\n")
-    _show(whole.split(b"\n")[-lines:] if lines and newline else [], service, widest)
-    return start + len(whole) + len(newline)
+    at, end = _last(path, lines)
+    while at < end and (upto := _show_from(path, at, service, widest)) > at:  # else it was cut meanwhile
+        at = upto
+    return at
+
+
+def _last(path: Path, lines: int) -> tuple[int, int]:
+    """Where so many whole lines begin and end."""
+    if is_lost(path):
+        return 0, 0
+    try:
+        with path.open("rb") as log:
+            newlines = list(islice(_newlines(log), lines + 1))
+    except FileNotFoundError:  # it has not been started yet
+        return 0, 0
+    return newlines[lines] + 1 if len(newlines) > lines else 0, newlines[0] + 1 if newlines else 0
+
+
+def _newlines(log: BinaryIO) -> Iterator[int]:
+    """Where they are, from the end on."""
+    at = log.seek(0, 2)
+    while at:
+        at, upto = max(0, at - _PART_BYTES), at
+        log.seek(at)
+        found = [match.start() for match in re.finditer(b"\n", log.read(upto - at))]
+        yield from (at + each for each in reversed(found))
 
 
 def _show_from(path: Path, start: int, service: str, widest: int) -> int:
@@ -104,18 +129,17 @@ def _show_from(path: Path, start: int, service: str, widest: int) -> int:
     return start + len(whole) + len(newline)
 
 
-def _read(path: Path, start: int | None) -> tuple[bytes, int]:
+def _read(path: Path, start: int) -> tuple[bytes, int]:
     """A part that is not too large, and where it begins; its end, where it has become shorter."""
     if is_lost(path):  # meanwhile; a pipe would be waited for
-        return b"", start or 0
+        return b"", start
     try:
         with path.open("rb") as log:
-            end = log.seek(0, 2)
-            at = max(0, end - _TAIL_BYTES) if start is None else min(start, end)
+            at = min(start, log.seek(0, 2))
             log.seek(at)
-            return log.read(_TAIL_BYTES if start is None else _STEP_BYTES), at
+            return log.read(_STEP_BYTES), at
     except FileNotFoundError:  # it has not been started yet
-        return b"", start or 0
+        return b"", start
 
 
 def _show(lines: list[bytes], service: str, widest: int) -> None:

@@ -6,9 +6,9 @@ import msgspec
 from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import check_file, draw_standing, is_at_rest, leader_of, name_of, not_there
+from withstand.cli.stacks import check_file, draw_standing, leader_of, name_of, not_there
 from withstand.stack.health import dead, restart_line
-from withstand.stack.standing import Standing, check_readable, no_room, standings
+from withstand.stack.standing import Standing, check_readable, is_at_rest, no_room, standings
 from withstand.stack.supervision import Phase
 
 _WRITES_S, _LOOK_S = 1.0, 0.1
@@ -99,7 +99,7 @@ def _told(standing: Standing) -> dict[str, object]:
             {
                 "name": process.name,
                 "kind": process.kind,
-                "at_rest": is_at_rest(process) if standing.is_up else None,
+                "at_rest": is_at_rest(standing, process) if standing.is_up else None,
                 "base_url": process.base_url,
             }
             for process in standing.blueprint.resting

@@ -16,11 +16,11 @@ from withstand.spec.stack_tables import differing
 from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.health import dead, is_named_by_another, restart_line, why_down
-from withstand.stack.ports import listener_on
 from withstand.stack.settled import settled_stack
-from withstand.stack.standing import Standing, check_readable, standings, supervisors_end
+from withstand.stack.standing import Standing, check_readable, is_at_rest, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
+from withstand.stack.unborn import unborn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,6 +100,8 @@ def not_there(name: str, found: Sequence[Standing]) -> UsageError:
         EngineError: what stands of it cannot be read.
     """
     check_readable(name)
+    for folder in unborn(name):
+        return UsageError(f"The stack {name!r} did not come up; its logs: {folder / 'logs'}; withstand down {name}.")
     return UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
 
 
@@ -184,14 +186,9 @@ def _row(unit: UnitState, process: Process, standing: Standing) -> tuple[str, ..
 
 
 def _row_of_resting(process: Process, standing: Standing) -> tuple[str, ...]:
-    phase = "at rest" if is_at_rest(process) else "awake"
+    phase = "at rest" if is_at_rest(standing, process) else "awake"
     told = phase if standing.is_up else _absence(standing)
     return (process.name, process.kind, told, "", "", "", "-", "-", _address(process))
-
-
-def is_at_rest(process: Process) -> bool:
-    """Of an engine that the gateway starts: whether nobody listens where it would."""
-    return listener_on(process.port) is None
 
 
 def _address(process: Process) -> str:

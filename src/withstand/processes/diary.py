@@ -7,7 +7,8 @@ from withstand import clock
 
 
 def note(log: int, what: str) -> None:
-    """A line of its own, with the time; none where the disk is full."""
+    """A line of its own, with the time, also behind one that has not ended; none where the disk is full."""
     line = f"[withstand {clock.utc_iso(clock.anchor().wall_ns)}] {what}\n"
     with suppress(OSError):
-        os.write(log, line.encode("utf-8", "replace"))
+        last = os.pread(log, 1, max(0, os.fstat(log).st_size - 1))
+        os.write(log, b"\n" * (last not in {b"", b"\n"}) + line.encode("utf-8", "replace"))

@@ -102,6 +102,11 @@ def run_as(*arguments: str) -> list[Identity]:
     return [one for one in found if user in _status(one.pid, "Uid")]
 
 
+def runs(pid: int, *arguments: str) -> bool:
+    """Whether its command line is a program, these, and perhaps more, which only Linux tells."""
+    return _argv(pid)[1 : len(arguments) + 1] == list(map(os.fsencode, arguments))
+
+
 def children_of(pid: int) -> list[Identity]:
     """Those that it has started, or that have become its own."""
     return [seen.identity for seen in _all() if seen.parent == pid and seen.state not in "ZX"]

@@ -23,6 +23,8 @@ _LOOK_S = 0.05
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _NOT_FOUND = 127
 _LINUX = sys.platform == "linux"
+_STACKS = b"\0-P\0-m\0withstand.stack.supervisor\0"
+"""What has brought up a stack has not become it: that stays until it is taken down."""
 
 
 class _Told:
@@ -112,7 +114,14 @@ def _is_group(pgid: int) -> bool:
 def _children() -> list[int]:
     """What is left of it, in whatever group; only Linux tells."""
     own = str(os.getpid())
-    return [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if _parent_in(stat) == own]
+    children = [stat.parent for stat in Path("/proc").glob("[0-9]*/stat") if _parent_in(stat) == own]
+    return [int(child.name) for child in children if not _minds_a_stack(child)]
+
+
+def _minds_a_stack(process: Path) -> bool:
+    with suppress(OSError):
+        return _STACKS in (process / "cmdline").read_bytes()
+    return False
 
 
 def _parent_in(stat: Path) -> str | None:

@@ -124,6 +124,8 @@ class Blueprint(Struct, frozen=True, kw_only=True):
     """Engine → its model's name in requests."""
     resting: tuple[Process, ...] = ()
     """Engines that the gateway starts and stops, as it would start them."""
+    ports: tuple[int, ...] = ()
+    """All that are its own, whoever listens there, and when."""
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from withstand.stack.state import log_of
 _STARVED = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS})
 _WANTS_MEMORY = re.compile(r"memory|bad_alloc|(cannot|failed to) map", re.IGNORECASE)
 """How programs and the loader say that they get no more."""
+_STAYS = "a service must stay in the foreground until it is told to end"
 
 
 class Kept:
@@ -87,12 +88,14 @@ class Kept:
     def _why_killed(self) -> str:
         return f"its keeper, process {self.keeper.pid}, had not ended it within {self._end_s:g} s, and was killed"
 
-    @property
-    def end(self) -> str:
+    def end(self, *, was_ready: bool) -> str:
         """How it ended, and why."""
         if self.dismissed is not None:
             return self.dismissed
-        return f"has ended, but {self._why_killed}." if self._was_killed else f"ended{self.last_words()}"
+        if self._was_killed:
+            return f"has ended, but {self._why_killed}."
+        words = f"ended{self.last_words()}"
+        return words if was_ready or self.keeper.poll() else f"{words.rstrip('.')}; {_STAYS}."
 
     def last_words(self) -> str:
         """How it ended, if it did, and what it has said."""

@@ -13,7 +13,7 @@ from withstand.files import discard, storage_error
 from withstand.processes.identity import Identity, end
 from withstand.stack.composed import SUPERVISOR
 from withstand.stack.standing import supervisors_arguments, supervisors_end, supervisors_of
-from withstand.stack.state import blueprint_file, log_of, read_state
+from withstand.stack.state import blueprint_file, log_of, outside, read_state
 
 _LOOK_S = 0.05
 _BORN_S = 60.0
@@ -48,6 +48,7 @@ class _Birth:
             with log_file.open("ab") as log, blueprint_file(folder).open("rb") as blueprint:
                 self._begun = subprocess.Popen(  # noqa: S603  our own module
                     [sys.executable, *supervisors_arguments(folder)],
+                    env=outside(os.environ),
                     stdin=blueprint,
                     stdout=log,
                     stderr=subprocess.STDOUT,

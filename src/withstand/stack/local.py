@@ -33,6 +33,7 @@ from withstand.stack.hf_model import hf_folder
 from withstand.stack.launching import supervise
 from withstand.stack.machine import usable_cores
 from withstand.stack.model import ready_model
+from withstand.stack.patience import why_too_long
 from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.programs import found_programs
 from withstand.stack.progress import Progress
@@ -268,7 +269,7 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
         programs=programs,
         is_root=os.geteuid() == 0,
     )
-    blueprint = with_resting(composed(stack, place), place)
+    blueprint = replace(with_resting(composed(stack, place), place), ports=(*ports.values(), *side_ports.values()))
     for process in blueprint.processes:
         environment(process.env)  # said now, and not by a log
     check_programs(blueprint)
@@ -339,26 +340,35 @@ def _wait_until_up(
     folder: Path, blueprint: Blueprint, supervisor: Identity, tell: Callable[[StackState], None]
 ) -> Standing:
     told: StackState | None = None
+    told_ns = clock.now_ns()
     while True:
         state = read_state(folder)
         if state is None or state.supervisor != supervisor:
             raise _taken_down(blueprint)
         if state != told:
             tell(state)
-            told = state
+            told, told_ns = state, clock.now_ns()
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
         if (lost := dead(state)) and state.supervisor.is_alive:
             raise EngineError(not_whole(blueprint.name, lost))
         failed = next((unit for unit in state.units if unit.phase is Phase.FAILED), None)
         said = f"{failed.name} {failed.reason or ''}".strip() if failed else ""
-        if why := state.ended or said or _end_of(folder, state):
+        late = _why_too_long(blueprint, state, (clock.now_ns() - told_ns) / 1e9)
+        if why := state.ended or said or _end_of(folder, state) or late:
             if why == TAKEN_DOWN:
                 raise _taken_down(blueprint)
             why = why.rstrip(".")
             what = f"The stack {blueprint.name!r} does not come up: {why}. Its logs: {folder / 'logs'}"
             raise UsageError(what) if failed and _is_mistaken(failed, blueprint) else EngineError(what)
         clock.sleep_s(_LOOK_S)
+
+
+def _why_too_long(blueprint: Blueprint, state: StackState, silent_s: float) -> str | None:
+    """Of one that has told nothing for so long; each of its services is told of again within its time."""
+    found = (why_too_long(blueprint, state, unit, silent_s) for unit in state.units)
+    why = next((why for why in found if why), None)
+    return why and f"its supervisor, process {state.supervisor.pid}, tells nothing new, and {why}"
 
 
 def _is_mistaken(unit: UnitState, blueprint: Blueprint) -> bool:

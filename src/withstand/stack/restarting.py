@@ -6,10 +6,9 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError
-from withstand.processes import KEEPER_S
-from withstand.stack.blueprint import behind
 from withstand.stack.health import dead, restart_line, supervisor_is_gone, why_down
 from withstand.stack.orders import heard, order, ordered
+from withstand.stack.patience import waited_for, why_too_long
 from withstand.stack.resting import left_to_gateway
 from withstand.stack.standing import Standing, no_room
 from withstand.stack.state import TAKEN_DOWN, StackState, UnitState, log_of, read_state
@@ -18,8 +17,6 @@ from withstand.stack.supervision import Phase
 _LOOK_S = 0.05
 _HEARD_S = 60.0
 """A supervisor may take this long to hear, besides the time that a service may take to end."""
-_LATE_S = 5.0
-"""What a supervisor may take to tell, besides the times that services may take."""
 _ROOM_S = 2.0
 """What is not heard by then is perhaps heard, and cannot be written down."""
 
@@ -72,39 +69,16 @@ def _wait_until_ready(standing: Standing, services: Sequence[str], tell: Callabl
         state = _check_minded(standing, read_state(standing.folder))
         waited_s = (clock.now_ns() - began_ns) / 1e9
         asked = tuple(unit for unit in state.units if unit.name in services)
-        tell(msgspec.structs.replace(state, units=_waited_for(standing, state, services)))
+        tell(msgspec.structs.replace(state, units=waited_for(standing.blueprint, state, services)))
         for unit in asked:
-            if why := _why_not(standing, state, unit) or _why_too_long(standing, state, unit, waited_s):
+            why = _why_not(standing, state, unit)
+            if late := why_too_long(standing.blueprint, state, unit, waited_s):
+                why = why or f"{late}; withstand ps {standing.name}."
+            if why:
                 raise EngineError(f"{why} Its log: {log_of(standing.folder, unit.name)}")
         if all(unit.phase is Phase.READY for unit in asked):
             return Standing(name=standing.name, folder=standing.folder, blueprint=standing.blueprint, state=state)
         clock.sleep_s(_LOOK_S)
-
-
-def _why_too_long(standing: Standing, state: StackState, unit: UnitState, waited_s: float) -> str | None:
-    """Who waits for others is given their time alone. None = it is within its time."""
-    if unit.phase is Phase.READY:
-        return None
-    chain = behind(unit.name, standing.blueprint.processes)
-    timed = [process for process in chain if process.name != unit.name or unit.phase is not Phase.WAITING]
-    limit_s = _LATE_S + sum(process.upkeep.stop_s + KEEPER_S for process in chain)
-    limit_s += sum(process.upkeep.ready_s for process in timed)
-    if waited_s <= limit_s:
-        return None
-    lacking = [one for one in _waited_for(standing, state, [unit.name]) if one.name != unit.name]
-    others = ", ".join(f"{one.name}, which is {one.phase.value}" for one in lacking)
-    waits = f"waits for {others}" if others else f"is {unit.phase.value}"
-    return f"{unit.name} is not ready within {limit_s:.0f} s: it {waits}; withstand ps {standing.name}."
-
-
-def _waited_for(standing: Standing, state: StackState, services: Sequence[str]) -> tuple[UnitState, ...]:
-    """Those that are asked for, and what they need that is not ready."""
-    lacking = {each.name: each for each in state.units if each.phase is not Phase.READY}
-    needs = {process.name: process.needs for process in standing.blueprint.processes}
-    found = set(services)
-    while more := {need for name in found for need in needs[name] if need in lacking} - found:
-        found |= more
-    return tuple(unit for unit in state.units if unit.name in found)
 
 
 def _check_minded(standing: Standing, state: StackState | None) -> StackState:
@@ -131,7 +105,7 @@ def _why_not(standing: Standing, state: StackState, unit: UnitState) -> str | No
     if unit.phase is not Phase.WAITING:
         return None
     lost = dead(state)
-    if gone := [one for one in _waited_for(standing, state, [unit.name]) if one in lost]:
+    if gone := [one for one in waited_for(standing.blueprint, state, [unit.name]) if one in lost]:
         down = "; ".join(f"{one.name}, which {why_down(one)}" for one in gone)
         return f"{unit.name} waits for {down}. Start them again: {restart_line(standing.name, [*gone, unit])}."
     return None

@@ -9,11 +9,22 @@ import msgspec
 
 from withstand.errors import EngineError
 from withstand.files import discard, make_durable, storage_error
-from withstand.processes.identity import Identity, boot, is_pid_spaces_other, pid_space, run_as
+from withstand.processes.identity import (
+    Identity,
+    boot,
+    has_come_of,
+    is_marked,
+    is_pid_spaces_other,
+    pid_space,
+    run_as,
+    runs,
+)
 from withstand.processes.words import said_reason, tail
-from withstand.stack.blueprint import Blueprint
-from withstand.stack.composed import SUPERVISOR
+from withstand.stack.blueprint import Blueprint, Process
+from withstand.stack.composed import GATEWAY, SUPERVISOR
+from withstand.stack.ports import stranger_on
 from withstand.stack.state import (
+    MARK,
     StackState,
     UnitState,
     has_holder,
@@ -27,8 +38,8 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 from withstand.wire.reply import one_line
 
-_SUPERVISORS = "withstand.stack.supervisor"
-"""The module that each of them runs."""
+_SUPERVISOR = ("-P", "-m", "withstand.stack.supervisor")
+"""What each of them is run by; keepers know it by that, too."""
 _PROBE_BYTES = 64 << 10
 _LOOKS = 3
 """One may go or come while its files are read."""
@@ -121,8 +132,8 @@ def standing_of(name: str) -> Standing | None:
 
 
 def claimed_ports() -> dict[int, str]:
-    """Of stacks that are up or come up, where perhaps nobody listens yet: port → the stack's name."""
-    return {process.port: each.name for each in standings() if each.is_up for process in each.blueprint.processes}
+    """Of stacks that are up or come up, where perhaps nobody listens now: port → the stack's name."""
+    return {port: each.name for each in standings() if each.is_up for port in each.blueprint.ports}
 
 
 def check_readable(name: str | None = None) -> None:
@@ -164,12 +175,27 @@ def _is_unreadable(folder: Path) -> bool:
 
 def supervisors_arguments(folder: Path) -> tuple[str, ...]:
     """All that stands behind the interpreter."""
-    return ("-P", "-m", _SUPERVISORS, str(folder))
+    return (*_SUPERVISOR, str(folder))
 
 
 def supervisors_of(folder: Path) -> list[Identity]:
     """All that were started for it and run, whatever it tells, which only Linux knows; a container's are not ours."""
     return [one for one in run_as(*supervisors_arguments(folder)) if not is_pid_spaces_other(one.pid)]
+
+
+def is_at_rest(standing: Standing, process: Process) -> bool:
+    """Of an engine that the gateway starts: whether nobody listens where it would, or somebody else."""
+    keepers = [unit.keeper.pid for unit in standing.state.units if unit.name == GATEWAY and unit.keeper]
+
+    def is_own(pid: int) -> bool:
+        return is_marked(pid, MARK, standing.state.mark) or any(has_come_of(pid, keeper) for keeper in keepers)
+
+    return stranger_on(process.port, is_own) is not None
+
+
+def is_supervisor(pid: int) -> bool:
+    """Whether it minds a stack, whichever."""
+    return runs(pid, *_SUPERVISOR)
 
 
 def supervisors_end(folder: Path) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -86,6 +87,20 @@ def stacks_folder() -> Path:
 def log_of(folder: Path, name: str) -> Path:
     """All that a service says."""
     return folder / "logs" / f"{name}.log"
+
+
+def scratch_name(mark: str) -> str:
+    """Of the folder for temporary files of the stack that has this mark."""
+    return f"withstand-{mark[:12]}"
+
+
+def outside(env: Mapping[str, str]) -> dict[str, str]:
+    """The same without what a service has of its stack: one that it brings up outlives it."""
+    mark, temporary = env.get(MARK), Path(env.get("TMPDIR", ""))
+    told = {name: value for name, value in env.items() if name != MARK}
+    if mark and temporary.name == scratch_name(mark):
+        told["TMPDIR"] = str(temporary.parent)
+    return told
 
 
 def write_state(folder: Path, state: StackState) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from withstand.record import STARTED_ANEW
 from withstand.stack.blueprint import Process, needing
 
-_BACK_OFF_S, _BACK_OFF_MAX_S = 1.0, 60.0
+_BACK_OFF_S, BACK_OFF_MAX_S = 1.0, 60.0
 _STEADY_S = 60.0
 _ABSENCES_MAX = 100
 _HAS_ENDED = "has ended"
@@ -95,7 +95,7 @@ class Unit:
         """To be started again, later each time that it did not last."""
         lasted_s = self._lasted_s if self.phase is Phase.LEAVING else 0.0
         self._quick_ends = 0 if lasted_s >= _STEADY_S else self._quick_ends + 1
-        self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), _BACK_OFF_MAX_S)
+        self._due_s = now_s + min(_BACK_OFF_S * 2 ** max(self._quick_ends - 1, 0), BACK_OFF_MAX_S)
         self.vain_starts += self.phase is not Phase.LEAVING
         self.restarts += 1
         self.to(Phase.BACKING_OFF, now_s)

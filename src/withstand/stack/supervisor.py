@@ -41,7 +41,8 @@ from withstand.stack.kept import Kept, begun
 from withstand.stack.orders import heard, ordered
 from withstand.stack.ports import NOBODY, stranger_on
 from withstand.stack.secrets import environment
-from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, write_state
+from withstand.stack.standing import is_supervisor
+from withstand.stack.state import MARK, TAKEN_DOWN, StackState, UnitState, has_state, scratch_name, write_state
 from withstand.stack.supervision import Phase, Supervision, Unit
 from withstand.wire.reply import one_line
 
@@ -64,7 +65,7 @@ class Supervisor:
         self._kept: dict[str, Kept] = {}
         self._began_s = clock.wall_s()
         self._mark, self._boot = token_hex(16), boot()
-        self._scratch = Path(tempfile.gettempdir()) / f"withstand-{self._mark[:12]}"
+        self._scratch = Path(tempfile.gettempdir()) / scratch_name(self._mark)
         self._elsewhere = blueprint.scratch
         self._shared: set[str] = set()
         self._others_shared = shared_memory.there()
@@ -113,7 +114,7 @@ class Supervisor:
         supervision = self._supervision
         self._hear_orders()
         for name in [name for name, kept in self._kept.items() if kept.has_ended(clock.steady_s())]:
-            self._bury(name, self._kept[name].end)
+            self._bury(name)
         for name in supervision.overdue(now_s := clock.steady_s()):
             if (kept := self._kept[name]).dismissed is None:
                 kept.dismiss(f"was not ready within {kept.process.upkeep.ready_s:g} s{kept.last_words()}", now_s)
@@ -189,10 +190,10 @@ class Supervisor:
     def _environment(self, process: Process) -> dict[str, str]:
         return os.environ | {"TMPDIR": str(self._scratch)} | environment(process.env) | {MARK: self._mark}
 
-    def _bury(self, name: str, reason: str) -> None:
+    def _bury(self, name: str) -> None:
         """Its keeper is gone: what that has left is ended, wherever it went."""
-        kept = self._kept.pop(name)
-        asked_for = self._supervision.units[name].phase is Phase.ENDING
+        kept, phase = self._kept.pop(name), self._supervision.units[name].phase
+        asked_for, reason = phase is Phase.ENDING, kept.end(was_ready=phase is not Phase.STARTING)
         note(kept.log, f"{name} has ended, for it was told to start again" if asked_for else f"{name} {reason}")
         kept.close()
         self._look_for_shared()  # before the last of it is gone
@@ -213,8 +214,9 @@ class Supervisor:
         return {kept.keeper.pid for kept in self._kept.values()}
 
     def _strays(self, kept: Kept) -> list[Identity]:
-        """Of its session, and what has become our child without being a keeper."""
-        orphans = [one for one in children_of(os.getpid()) if one.pid not in self._keepers]
+        """Of its session, and what has become our child without being a keeper, or a stack that it has brought up."""
+        others = [one for one in children_of(os.getpid()) if one.pid not in self._keepers]
+        orphans = [one for one in others if not is_supervisor(one.pid)]
         return orphans + (in_session(kept.leader) if kept.leader else [])
 
     def _end_all(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from withstand.errors import EngineError
 from withstand.processes import KEEPER_S, shared_memory
-from withstand.processes.identity import Identity, began_s, boot, end, identity_of, in_session, marked
+from withstand.processes.identity import Identity, began_s, boot, end, has_come_of, identity_of, in_session, marked
 from withstand.processes.interrupts import deferred
 from withstand.processes.log import opened
 from withstand.stack.blueprint import Blueprint, Process
@@ -63,7 +63,10 @@ def _marked_now(standing: Standing) -> str | None:
 
 
 def _leftovers(standing: Standing, state: StackState) -> list[Identity]:
-    """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end."""
+    """All that its services may have left, by what was recorded of them; nothing outlives the machine's own end.
+
+    Who takes it down may have been started within it: neither he nor who waits for him is ended.
+    """
     if state.boot and state.boot != boot():
         return []
     found = marked(MARK, state.mark)
@@ -71,7 +74,7 @@ def _leftovers(standing: Standing, state: StackState) -> list[Identity]:
     for unit in state.units:
         found += [unit.keeper] if unit.keeper else []
         found += _left_of(unit.leader, told_s(standing.folder) + stop_s[unit.name]) if unit.leader else []
-    return found
+    return [one for one in found if not has_come_of(os.getpid(), one.pid)]
 
 
 def _left_of(leader: Identity, until_s: float) -> list[Identity]:

@@ -2,7 +2,8 @@
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from withstand import clock
@@ -48,13 +49,23 @@ def turn_in(folder: Path, progress: Progress, step: str) -> int:
 
 def remove_unused(folder: Path) -> None:
     """The folder of turns, if it is empty and it is nobody's turn: who comes later would have another one's lock."""
-    with suppress(OSError):
+    with suppress(OSError), turn_if_free(folder) as is_ours:
+        if is_ours:
+            folder.rmdir()
+
+
+@contextmanager
+def turn_if_free(folder: Path) -> Iterator[bool]:
+    """Whether it was nobody's turn, and is ours within the block."""
+    try:
         lock = os.open(folder, os.O_RDONLY)
-        try:
-            if _taken(lock) and _is_at(folder, lock):
-                folder.rmdir()
-        finally:
-            os.close(lock)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _taken(lock) and _is_at(folder, lock)
+    finally:
+        os.close(lock)
 
 
 def _opened(folder: Path) -> int | None:
