@@ -55,7 +55,7 @@ def test_every_target_gets_the_same_requests_a_run_of_its_own_and_a_comparison(t
         assert asked(fast) == asked(slow)
     parent = tmp_path / "r"
     assert code(done, parent) == 0, done.stderr
-    assert "For 2 targets: 6 stages, at least 2 s" in done.stderr
+    assert "For 2 targets: 4 stages and 2 warm-ups, at least 2 s" in done.stderr
     assert sorted(path.name for path in parent.iterdir()) == [
         "comparison.html",
         "comparison.json",

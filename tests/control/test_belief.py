@@ -74,14 +74,14 @@ def test_a_time_between_two_stamps_may_be_too_short_through_us() -> None:
 
 def test_less_load_than_was_asked_holds_nothing_and_still_breaks_what_it_breaks() -> None:
     less = ClientError(rate_share=0.2)
-    assert under(records(3.0), PROMISE, less).doubt == "our own client sent 20% less than was asked"
+    assert under(records(3.0), PROMISE, less).doubt == "our own client sent 20 % less than was asked"
     assert under(records(11.0), PROMISE, less).standing is Standing.BREAKS
 
 
 def test_requests_that_we_could_not_send_are_load_that_was_not_there() -> None:
     errors = {"This client's limit: too many open files": 40}
     look = under(records(3.0), PROMISE, ClientError(), errors=errors)
-    assert look.doubt == "our own client sent 10% less than was asked"
+    assert look.doubt == "our own client sent 10 % less than was asked"
 
 
 def test_a_queue_that_grows_in_front_of_a_slow_client_is_not_the_server_s() -> None:

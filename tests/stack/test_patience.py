@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from hosted import until
 from stacks import command, held, stack
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity
@@ -32,7 +33,9 @@ def test_a_supervisor_that_is_stopped_is_not_waited_for_without_end(monkeypatch:
         bring_up(told, lambda *_: None, stop_it)
     supervisor = seen[0].supervisor
     assert f"its supervisor, process {supervisor.pid}, tells nothing new, and a is not ready within 2 s" in str(e.value)
-    assert not any(one and one.is_alive for one in (supervisor, seen[0].units[0].leader))
+    until(
+        lambda: not any(one and one.is_alive for one in (supervisor, seen[0].units[0].leader)), "something of it lives"
+    )
 
 
 @pytest.mark.parametrize(

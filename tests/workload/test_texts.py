@@ -132,7 +132,7 @@ def test_without_the_extra_an_estimate_is_made_and_named(monkeypatch: pytest.Mon
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else find(name))
     assert "4 characters" in open_tokenizer("auto", None).name
-    with pytest.raises(UsageError, match=r"withstand\[tiktoken\]"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[tiktoken\]'"):
         open_tokenizer("tiktoken", None)
 
 

@@ -45,7 +45,7 @@ def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Seq
         screen.message(search_in_words(plan.find_limit, begins=not known))
         return
     estimate = estimated(plan, stages, known)
-    if sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
+    if known or sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
         whole = estimate.stages + sum(not stage.warmup for stage in known) - sum(not stage.warmup for stage in stages)
         what = f"Left of {counted(whole, 'stage')}" if known else "Planned"
         screen.message(f"{what}: {in_words(estimate, plan.asked_price.hour())}")
