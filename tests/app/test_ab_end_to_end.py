@@ -63,7 +63,7 @@ def test_a_slower_side_is_found_in_pairs_whose_prompts_are_the_same(tmp_path: Pa
         assert len(set(bodies(fast))) == len(bodies(fast))
     parent = tmp_path / "r"
     assert code(done, parent) == 0, done.stderr
-    assert "For 12 blocks (6 pairs): 24 stages, at least 8 s" in done.stderr
+    assert "For 12 blocks (6 pairs): 12 stages and 12 warm-ups, at least 8 s" in done.stderr
     assert done.stderr.count("Salt ") == 1
     assert blocks(parent)[:8] == ORDER
     assert verdict(parent, "ttft.p50") == "worse"
