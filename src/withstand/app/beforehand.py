@@ -45,12 +45,13 @@ def say_how_long(plan: Plan, stages: Sequence[Stage], screen: Screen, known: Seq
         screen.message(search_in_words(plan.find_limit, begins=not known))
         return
     estimate = estimated(plan, stages, known)
-    if known or sum(not stage.warmup for stage in stages) > 1 or estimate.known_s:
-        whole = estimate.stages + sum(not stage.warmup for stage in known) - sum(not stage.warmup for stage in stages)
+    measured = [stage for stage in stages if not stage.warmup]
+    if known or len(measured) > 1 or estimate.known_s:
+        whole = estimate.stages + sum(not stage.warmup for stage in known) - len(measured)
         what = f"Left of {counted(whole, 'stage')}" if known else "Planned"
         screen.message(f"{what}: {in_words(estimate, plan.asked_price.hour())}")
     if not estimate.known_s and plan.target.base_url is None and not plan.target.serve:
-        screen.message(_for_small_model([stage for stage in stages if not stage.warmup]))
+        screen.message(_for_small_model(measured))
 
 
 def _for_small_model(stages: Sequence[Stage]) -> str:

@@ -31,7 +31,8 @@ def check_plan(plan: Plan) -> None:
     """
     for name, one in plans_of(plan, Path()) if plan.targets else [("", plan)]:
         stages = check_asked(one, f"targets.{name}" if name else None)
-    _check_datasets(plan, stages)
+    for stage in unlike(stages):
+        _check_dataset(plan, stage)
 
 
 def check_before_start(plan: Plan, stages: Sequence[Stage]) -> None:
@@ -67,11 +68,6 @@ def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:
     stages = all_stages(fitted(plan))
     check_cold(plan, stages)
     return stages
-
-
-def _check_datasets(plan: Plan, stages: Sequence[Stage]) -> None:
-    for stage in unlike(stages):
-        _check_dataset(plan, stage)
 
 
 def _check_dataset(plan: Plan, stage: Stage) -> None:
