@@ -194,22 +194,24 @@ def test_who_is_called_with_nonsense_says_so(reading: Reading) -> None:
             reading.receiver(*wrong)
     with pytest.raises(TypeError):
         reading.receiver.follow("before", b"after", [], [], 1)
-    with pytest.raises((TypeError, ValueError)):
-        _receive.hand_over([(1,)], {})
+    for wrong in ((1,), ("1", 1), 1):
+        with pytest.raises(TypeError):
+            _receive.hand_over([wrong], [])
     with pytest.raises(AttributeError):
         _receive.Receiver(0, reading, object())
 
 
-def test_who_is_gone_is_not_called() -> None:
+@pytest.mark.parametrize("hand_over", [_receive.hand_over, receiver._hand_over])
+def test_who_is_gone_is_not_called(hand_over: Callable[..., None]) -> None:
     called: list[tuple[int, int]] = []
 
     def first(events: int) -> None:
         called.append((1, events))
-        del handlers[2]
+        handlers[2] = None
 
-    handlers: dict[int, Callable[[int], None]] = {1: first, 2: lambda events: called.append((2, events))}
-    _receive.hand_over([(1, 5), (2, 6), (3, 7)], handlers)
-    assert called == [(1, 5)]
+    handlers: list[Callable[[int], None] | None] = [None, first, lambda events: called.append((2, events))]
+    hand_over([(1, 5), (2, 6), (3, 7), (1, 8)], handlers)
+    assert called == [(1, 5), (1, 8)]
 
 
 def test_nothing_is_left_behind(reading: Reading) -> None:

@@ -24,6 +24,8 @@
 #define FINE_BITS 10        /* lag.FINE_BITS */
 #define CHUNK_DIGITS 3      /* shortway._SIZE_LINES */
 #define TOGETHER_MAX 64     /* chunks of one read; more are read in full */
+#define CACHE_LINE 64
+#define AHEAD 3             /* reads */
 
 typedef struct {
     PyObject_HEAD
@@ -292,22 +294,54 @@ static PyTypeObject ReceiverType = {
     .tp_methods = receiver_methods,
 };
 
+/* Who handles the i-th of what is ready, and its events; NULL = nobody, and without events it is no (int, events). */
+static PyObject *handler_of(PyObject *ready, Py_ssize_t i, PyObject *handlers, PyObject **events) {
+    PyObject *told = PyList_GET_ITEM(ready, i);
+    if (!PyTuple_Check(told) || PyTuple_GET_SIZE(told) != 2 || !PyLong_Check(PyTuple_GET_ITEM(told, 0))) {
+        *events = NULL;
+        return NULL;
+    }
+    *events = PyTuple_GET_ITEM(told, 1);
+    int overflow;
+    const long descriptor = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(told, 0), &overflow);
+    if (descriptor < 0 || descriptor >= PyList_GET_SIZE(handlers))
+        return NULL;
+    PyObject *handler = PyList_GET_ITEM(handlers, descriptor);
+    return handler == Py_None ? NULL : handler;
+}
+
+/* Thousands of streams are more than a core's cache holds, and each read would wait for its receiver and the end of its
+   list of stamps. So these are asked for while the reads before it are made, each a read after what points to it. */
+static void expect(PyObject *ready, Py_ssize_t i, PyObject *handlers) {
+    PyObject *coming[AHEAD] = {NULL}, *events;
+    for (int ahead = 0; ahead < AHEAD && i + ahead < PyList_GET_SIZE(ready); ahead++)
+        coming[ahead] = handler_of(ready, i + ahead, handlers, &events);
+    if (coming[2] != NULL)
+        for (size_t at = 0; at < sizeof(Receiver); at += CACHE_LINE)
+            __builtin_prefetch((char *)coming[2] + at);
+    if (coming[1] != NULL && Py_IS_TYPE(coming[1], &ReceiverType))
+        __builtin_prefetch(((Receiver *)coming[1])->stamps);
+    if (coming[0] != NULL && Py_IS_TYPE(coming[0], &ReceiverType) && ((Receiver *)coming[0])->stamps != NULL) {
+        PyListObject *stamps = (PyListObject *)((Receiver *)coming[0])->stamps;
+        __builtin_prefetch(stamps->ob_item + Py_SIZE(stamps), 1);
+    }
+}
+
 /* Loop.turn's loop over what is ready: who is not there any more is not called. */
 static PyObject *hand_over(PyObject *module, PyObject *args) {
     PyObject *ready, *handlers;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &ready, &PyDict_Type, &handlers))
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &ready, &PyList_Type, &handlers))
         return NULL;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); i++) {
-        PyObject *descriptor, *events;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(ready, i), "OO", &descriptor, &events))
+        PyObject *events, *handler = handler_of(ready, i, handlers, &events), *done;
+        if (events == NULL) {
+            PyErr_SetString(PyExc_TypeError, "what is ready is told as (descriptor, events)");
             return NULL;
-        PyObject *handler = PyDict_GetItemWithError(handlers, descriptor), *done;
-        if (handler == NULL) {
-            if (PyErr_Occurred())
-                return NULL;
-            continue;
         }
+        if (handler == NULL)
+            continue;
+        expect(ready, i + 1, handlers);
         Py_INCREF(handler);
         if (Py_IS_TYPE(handler, &ReceiverType))
             done = on_event((Receiver *)handler, events);

@@ -44,7 +44,8 @@ class Loop:
         self._urgent = self._poller.nest()
         self._urgent_is_ready = (self._urgent.descriptor, READ)
         self._poller_of: dict[int, Poller] = {}
-        self._handlers: dict[int, Handler] = {}
+        self._handlers: list[Handler | None] = []
+        """By descriptor, of which the system gives the least that is free."""
         self._retired: list[socket.socket] = []
         self._waited = True
         self._busy_ns = 0
@@ -66,6 +67,7 @@ class Loop:
 
     def add(self, descriptor: int, events: int, handler: Handler) -> None:
         """Call ``handler(events)`` when the descriptor is ready, before those that may wait."""
+        self._handlers.extend([None] * (descriptor + 1 - len(self._handlers)))
         self._handlers[descriptor] = handler
         self._poller_of[descriptor] = self._urgent
         self._urgent.register(descriptor, events)
@@ -91,8 +93,10 @@ class Loop:
 
     def remove(self, descriptor: int) -> None:
         """Do not call any more."""
-        if self._handlers.pop(descriptor, None) is not None:
-            self._poller_of.pop(descriptor).unregister(descriptor)
+        poller = self._poller_of.pop(descriptor, None)
+        if poller is not None:
+            self._handlers[descriptor] = None
+            poller.unregister(descriptor)
 
     def retire(self, sock: socket.socket) -> None:
         """Close after this turn: what is still to be handed over in it must not meet a new owner of the number."""

@@ -24,10 +24,10 @@ def receiver(descriptor: int, connection: "Connection", stamps: "StampClock") ->
     return None if _receive is None else _receive.Receiver(descriptor, connection, stamps)
 
 
-def _hand_over(ready: list[tuple[int, int]], handlers: dict[int, Callable[[int], None]]) -> None:
+def _hand_over(ready: list[tuple[int, int]], handlers: list[Callable[[int], None] | None]) -> None:
     """Call who handles each descriptor with its events; who is not there any more is not called."""
     for descriptor, events in ready:
-        handler = handlers.get(descriptor)
+        handler = handlers[descriptor] if descriptor < len(handlers) else None
         if handler is not None:
             handler(events)
 
