@@ -6,9 +6,7 @@ from withstand.interop.shape import Conditions, ImportedRun, Source
 from withstand.interop.summary import names_of
 
 
-def run(
-    completed: float | None = None, prompts: float | None = None, file: str = "f", **asked: Any
-) -> ImportedRun:
+def run(completed: float | None = None, prompts: float | None = None, file: str = "f", **asked: Any) -> ImportedRun:
     numbers = {} if completed is None else {"completed": completed}
     source = Source(file=file, format="printed block", tool="vLLM", position="line 7")
     return ImportedRun(source=source, numbers=numbers, conditions=Conditions(input_tokens=prompts, **asked))

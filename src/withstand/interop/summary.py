@@ -4,9 +4,9 @@ Facts give exact percentiles with intervals; aggregates come over as they stand,
 Numbers under names of ``terms`` have no place in a stage: they stay with the run.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -35,7 +35,7 @@ def can_be_stage(run: ImportedRun) -> bool:
 
 
 def names_of(runs: Sequence[ImportedRun]) -> list[str]:
-    """A short name for each, no two alike: what was measured at which load; where that is alike, of how much, or where."""
+    """A short name for each, no two alike: what was measured at which load, and if that is alike, of how much or where."""
     by_name: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         by_name.setdefault(_name(run), []).append(place)
@@ -48,8 +48,8 @@ def names_of(runs: Sequence[ImportedRun]) -> list[str]:
 
 def _told_apart(name: str, runs: Sequence[ImportedRun]) -> Iterator[str]:
     names = [name] * len(runs)
-    ways = ([told(run) for run in runs] for told in (_how_many, _how_long))
-    for given in (*ways, _places(runs)):
+    how: list[list[str | None]] = [[told(run) for run in runs] for told in (_how_many, _how_long)]
+    for given in (*how, _places(runs)):
         if len(set(names)) < len(runs) and len(set(given)) > 1:
             names = [_joined(*pair) for pair in zip(names, given, strict=True)]
     seen: Counter[str] = Counter()
@@ -74,14 +74,19 @@ def _how_long(run: ImportedRun) -> str | None:
     return f"in-{length:.0f}" if length else None
 
 
-def _places(runs: Sequence[ImportedRun]) -> list[str]:
+def _places(runs: Sequence[ImportedRun]) -> list[str | None]:
     """What their files' paths do not share, as where engines that no file names have folders of their own."""
     paths = [Path(run.source.file).with_suffix("").parts for run in runs]
-    head = len(os.path.commonprefix(paths))
+    head = _alike(paths)
     tails = [path[head:][::-1] for path in paths]
-    tail = len(os.path.commonprefix(tails))
+    tail = _alike(tails)
     places = ["/".join(parts[tail:][::-1]) for parts in tails]
-    return places if max(map(len, places)) <= _PLACE_MAX else [""] * len(runs)
+    return list(places) if max(map(len, places)) <= _PLACE_MAX else [None] * len(runs)
+
+
+def _alike(paths: Sequence[Sequence[str]]) -> int:
+    """How many first parts all have."""
+    return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
 def _name(run: ImportedRun) -> str:
