@@ -105,7 +105,7 @@ def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[s
 
 
 def _histograms(counts: Counts) -> Iterator[str]:
-    yield from _head("hop_seconds", "histogram", "Time of a request in the gateway alone.")
+    yield from _head("hop_seconds", "histogram", "Time of a request in the gateway alone, until the answer has ended.")
     yield from _buckets("hop_seconds", {}, counts.hop)
     yield from _head("loop_lag_seconds", "histogram", "How late the event loop comes to what is due.")
     yield from _buckets("loop_lag_seconds", {}, counts.lag)

@@ -35,7 +35,7 @@ def can_be_stage(run: ImportedRun) -> bool:
 
 
 def names_of(runs: Sequence[ImportedRun]) -> list[str]:
-    """A short name for each, no two alike: what was measured at which load, and if that is alike, of how much or where."""
+    """A short name for each, no two alike: what was measured at which load, and else of how much or where."""
     by_name: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         by_name.setdefault(_name(run), []).append(place)

@@ -41,8 +41,8 @@ def sentences(summary: Summary) -> Iterator[str]:
     """Whose word each is."""
     if columns_of(summary):
         yield (
-            "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing, the engine by "
-            f"its metrics or its answers' ends, {_decode(summary)}; else is what nobody told: the network, HTTP, parts "
+            "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing (the gateway until "
+            f"it has asked an engine), the engine by its metrics or its answers' ends, {_decode(summary)}; else is what nobody told: the network, HTTP, parts "
             "that do not fit."
         )
 
