@@ -71,8 +71,9 @@ def test_a_gateways_own_time_stands_by_itself(stage: StageSummary) -> None:
         "mean TTFT 83.22 ms = queue 0.01 + prefill 53.62 + else in the server 21.63 + gateway by its metrics 0.31 + "
         "outside of both 7.65"
     )
+    own = "its own time to an answer's end 0.31 ms a request"
     assert lines_of(with_server(stage, ServerSide(**through))) == [
-        "server: gateway: under way p50 9, max 14; waiting there p50 0, max 2; its own time to an answer's end 0.31 ms a request"
+        f"server: gateway: under way p50 9, max 14; waiting there p50 0, max 2; {own}"
     ]
 
 
