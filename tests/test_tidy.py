@@ -111,6 +111,11 @@ def test_no_document_waits_for_figures() -> None:
         assert not re.search(r"%[A-Z]{2,}%|\b(TODO|FIXME|XXX)\b", path.read_text("utf-8")), name_of(path)
 
 
+def test_percents_are_written_by_one_helper() -> None:
+    for path in FILES:
+        assert not re.search(r":[<>]?\d*\.\d%}", path.read_text("utf-8")), name_of(path)
+
+
 def test_the_core_imports_no_extra() -> None:
     extras = "{'numpy', 'torch', 'tiktoken', 'yaml'}"
     code = f"import sys, withstand.cli, withstand.app; print(sorted({extras} & set(sys.modules)))"

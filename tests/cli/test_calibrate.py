@@ -37,8 +37,8 @@ def test_the_table_and_what_follows_from_it(plant: Plant, capsys: pytest.Capture
     plant(make_calibration())
     assert exit_code_of(["calibrate"]) == 0
     out, err = capsys.readouterr()
-    assert "   8,000  10%   0.080   0.200   0.003   0.012      5%  good" in out
-    assert "  50,000  97%   0.080   0.200   0.003   0.012      5%  client: CPU" in out
+    assert "   8,000  10 %   0.080   0.200   0.003   0.012     5 %  good" in out
+    assert "  50,000  97 %   0.080   0.200   0.003   0.012     5 %  client: CPU" in out
     flat = " ".join(out.split())
     assert (
         "One worker is good for about 40,000 tokens/s here (400 streams at once) and for about 10,000 short requests/s."

@@ -104,6 +104,13 @@ def test_an_interrupt_while_the_command_line_is_still_read_is_quiet(tmp_path: Pa
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+def test_an_interrupt_before_the_verb_is_called_is_quiet() -> None:
+    begin = "import withstand.cli.entry as e; e._usable = lambda _: signal.raise_signal(signal.SIGINT)"
+    code = f"import signal; {begin}; from withstand.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_main_leaves_with_the_exit_code() -> None:
     with pytest.raises(SystemExit) as left:
         entry.main(["--nonsense"])

@@ -51,7 +51,7 @@ def test_it_tells_how_the_run_stands() -> None:
     for part in (
         "25 s, about 1 min 40 s left",
         "▶ model",
-        "70% 140/200  9 s left",
+        "70 % 140/200  9 s left",
         "· later-2",
         "asked 8  sent 8.00",
         "9 in flight",

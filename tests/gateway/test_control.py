@@ -58,6 +58,20 @@ def test_unknown_models_make_no_series(engine: Engines, gateway: Gateways) -> No
     assert metrics['output_tokens_total{model="m"}'] == 7
 
 
+def test_answers_whose_tokens_no_engine_tells_are_counted(engine: Engines, gateway: Gateways) -> None:
+    told = engine(answering(b'HTTP/1.1 200 OK\r\ncontent-length: 23\r\n\r\n{"completion_tokens":7}'))
+    mute = engine(answering(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"))
+    gw = gateway(model(mute.url))
+    for path in ("/v1/chat/completions", "/v1/completions", "/tokenize"):
+        gw.ask(body(), path=path)
+    metrics = gw.metrics()
+    assert metrics['without_usage_total{model="m"}'] == 2
+    assert not any(name.startswith("output_tokens_total") for name in metrics)
+    gw = gateway(model(told.url))
+    gw.ask(body())
+    assert not any(name.startswith("without_usage_total") for name in gw.metrics())
+
+
 def test_the_log_has_a_line_for_each_request(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
     one = engine(answering())
     gw = gateway(f'[log]\npath = "{tmp_path / "log"}"\n' + model(one.url))

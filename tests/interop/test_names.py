@@ -6,9 +6,9 @@ from withstand.interop.shape import Conditions, ImportedRun, Source
 from withstand.interop.summary import names_of
 
 
-def run(completed: float | None = None, prompts: float | None = None, **asked: Any) -> ImportedRun:
+def run(completed: float | None = None, prompts: float | None = None, file: str = "f", **asked: Any) -> ImportedRun:
     numbers = {} if completed is None else {"completed": completed}
-    source = Source(file="f", format="printed block", tool="vLLM", position="line 7")
+    source = Source(file=file, format="printed block", tool="vLLM", position="line 7")
     return ImportedRun(source=source, numbers=numbers, conditions=Conditions(input_tokens=prompts, **asked))
 
 
@@ -25,6 +25,15 @@ def test_runs_of_one_load_are_called_by_how_much_there_was() -> None:
 
 def test_repeats_are_numbered_and_nothing_else_is_said_of_them() -> None:
     assert names_of([run(100, request_rate=5.0), run(100, request_rate=5.0)]) == ["rate-5", "rate-5 #2"]
+
+
+def test_what_no_file_names_is_called_by_its_folder_or_file() -> None:
+    """Evalscope never tells which engine it has measured."""
+    told = [run(50, max_concurrency=c, file=f"{e}/c{c}/benchmark.json") for e in ("sglang", "vllm") for c in (1, 8)]
+    assert names_of(told) == ["conc-1 sglang", "conc-8 sglang", "conc-1 vllm", "conc-8 vllm"]
+    assert names_of([run(50, file="a.txt"), run(50, file="b.txt")]) == ["a", "b"]
+    stamped = [run(50, request_rate=5, file=f"openai-5.0qps-Llama-3.1-8B-20260101-10000{i}.json") for i in (1, 2)]
+    assert names_of(stamped) == ["rate-5", "rate-5 #2"]
 
 
 def test_what_tells_nothing_is_called_by_its_place() -> None:

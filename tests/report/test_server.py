@@ -68,11 +68,12 @@ def test_the_whole_of_ttft(stage: StageSummary) -> None:
 def test_a_gateways_own_time_stands_by_itself(stage: StageSummary) -> None:
     through = {"passing": Level(9, 14), "held": Level(0, 2), "hop_mean_ms": 0.31}
     assert ttft_split(with_server(stage, SPLIT, **through)) == (
-        "mean TTFT 83.22 ms = queue 0.01 + prefill 53.62 + else in the server 21.63 + gateway 0.31 + "
+        "mean TTFT 83.22 ms = queue 0.01 + prefill 53.62 + else in the server 21.63 + gateway by its metrics 0.31 + "
         "outside of both 7.65"
     )
+    own = "its own time to an answer's end 0.31 ms a request"
     assert lines_of(with_server(stage, ServerSide(**through))) == [
-        "server: gateway: under way p50 9, max 14; waiting there p50 0, max 2; its own time 0.31 ms a request"
+        f"server: gateway: under way p50 9, max 14; waiting there p50 0, max 2; {own}"
     ]
 
 

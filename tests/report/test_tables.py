@@ -39,6 +39,14 @@ def test_the_terminal_as_people_read_it(sample: Any, matches: Matches, width: in
     matches(f"terminal_{width}.txt", text)
 
 
+def test_goodput_has_a_column_where_the_plan_says_what_is_good(single: Any) -> None:
+    stage = single.summary.stages[0]
+    without = msgspec.structs.replace(single.summary, stages=(msgspec.structs.replace(stage, request_goodput=None),))
+    assert ("| Goodput (req/s) |" in markdown(single.summary), "Goodput" in markdown(without)) == (True, False)
+    page, other = (render_html(one, single.series, single.about) for one in (single.summary, without))
+    assert ("good rate" in page, "good rate" in other) == (True, False)
+
+
 def _sent(single: Any, rate_rps: float, attempted: int, **load: Any) -> Summary:
     stage = single.summary.stages[0]
     asked = msgspec.structs.replace(stage.load, arrivals="poisson", request_rate=0.5, max_concurrency=None)

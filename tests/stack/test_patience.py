@@ -7,6 +7,7 @@ import pytest
 
 from hosted import until
 from stacks import command, held, stack
+from withstand.cli.stacks import StackTold
 from withstand.errors import EngineError
 from withstand.processes.identity import Identity
 from withstand.stack.blueprint import Blueprint, Process, Upkeep
@@ -14,6 +15,7 @@ from withstand.stack.local import bring_up
 from withstand.stack.patience import why_too_long
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
+from withstand.stack.taking_down import take_down
 
 
 @pytest.mark.usefixtures("state")
@@ -36,6 +38,29 @@ def test_a_supervisor_that_is_stopped_is_not_waited_for_without_end(monkeypatch:
     until(
         lambda: not any(one and one.is_alive for one in (supervisor, seen[0].units[0].leader)), "something of it lives"
     )
+
+
+@pytest.mark.usefixtures("state")
+def test_a_supervisor_that_is_stopped_is_told_of_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("withstand.stack.local._TELL_S", 0.1)
+    told, supervisors, said = StackTold(quiet=False), list[int](), ""
+
+    def stop_it(state: StackState) -> None:
+        nonlocal said
+        told.hear(state)
+        said += capsys.readouterr().err
+        if state.units[0].leader and not supervisors:
+            supervisors.append(state.supervisor.pid)
+            os.kill(state.supervisor.pid, signal.SIGSTOP)
+        elif "is stopped" in said:
+            os.kill(state.supervisor.pid, signal.SIGCONT)
+
+    standing = bring_up(stack(a=command("0", stop_s=0)), lambda *_: None, stop_it)
+    assert f"supervisor, process {supervisors[0]}, is stopped and does not answer; kill -CONT" in said
+    assert said.count("is stopped") == 1
+    assert take_down(standing) == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,26 @@ def test_what_we_cut_ourselves_has_not_failed(finished: Path, tmp_path: Path) ->
     assert (entry.failed, entry.cut) == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("done", "1 stage ended without a good answer."),
+        (
+            "interrupted",
+            "Partial: the run was interrupted; 1 of 2 stages are complete, 1 ended without a good answer. ",
+        ),
+    ],
+)
+def test_a_stage_without_an_answer_is_not_complete(finished: Path, tmp_path: Path, state: str, told: str) -> None:
+    one = copied(finished, tmp_path / "one", state=state)
+    summary = json.loads((one / "summary.json").read_text())
+    summary["stages"][0] |= {"completed": 0, "failed": 12, "request_throughput": None, "statuses": {"refused": 12}}
+    (one / "summary.json").write_text(json.dumps(summary))
+    entry = listed(tmp_path)["one"]
+    assert (entry.stages, entry.stages_done) == (2, 1)
+    assert (entry.why or "").startswith(told)
+
+
 def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) -> None:
     (tmp_path / "comparison.html").write_text("<p>")
     assert listed(tmp_path)[tmp_path.name].headline is None

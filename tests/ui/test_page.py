@@ -214,6 +214,21 @@ def test_it_fits_the_window_and_can_be_read(tab: Tab, shelf: Path, width: int, *
         assert not tab.said
 
 
+@pytest.mark.parametrize("width", [1400, 1181, 1081, 1000, 800, 390])
+def test_the_list_need_not_be_moved_sideways(tab: Tab, shelf: Path, width: int) -> None:
+    for name in ("first", "second"):
+        summary = shelf / name / "summary.json"
+        told = json.loads(summary.read_text())
+        doubt = {"kind": "client_bound", "sentence": "It was busy.", "blocking": True}
+        told["stages"][0] |= {"attempted": 123_456, "failed": 12_345, "output_throughput": 123_456.7}
+        told["stages"][0]["doubts"] = [doubt]
+        summary.write_text(json.dumps(told))
+    with ui(shelf) as server:
+        opened(tab, server, 3, width)
+        over = "((e) => e.scrollWidth - e.clientWidth)(document.getElementById('list'))"
+        assert tab.value(over) <= 0
+
+
 @pytest.mark.parametrize("width", [1400, 1000, 800, 390])
 def test_failures_are_seen_at_every_width(tab: Tab, shelf: Path, width: int) -> None:
     summary = shelf / "first" / "summary.json"

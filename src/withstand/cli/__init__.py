@@ -9,6 +9,7 @@ def main() -> None:
     """Run the command line. Who presses Ctrl-C while it is still being read from disk sees no traceback either."""
     try:
         from withstand.cli.entry import main as enter  # noqa: PLC0415  within the net
+
+        enter()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-    enter()

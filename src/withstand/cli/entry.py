@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,10 @@ _OUR_FAULT = 3
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    sys.exit(exit_code_of(list(sys.argv[1:] if argv is None else argv)))
+    code = exit_code_of(list(sys.argv[1:] if argv is None else argv))
+    if code == INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is cleared away: once more shows no traceback of the end
+    sys.exit(code)
 
 
 def _usable(stream: TextIO | None) -> TextIO:

@@ -11,6 +11,7 @@ from withstand.app.estimate import lasting
 from withstand.cli.block import stage_title
 from withstand.cli.sparkline import sparkline
 from withstand.metrics.live import METRICS, BracketNow, Current, LatencyNow, ServerNow, Snapshot, StageNow, remaining_s
+from withstand.metrics.rounding import whole_percent
 from withstand.report.numbers import counted, number, percent, plain
 from withstand.wire.reply import one_line
 
@@ -84,7 +85,7 @@ def _bar(share: float | None) -> Text:
     if share is None:
         return Text("")
     full = round(share * _BAR)
-    return Text.assemble(("━" * full, "green"), ("━" * (_BAR - full), "dim"), f" {share:>4.0%}")
+    return Text.assemble(("━" * full, "green"), ("━" * (_BAR - full), "dim"), f" {whole_percent(share):>5}")
 
 
 # The stage that goes on.

@@ -236,9 +236,11 @@ class StackTold:
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
         self._phases: dict[str, Phase] = {}
+        self._is_held_up = False
 
     def hear(self, state: StackState) -> None:
         """Say what is new."""
+        self._look_at(state.supervisor)
         for unit in state.units:
             if self._phases.get(unit.name) is unit.phase or self._quiet:
                 continue
@@ -250,3 +252,10 @@ class StackTold:
                     say(f"{unit.name} {unit.reason.rstrip('.')}; it is started again")
                 case Phase.READY:
                     say(f"{unit.name}: ready after {unit.ready_after_s:.1f} s")
+
+    def _look_at(self, supervisor: Identity) -> None:
+        """Held up, it tells nothing, and nobody would know before the services' time is over."""
+        was, self._is_held_up = self._is_held_up, supervisor.is_held_up
+        if self._is_held_up and not (was or self._quiet):
+            pid = supervisor.pid
+            say(f"The stack's supervisor, process {pid}, is stopped and does not answer; kill -CONT {pid} wakes it.")

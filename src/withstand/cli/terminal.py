@@ -8,6 +8,7 @@ from withstand.cli.output import write_result
 from withstand.cli.progress import counts, seconds_left, share_done
 from withstand.cli.views import View
 from withstand.interop.values import plain
+from withstand.metrics.rounding import whole_percent
 from withstand.metrics.summary import StageSummary
 
 
@@ -29,7 +30,7 @@ class TerminalScreen:
             self._view.begin(plain(label))
         self._step = None if done == total else label
         share = done / total if total else None
-        self._view.update(share, "" if share is None else f"{share:.0%}", 0.0)
+        self._view.update(share, "" if share is None else whole_percent(share), 0.0)
         if done == total:
             self._view.end()
 

@@ -7,6 +7,7 @@ import msgspec
 from withstand.doctor.finding import Fact, Finding, Question
 from withstand.doctor.heard import Heard
 from withstand.doctor.shape import Kind, Shape
+from withstand.metrics.rounding import percent
 
 SHAPE = Question("stream.shape", "How it streams")
 FRAMING = Question("stream.framing", "The stream's framing")
@@ -34,7 +35,9 @@ def _unknown(shape: Shape, failed: Heard | None) -> Finding:
     if shape.is_open:
         said = f"the first text comes after {shape.ttft_ms:.0f} ms; whether it was held back cannot be told"
         why = (
-            f"{shape.silent_share:.0%} of the tokens came without" if shape.comparable else "short answers have no text"
+            f"{percent(shape.silent_share)} of the tokens came without"
+            if shape.comparable
+            else "short answers have no text"
         )
         return SHAPE.doubt(f"{said}, as {why}", "Of an agent, examine the model's server behind it.")
     return SHAPE.doubt(

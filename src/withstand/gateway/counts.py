@@ -19,6 +19,10 @@ LATENCY_BOUNDS_NS = tuple(
 )
 
 
+_GENERATE = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"})
+"""Routes whose answers are tokens."""
+
+
 class Outcome(StrEnum):
     """How a request ended. A str, for it is a part of keys, and a plain Enum is slow to hash."""
 
@@ -106,6 +110,8 @@ class Counts:
         self.requests: Counter[tuple[str, str, int, Outcome]] = Counter()
         """(route, model, status, outcome); a model that does not exist is the empty name."""
         self.tokens: Counter[str] = Counter()
+        self.untold: Counter[str] = Counter()
+        """By model: good answers of which the engine has told no tokens."""
         self.retries = 0
         """On a fresh connection, because a quiet one was closed."""
         self.unreadable = 0
@@ -149,6 +155,8 @@ class Counts:
             _of(self.first_byte, model).add_all(firsts_ns)
         if tokens := [e.output_tokens for e in endings if e.output_tokens is not None]:
             self.tokens[model] += sum(tokens)
+        if untold := sum(e.output_tokens is None and e.route in _GENERATE for e in endings):
+            self.untold[model] += untold
 
     def add_usage(self, owner: str, sums: Sums) -> None:
         """One more request that is settled."""

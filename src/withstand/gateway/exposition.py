@@ -54,9 +54,12 @@ def _totals(counts: Counts) -> Iterator[str]:
     for (route, model, status, outcome), count in counts.requests.items():
         labels = _labels({"route": route, "model": model, "status": str(status), "outcome": outcome.value})
         yield f"{_PREFIX}requests_total{labels} {count}"
-    yield from _head("output_tokens_total", "counter", "Tokens that engines say they made.")
+    yield from _head("output_tokens_total", "counter", "Tokens that engines say they made, of good answers alone.")
     for model, count in counts.tokens.items():
         yield f"{_PREFIX}output_tokens_total{_labels({'model': model})} {count}"
+    yield from _head("without_usage_total", "counter", "Good answers whose tokens no engine told, so none are counted.")
+    for model, count in counts.untold.items():
+        yield f"{_PREFIX}without_usage_total{_labels({'model': model})} {count}"
     yield from _one(
         "retries_total", "counter", "Requests sent again because a quiet connection was closed.", counts.retries
     )
@@ -102,7 +105,7 @@ def _gauges(roster: Roster, gauges: Mapping[str, tuple[int, str]]) -> Iterator[s
 
 
 def _histograms(counts: Counts) -> Iterator[str]:
-    yield from _head("hop_seconds", "histogram", "Time of a request in the gateway alone.")
+    yield from _head("hop_seconds", "histogram", "Time of a request in the gateway alone, until the answer has ended.")
     yield from _buckets("hop_seconds", {}, counts.hop)
     yield from _head("loop_lag_seconds", "histogram", "How late the event loop comes to what is due.")
     yield from _buckets("loop_lag_seconds", {}, counts.lag)

@@ -6,6 +6,8 @@ Numbers under names of ``terms`` have no place in a stage: they stay with the ru
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
 
 import msgspec
 
@@ -23,6 +25,8 @@ from withstand.record import Status, TokensFrom
 from withstand.spec import Stage
 
 _ERRORS_SHOWN = 10
+_PLACE_MAX = 32
+"""What a tool calls its files by itself is longer, and tells nobody anything."""
 
 
 def can_be_stage(run: ImportedRun) -> bool:
@@ -31,7 +35,7 @@ def can_be_stage(run: ImportedRun) -> bool:
 
 
 def names_of(runs: Sequence[ImportedRun]) -> list[str]:
-    """A short name for each, no two alike: what was measured at which load, and where that is alike, of how much."""
+    """A short name for each, no two alike: what was measured at which load, and else of how much or where."""
     by_name: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         by_name.setdefault(_name(run), []).append(place)
@@ -44,8 +48,8 @@ def names_of(runs: Sequence[ImportedRun]) -> list[str]:
 
 def _told_apart(name: str, runs: Sequence[ImportedRun]) -> Iterator[str]:
     names = [name] * len(runs)
-    for told in (_how_many, _how_long):
-        given = [told(run) for run in runs]
+    how: list[list[str | None]] = [[told(run) for run in runs] for told in (_how_many, _how_long)]
+    for given in (*how, _places(runs)):
         if len(set(names)) < len(runs) and len(set(given)) > 1:
             names = [_joined(*pair) for pair in zip(names, given, strict=True)]
     seen: Counter[str] = Counter()
@@ -68,6 +72,21 @@ def _how_long(run: ImportedRun) -> str | None:
     """Its prompts, in tokens."""
     length = run.conditions.input_tokens or input_tokens_each(run)
     return f"in-{length:.0f}" if length else None
+
+
+def _places(runs: Sequence[ImportedRun]) -> list[str | None]:
+    """What their files' paths do not share, as where engines that no file names have folders of their own."""
+    paths = [Path(run.source.file).with_suffix("").parts for run in runs]
+    head = _alike(paths)
+    tails = [path[head:][::-1] for path in paths]
+    tail = _alike(tails)
+    places = ["/".join(parts[tail:][::-1]) for parts in tails]
+    return list(places) if max(map(len, places)) <= _PLACE_MAX else [None] * len(runs)
+
+
+def _alike(paths: Sequence[Sequence[str]]) -> int:
+    """How many first parts all have."""
+    return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
 def _name(run: ImportedRun) -> str:

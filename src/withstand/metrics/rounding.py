@@ -29,6 +29,11 @@ def percent(part: float, whole: float = 1) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
+def whole_percent(share: float) -> str:
+    """``83 %``: where there is no room for more, as in bars; never rounded up to all."""
+    return f"{math.floor(100 * share + 1e-9)} %"
+
+
 def counted(n: int, noun: str) -> str:
     """``1 stage``, ``1,234 requests``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

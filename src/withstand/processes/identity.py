@@ -37,6 +37,12 @@ class Identity(Struct, frozen=True):
         return found is not None and found.identity == self and found.state not in "ZX"
 
     @property
+    def is_held_up(self) -> bool:
+        """Whether it was stopped, as by SIGSTOP or a debugger."""
+        found = _look(self.pid)
+        return found is not None and found.identity == self and found.state in "Tt"
+
+    @property
     def memory_bytes(self) -> int:
         """Resident, of it and of its session; 0 = not known."""
         return sum(_resident(one.pid) for one in in_session(self))

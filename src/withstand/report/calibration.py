@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from withstand.metrics.calibration import Calibration, Step, Verdict, best
+from withstand.metrics.rounding import whole_percent
 from withstand.report.numbers import UNKNOWN, counted
 
 _Column = tuple[str, str, Callable[[Step], str]]
@@ -19,9 +20,9 @@ _VERDICTS = {
     Verdict.DISTURBED: "disturbed",
 }
 
-_CPU: _Column = ("", "CPU", lambda s: f"{s.cpu_share:.0%}")
+_CPU: _Column = ("", "CPU", lambda s: whole_percent(s.cpu_share))
 _LATE: _Column = ("late", "p99 ms", lambda s: _ms(s.late_p99_ns))
-_SERVER: _Column = ("null", "server", lambda s: f"{s.server_share:.0%}")
+_SERVER: _Column = ("null", "server", lambda s: whole_percent(s.server_share))
 _STREAMED: tuple[_Column, ...] = (
     ("", "tokens/s", lambda s: f"{s.load.rate:,.0f}"),
     _CPU,

@@ -65,9 +65,12 @@ def percentile(distribution: Distribution, key: str) -> str:
     return number(distribution.percentiles.get(key))
 
 
+GOODPUT = Column("Goodput (req/s)", ("good", "rate", "req/s"), lambda s: number(s.request_goodput))
+"""Of a plan that says what is good."""
 COLUMNS = (
     Column("Rate asked (req/s)", ("asked", "rate", "req/s"), rate_asked),
     Column("Rate answered (req/s)", ("done", "rate", "req/s"), lambda s: number(s.request_throughput)),
+    GOODPUT,
     Column("Conc.", ("conc.", "", ""), concurrency),
     Column("OK/asked", ("ok", "/asked", ""), lambda s: f"{s.completed:,}/{s.attempted:,}"),
     Column("TTFT p50 (ms)", ("TTFT", "p50", "ms"), lambda s: percentile(s.ttft, "p50")),
@@ -78,11 +81,18 @@ COLUMNS = (
     Column("Output (tok/s)", ("out", "", "tok/s"), lambda s: number(s.output_throughput)),
     Column("Doubts", ("?", "", ""), doubts_counted),
 )
-RATES = 4
+_RATES = 5
 """So many of them, before those of the answers."""
 
 _OFF = 0.25
 _CHANCE_SDS = 5.0
+
+
+def columns_of_stages(summary: Summary) -> tuple[Sequence[Column], Sequence[Column]]:
+    """Those that these stages have: of their rates, and of the answers."""
+    has_limits = any(stage.request_goodput is not None for stage in summary.stages)
+    rates = [column for column in COLUMNS[:_RATES] if has_limits or column is not GOODPUT]
+    return rates, COLUMNS[_RATES:]
 
 
 def captions(summary: Summary) -> list[str]:

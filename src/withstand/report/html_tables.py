@@ -1,6 +1,7 @@
 """The page's tables: one row a stage, and the percentiles with their intervals. They are there without JavaScript."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 
 from withstand.metrics.summary import PERCENTILES, Distribution, Interval, StageSummary, Summary
@@ -10,7 +11,7 @@ from withstand.report import energy as energy_table
 from withstand.report import layers as layer_table
 from withstand.report import tokens as token_table
 from withstand.report.client import run_line
-from withstand.report.columns import COLUMNS, StageColumn, captions, name_of
+from withstand.report.columns import Column, StageColumn, captions, columns_of_stages, name_of
 from withstand.report.ending import ending_lines
 from withstand.report.markup import Markup, joined, tag, unbroken
 from withstand.report.numbers import count, number
@@ -31,10 +32,10 @@ _METRICS = {
 
 def stages(summary: Summary) -> Markup:
     """The overview."""
-    head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in COLUMNS])))
-    table = tag(
-        "table", tag("caption", " · ".join(captions(summary))), head, *_bodies(summary, _overview_row, len(COLUMNS) + 1)
-    )
+    columns = [column for part in columns_of_stages(summary) for column in part]
+    head = tag("thead", tag("tr", tag("th", "Stage", scope="col"), *map(_heading, [c.stacked for c in columns])))
+    bodies = _bodies(summary, partial(_overview_row, columns), len(columns) + 1)
+    table = tag("table", tag("caption", " · ".join(captions(summary))), head, *bodies)
     lines = [*filter(None, [run_line(summary)]), *ending_lines(summary)]
     said = [tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") for line in lines]
     return joined(scrollable(table, "Stages"), *said)
@@ -46,8 +47,8 @@ def _heading(stacked: tuple[str, str, str]) -> Markup:
     return tag("th", shown, tag("span", unit, class_="unit") if unit else Markup(), scope="col")
 
 
-def _overview_row(stage: StageSummary) -> Markup:
-    return tag("tr", tag("th", name_of(stage), scope="row"), *(_cell(column.cell(stage)) for column in COLUMNS))
+def _overview_row(columns: Sequence[Column], stage: StageSummary) -> Markup:
+    return tag("tr", tag("th", name_of(stage), scope="row"), *(_cell(column.cell(stage)) for column in columns))
 
 
 def _cell(text: str) -> Markup:

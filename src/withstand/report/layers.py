@@ -41,9 +41,9 @@ def sentences(summary: Summary) -> Iterator[str]:
     """Whose word each is."""
     if columns_of(summary):
         yield (
-            "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing, the engine by "
-            f"its metrics or its answers' ends, {_decode(summary)}; else is what nobody told: the network, HTTP, parts "
-            "that do not fit."
+            "What each layer costs: its part of the mean E2EL. Edge, agent and gateway by Server-Timing (the gateway "
+            "until it has asked an engine), the engine by its metrics or its answers' ends, "
+            f"{_decode(summary)}; else is what nobody told: the network, HTTP, parts that do not fit."
         )
 
 

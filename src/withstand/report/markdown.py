@@ -10,7 +10,7 @@ from withstand.report import limit as limits
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.cold import cold_lines
-from withstand.report.columns import COLUMNS, StageColumn, captions
+from withstand.report.columns import StageColumn, captions, columns_of_stages
 from withstand.report.ending import ending_lines
 from withstand.report.server import server_lines
 from withstand.report.standing import Heard, heard, standing
@@ -68,10 +68,11 @@ def _subject(summary: Summary) -> str:
 
 
 def _table(summary: Summary) -> Iterator[str]:
-    yield "| phase | stage | " + " | ".join(column.heading for column in COLUMNS) + " |"
-    yield "| --- | --- |" + " ---: |" * len(COLUMNS)
+    columns = [column for part in columns_of_stages(summary) for column in part]
+    yield "| phase | stage | " + " | ".join(column.heading for column in columns) + " |"
+    yield "| --- | --- |" + " ---: |" * len(columns)
     for stage in summary.stages:
-        cells = [escaped(stage.phase or ""), escaped(stage.name), *(column.cell(stage) for column in COLUMNS)]
+        cells = [escaped(stage.phase or ""), escaped(stage.name), *(column.cell(stage) for column in columns)]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -56,7 +56,7 @@ def _gateway(server: ServerSide) -> Iterator[str]:
     if server.held and server.held.max:
         yield f"waiting there p50 {plain(server.held.p50)}, max {plain(server.held.max)}"
     if server.hop_mean_ms is not None:
-        yield f"its own time {number(server.hop_mean_ms)} ms a request"
+        yield f"its own time to an answer's end {number(server.hop_mean_ms)} ms a request"
 
 
 def _share(level: Level) -> str:
@@ -79,7 +79,7 @@ def ttft_split(stage: StageSummary) -> str | None:
         known.append(("else in the server", rest_ms))
         hop_ms = server.hop_mean_ms
         if outside_ms is not None and hop_ms is not None and hop_ms <= outside_ms:
-            known.append(("gateway", hop_ms))
+            known.append(("gateway by its metrics", hop_ms))
             outside_ms, outside = outside_ms - hop_ms, "outside of both"
         if outside_ms is not None:
             known.append((outside, outside_ms))

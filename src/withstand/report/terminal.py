@@ -16,7 +16,7 @@ from withstand.report import costs, economy, energy, layers, tokens
 from withstand.report.agent import agent_lines
 from withstand.report.client import run_line
 from withstand.report.cold import cold_lines
-from withstand.report.columns import COLUMNS, RATES, Column, StageColumn, captions, name_of
+from withstand.report.columns import Column, StageColumn, captions, columns_of_stages, name_of
 from withstand.report.ending import ending_lines
 from withstand.report.folding import TextColumn, folded, text_column
 from withstand.report.itl import itl_lines
@@ -93,8 +93,9 @@ def _tables(summary: Summary, *, room: int) -> list[Table]:
         rows += [(Text(f"{indent}{shown(name_of(stage))}"), stage) for stage in stages]
     heading = Text(f"\n\n{'stage':{_NAME_WIDTH_MIN}}")
     names = text_column(heading, (name for name, _ in rows), least=_NAME_WIDTH_MIN)
-    columns = [_column(column, [stage for _, stage in rows]) for column in COLUMNS]
-    return folded([names], (columns[:RATES], columns[RATES:]), room, gap=2 if wide else 1)
+    shown_stages = [stage for _, stage in rows]
+    parts = [[_column(column, shown_stages) for column in part] for part in columns_of_stages(summary)]
+    return folded([names], parts, room, gap=2 if wide else 1)
 
 
 def _column(column: Column, stages: Iterable[StageSummary | None]) -> TextColumn:

@@ -63,6 +63,8 @@ from withstand.stack.taking_down import stop_s, take_down
 from withstand.stack.turn import turn_in
 
 _LOOK_S = 0.05
+_TELL_S = 5.0
+"""At least so often, also where nothing is new: who hears it looks whether its supervisor is held up."""
 _WAITING = "Waiting for another stack that is being prepared"
 _STRAY_S = 60.0
 """What a supervisor of nobody's may take to end its services; once it is killed their keepers do."""
@@ -75,7 +77,7 @@ def bring_up(
     look: Callable[[Blueprint], object] = bool,
     file: Path | None = None,
 ) -> Standing:
-    """All services, healthy; ``tell`` hears of each step. Whatever goes wrong, nothing is left but the logs.
+    """All services, healthy; ``tell`` hears of each step and, at times, of none. If it fails, only logs are left.
 
     ``look`` sees what is to be started, and may raise; ``file`` is the stack's.
 
@@ -340,14 +342,15 @@ def _wait_until_up(
     folder: Path, blueprint: Blueprint, supervisor: Identity, tell: Callable[[StackState], None]
 ) -> Standing:
     told: StackState | None = None
-    told_ns = clock.now_ns()
+    told_ns = heard_ns = clock.now_ns()
     while True:
         state = read_state(folder)
         if state is None or state.supervisor != supervisor:
             raise _taken_down(blueprint)
-        if state != told:
+        if state != told or clock.now_ns() - heard_ns > _TELL_S * 1e9:
             tell(state)
-            told, told_ns = state, clock.now_ns()
+            heard_ns = clock.now_ns()
+            told, told_ns = state, told_ns if state == told else heard_ns
         if state.ended is None and all(unit.phase is Phase.READY for unit in state.units):
             return Standing(name=blueprint.name, folder=folder, blueprint=blueprint, state=state)
         if (lost := dead(state)) and state.supervisor.is_alive:

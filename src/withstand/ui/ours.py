@@ -11,6 +11,7 @@ from withstand.app.report import why_partial
 from withstand.metrics.rates import has_limits, share_good
 from withstand.record import OUR_DOING
 from withstand.report.limit import sentence
+from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunState, manifest_of, still_runs
 from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
 from withstand.ui.reach import OutOfReachError, read
@@ -32,6 +33,7 @@ class _Stage(msgspec.Struct, frozen=True):
 
     name: str
     attempted: Count = 0
+    completed: Count | None = None
     failed: Count = 0
     statuses: dict[str, Count] = {}
     duration: float | None = None
@@ -61,6 +63,11 @@ class _Summary(msgspec.Struct, frozen=True):
 
     stages: tuple[_Stage, ...] = ()
     doubts: tuple[_Doubt, ...] = ()
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Stages that have no good answer."""
+        return frozenset(s.name for s in self.stages if s.attempted and s.completed == 0)
 
 
 def manifest_at(place: Place, root: Path) -> Manifest:
@@ -95,18 +102,22 @@ def detail_of(place: Place, root: Path, about: Entry) -> Detail:
 def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry) -> Entry:
     stages, state = summary.stages, _state(manifest)
     planned = [e for e in manifest.stages if e.state not in _NOT_PLANNED and not e.stage.warmup]
+    ended = [e.name for e in planned if e.state is RunState.DONE]
+    unheard = sum(name in summary.silent for name in ended)
     doubts = [*summary.doubts, *(doubt for stage in stages for doubt in stage.doubts)]
     return msgspec.structs.replace(
         about,
         kind=Kind.SEARCH if manifest.plan.find_limit else Kind.RUN,
         state=state,
-        why=shown(why or (None if state is State.RUNNING else why_partial(manifest))),
+        why=shown(
+            why or (None if state is State.RUNNING else why_partial(manifest, summary.silent) or _no_answer(unheard))
+        ),
         at_s=clock.wall_of(manifest.created_utc) or about.at_s,
         tool="withstand",
         target=shown(manifest.target),
         model=shown(manifest.model),
         stages=len(planned),
-        stages_done=sum(e.state is RunState.DONE for e in planned),
+        stages_done=len(ended) - unheard,
         requests=sum(s.attempted for s in stages) if stages else None,
         failed=sum(s.at_fault for s in stages) if stages else None,
         cut=sum(s.cut for s in stages) if stages else None,
@@ -130,6 +141,10 @@ def _summary(place: Place, root: Path) -> tuple[_Summary, str | None]:
         return _Summary(), str(e)
     except (msgspec.MsgspecError, RecursionError) as e:
         return _Summary(), f"summary.json is damaged: {e}."
+
+
+def _no_answer(stages: int) -> str | None:
+    return f"{counted(stages, 'stage')} ended without a good answer." if stages else None
 
 
 def _state(manifest: Manifest) -> State:
