@@ -3,6 +3,7 @@
 None of them has a default here: what is not given is the plan file's, or else the plan's own default.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,17 @@ class _TypedPath(click.Path):
         if not str(value):
             self.fail("an empty path names nothing; the folder that you are in is `.`.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Between(click.FloatRange):
+    """NaN is neither below nor above: click would let it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{str(value)!r} is no number; give one, such as 5.", param, ctx)
+        return number
 
 
 TYPED_PATH = _TypedPath(path_type=Path)
@@ -107,7 +119,7 @@ target_options = _all_of(
             "--scrape-interval",
             "Seconds between two looks at the server's metrics and the machine; 1 by default, 0 = never.",
             "SECONDS",
-            type=click.FloatRange(0, 3600),
+            type=Between(0, 3600),
         ),
     ]
 )
