@@ -85,6 +85,20 @@ def is_there(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {e.strerror}.") from None
 
 
+def ensure_empty(path: Path) -> None:
+    """A folder that is to be filled is not there, or empty.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not is_there(path):
+        return
+    if not path.is_dir():
+        raise UsageError(f"{path} is a file, where a folder is to be; choose another --output-dir.")
+    if any(path.iterdir()):
+        raise UsageError(f"{path} is not empty; choose another --output-dir.")
+
+
 def named_by(variable: str) -> Path | None:
     """The folder that an environment variable names, from / on; None = it names none.
 

@@ -119,3 +119,9 @@ def test_json_has_every_fact_and_what_follows(plant: Plant, capsys: pytest.Captu
 def test_too_little_time_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(["calibrate", "--seconds", "0"]) == 2
     assert "--seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["calibrate", "doctor http://127.0.0.1:9"])
+def test_seconds_that_are_no_number_are_refused(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of([*verb.split(), "--seconds", "nan"]) == 2
+    assert "'--seconds': 'nan' is no number" in capsys.readouterr().err

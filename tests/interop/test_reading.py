@@ -97,6 +97,21 @@ def test_an_import_is_kept_whole_and_opened_again(tmp_path: Path) -> None:
     assert open_import(folder) == imported
 
 
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """All of it would be read for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(FormatError, match=f"{path} is a device, pipe or socket; save what it gives"):
+            read_path(path)
+
+
+def test_an_import_goes_into_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(UsageError, match="is a file, where a folder is to be"):
+        keep_import(read_text(json.dumps(VLLM_JSON), "a"), tmp_path / "mine.txt")
+
+
 def test_an_import_does_not_write_over_anything(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(UsageError, match="is not empty"):

@@ -281,3 +281,22 @@ def test_a_stop_that_comes_with_the_start_is_obeyed(drive: Drive, monkeypatch: p
     with TruthServer(SLOW) as server:
         driven = drive(server.base_url, asked(100, gap_ns=100_000_000))
     assert (driven.result.ended_ns - driven.result.started_ns) / 1e9 < 5
+
+
+def test_a_closed_loop_does_not_burn_its_prompts_on_a_server_that_has_died(drive: Drive) -> None:
+    unheard: list[bool] = []
+    with TruthServer(Schedule(ttft_ms=20, itl_ms=2, tokens=5)) as server:
+
+        def die(report: Report, since_start_ns: int) -> None:
+            if since_start_ns > 500_000_000:
+                server.close()
+            unheard.append(report.unheard_ns > 0)
+
+        driven = drive(server.base_url, asked(3000), cap=4, workers=2, listener=die, duration_ns=3_000_000_000)
+    good = [r for r in driven.records if r.status is Status.OK]
+    failed = [r for r in driven.records if r.first_byte_ns is None and r.status is not Status.NOT_SENT]
+    assert good
+    assert not unheard[0]
+    assert any(unheard)
+    assert 4 < len(failed) < 60, "doubled eight times, each of four pauses is a second"
+    assert len(driven.records) < 3000

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Callable
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,3 +165,49 @@ def test_closed_loop_of_conversations_loses_nothing(
     sent, dropped, most = play(dispatcher, lambda r: 5 + r.id % 7, fails=frozenset(failing))
     assert sorted([d.request.id for _, d in sent] + [r.id for r in dropped]) == sorted(r.id for r in every)
     assert most <= cap
+
+
+def _refused(dispatcher: Dispatcher, times: int, took_ns: int = 0) -> list[int]:
+    """When each of one slot's requests was sent, where all fail without a byte."""
+    sent_ns = []
+    now_ns = 0
+    for _ in range(times):
+        now_ns = max(now_ns, dispatcher.wake_ns() or 0)
+        due = dispatcher.take(now_ns)
+        assert due
+        assert due.ready_ns == now_ns
+        assert dispatcher.take(now_ns) is None
+        sent_ns.append(now_ns)
+        now_ns += took_ns
+        dispatcher.finished(due.request, now_ns, ok=False, unheard_ns=sent_ns[-1])
+    return sent_ns
+
+
+def test_a_slot_that_gets_no_byte_pauses_longer_each_time_and_ready_is_after_it() -> None:
+    dispatcher = Dispatcher(cap=1, closed=True, end_ns=None)
+    for i in range(20):
+        dispatcher.offer(single(i))
+    sent_ns = _refused(dispatcher, 12)
+    gaps_ms = [(later - earlier) // 1_000_000 for earlier, later in pairwise(sent_ns)]
+    assert gaps_ms == [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000, 1000]
+    now_ns = dispatcher.wake_ns()
+    assert now_ns
+    due = dispatcher.take(now_ns)
+    assert due
+    dispatcher.finished(due.request, now_ns + 5, ok=True)
+    assert dispatcher.wake_ns() == now_ns + 5
+    assert dispatcher.take(now_ns + 5)
+
+
+def test_who_has_waited_for_the_failure_itself_does_not_pause_on_top_of_it() -> None:
+    dispatcher = Dispatcher(cap=1, closed=True, end_ns=None)
+    for i in range(20):
+        dispatcher.offer(single(i))
+    assert _refused(dispatcher, 12, took_ns=2_000_000_000) == [i * 2_000_000_000 for i in range(12)]
+
+
+def test_an_open_loop_does_not_pause() -> None:
+    dispatcher = Dispatcher(cap=1, closed=False, end_ns=None)
+    for i in range(5):
+        dispatcher.offer(single(i, due_ns=0))
+    assert _refused(dispatcher, 5) == [0] * 5

@@ -25,7 +25,7 @@ from withstand.record import (
     Step,
     TokensFrom,
 )
-from withstand.spec import Constant, Inf, Poisson, Ramp
+from withstand.spec import Constant, Inf, Poisson, Ramp, Stage
 
 MS = 1_000_000
 NS = 1_000_000_000
@@ -147,6 +147,14 @@ def test_damaged_lines_are_no_doubt_where_none_is_missing(judge: Judge, paced: C
     assert DoubtKind.RECORDS_MISSING not in judge([], health=(healthy(finished=0),))
     found = only(judge(paced(), damaged_lines=9), DoubtKind.RECORDS_MISSING)
     assert "9 lines of the run's records cannot be read" in found.sentence
+
+
+def test_failures_of_a_closed_loop_are_slowed_down_and_that_is_said(judge: Judge) -> None:
+    gone = [Record(id=i, stage=0, status=Status.REFUSED) for i in range(9)]
+    closed = Stage(name="steady", arrivals=Inf(), max_concurrency=2, num_prompts=9)
+    pauses = "its slot pauses, 10 ms and up to 1 s"
+    assert pauses in judge(gone, stage=closed)[DoubtKind.REQUESTS_FAILED].sentence
+    assert pauses not in judge(gone)[DoubtKind.REQUESTS_FAILED].sentence
 
 
 def test_what_is_missing_is_said_once(paced: Callable[..., list[Record]], context: Context) -> None:

@@ -147,7 +147,7 @@ def test_folders_that_must_not_be_used(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not empty"):
         RunFolder.create(tmp_path / "other", manifest())
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="not empty"):
+    with pytest.raises(UsageError, match="is a file"):
         RunFolder.create(tmp_path / "file", manifest())
     with pytest.raises(StorageError, match="cannot be written"):
         RunFolder.create(tmp_path / "file" / "below", manifest())

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import os
 import select
 import signal
@@ -489,3 +490,8 @@ def test_bad_options_are_one_sentence(options: list[str], named: str) -> None:
     assert done.returncode == 2
     assert named in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_endless_share_is_refused() -> None:
+    with pytest.raises(UsageError, match="must be multiples"):
+        tally({"plain": math.inf, "http_500": 1.0}, 4, 25)

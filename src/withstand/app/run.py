@@ -9,7 +9,7 @@ import msgspec
 
 from withstand import workload
 from withstand.app.aloud import AloudTokenizer
-from withstand.app.attended import Attended, watches_queue
+from withstand.app.attended import Attended, attend, watches_queue
 from withstand.app.beforehand import foreseen, say_how_long
 from withstand.app.budget import Budget, fitted
 from withstand.app.calibration.foresight import Foresight
@@ -38,7 +38,7 @@ from withstand.app.started import Started
 from withstand.app.tail import RecordTail
 from withstand.app.watching import check_watch, watching
 from withstand.app.work_folder import work_folder
-from withstand.control.stop import FirstOf, Noticing, UntilGrowing, rules_of
+from withstand.control.stop import Noticing, UntilGrowing, rules_of
 from withstand.errors import MeasureError, StorageError, TargetError, UsageError, WithstandError
 from withstand.load.ask import engine_tokenizer
 from withstand.load.job import Report
@@ -290,7 +290,7 @@ class _Measuring:
         rules = list(rules_of(stage.until, math.inf if stage.duration_s is None else stage.duration_s))
         if watches_queue(stage):
             rules.append(Noticing(UntilGrowing(), lambda why: self._screen.message(f"Stage {stage.name}: {why}.")))
-        return Attended(FirstOf(rules), RecordTail(self._journal.folder, index)) if rules else None
+        return attend(stage, rules, RecordTail(self._journal.folder, index))
 
     def _prompts(self, index: int, stage: Stage) -> Iterator[Request]:
         """Those of a cold stage are made while the server is not yet: it may be asked for their tokens."""

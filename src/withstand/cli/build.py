@@ -17,7 +17,8 @@ import msgspec
 
 from withstand.cli.price import put_price
 from withstand.errors import UsageError
-from withstand.spec import Plan, Workload, parse_plan, precision_of, set_path
+from withstand.spec import CONCURRENCY_MAX, Plan, Workload, parse_plan, precision_of, set_path
+from withstand.spec.arrivals import RATE_MAX, RATE_MIN
 from withstand.spec.mistake import of_file, of_typed
 
 Tree = dict[str, Any]
@@ -217,20 +218,21 @@ def _numbers(option: str, text: str | None, parse: Callable[[str], _Number | Non
     return numbers
 
 
+_WHOLE = re.compile("[0-9]{1,20}")
 _WANTED = {
-    "--request-rate": "give requests per second above 0, or inf; several with commas, such as 1,2,4",
-    "--max-concurrency": "give a whole number from 1; several with commas, such as 1,8,64",
+    "--request-rate": "give requests a second, from 0.000001 to 1e9, or inf; several with commas, such as 1,2,4",
+    "--max-concurrency": "give a whole number from 1 to 1,000,000; several with commas, such as 1,8,64",
 }
 
 
 def _rate(text: str) -> float | None:
     rate = _float(text)
-    return rate if rate > 0 else None
+    return rate if RATE_MIN <= rate <= RATE_MAX or (rate == math.inf and "inf" in text.lower()) else None
 
 
 def _cap(text: str) -> int | None:
     text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+    return int(text) if _WHOLE.fullmatch(text) and 0 < int(text) <= CONCURRENCY_MAX else None
 
 
 def _float(text: str) -> float:

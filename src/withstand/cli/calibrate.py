@@ -4,7 +4,7 @@ import click
 
 from withstand.app.calibrate import SECONDS, calibrate
 from withstand.app.calibration.store import keep
-from withstand.cli.options import Verb
+from withstand.cli.options import Between, Verb
 from withstand.cli.output import say, write_result
 from withstand.cli.views import view
 from withstand.metrics.calibration import Load
@@ -16,7 +16,7 @@ _NOT_MEASURED = 3
 @click.command("calibrate", cls=Verb)
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=1, max=600),
+    type=Between(min=1, max=600),
     default=SECONDS,
     show_default=True,
     help="About how long it may take; longer finds the limit more finely.",

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from withstand.app.demo import demo
-from withstand.cli.options import TYPED_PATH, Verb, output_options
+from withstand.cli.options import TYPED_PATH, Between, Verb, output_options
 from withstand.cli.outcome import show_outcome
 from withstand.cli.screen import terminal_screen
 
@@ -15,7 +15,7 @@ _MINUTES = 2.5
 @click.command("demo", cls=Verb)
 @click.option(
     "--minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Between(min=0, min_open=True),
     default=_MINUTES,
     show_default=True,
     help="How long the phases may take together, once the model is there.",

@@ -12,7 +12,7 @@ from withstand.app.doctor.kept import encoded
 from withstand.app.doctor.nginx import exit_code_of, lint_nginx
 from withstand.app.doctor.patient import Dose
 from withstand.app.doctor.wording import OF_URL, worded
-from withstand.cli.options import TYPED_PATH, Verb, key_options, quiet_option
+from withstand.cli.options import TYPED_PATH, Between, Verb, key_options, quiet_option
 from withstand.cli.output import rendered, say, write_result
 from withstand.cli.views import Bars, is_drawable
 from withstand.errors import UsageError
@@ -42,7 +42,7 @@ _SECONDS, _SECONDS_BESIDE = 60.0, 300.0
 )
 @click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
-@click.option("--seconds", type=click.FloatRange(min=1), help="At most so long: 60; 300 with --direct or --echo.")
+@click.option("--seconds", type=Between(min=1), help="At most so long: 60; 300 with --direct or --echo.")
 @quiet_option
 @click.option("--json", "as_json", is_flag=True, help="The diagnosis as JSON.")
 def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **options: Any) -> int:

@@ -13,6 +13,7 @@ from withstand.app.run import resume, run
 from withstand.cli.build import build_plan, loads_as
 from withstand.cli.options import (
     TYPED_PATH,
+    Between,
     Verb,
     budget_option,
     output_options,
@@ -43,7 +44,7 @@ from withstand.spec.promise import cost_of, is_cost
     help="ttft:p95:500 (or tpot, itl, e2el, response), success:99%, cost:0.8 (of 1M output tokens); again for more.",
 )
 @click.option("--axis", type=click.Choice(["rate", "concurrency"]), help="What is searched; rate by default.")
-@click.option("--start", type=click.FloatRange(min=0, min_open=True), metavar="LOAD", help="The first load to try.")
+@click.option("--start", type=Between(min=0, min_open=True), metavar="LOAD", help="The first load to try.")
 @click.option("--precision", metavar="PERCENT", help="How narrow the interval shall be; 5% by default.")
 @click.option(
     "--probe", "probe_s", type=SECONDS, metavar="TIME", help="The most for one load; by default 120, or more."

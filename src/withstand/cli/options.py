@@ -3,6 +3,7 @@
 None of them has a default here: what is not given is the plan file's, or else the plan's own default.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,12 +13,14 @@ import click
 from withstand.app.prices import price_of, token_price_of
 from withstand.cli.times import SECONDS, SECONDS_OR_NONE, WITH_UNIT
 from withstand.interop import values
-from withstand.spec import TokenPrice
+from withstand.spec import CONCURRENCY_MAX, PROMPTS_MAX, TOKENS_MAX, TokenPrice
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
 
 _COUNT = click.IntRange(min=1)
+_WORKERS = click.IntRange(1, 256)
+_TOKENS = click.IntRange(1, TOKENS_MAX)
 
 
 class _TypedPath(click.Path):
@@ -27,6 +30,17 @@ class _TypedPath(click.Path):
         if not str(value):
             self.fail("an empty path names nothing; the folder that you are in is `.`.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Between(click.FloatRange):
+    """NaN is neither below nor above: click would let it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{str(value)!r} is no number; give one, such as 5.", param, ctx)
+        return number
 
 
 TYPED_PATH = _TypedPath(path_type=Path)
@@ -105,7 +119,7 @@ target_options = _all_of(
             "--scrape-interval",
             "Seconds between two looks at the server's metrics and the machine; 1 by default, 0 = never.",
             "SECONDS",
-            type=float,
+            type=Between(0, 3600),
         ),
     ]
 )
@@ -121,10 +135,10 @@ workload_options = _all_of(
             "--num-prompts",
             "Prompts a stage; 100 by default.",
             "N",
-            type=_COUNT,
+            type=click.IntRange(1, PROMPTS_MAX),
         ),
-        _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_COUNT),
-        _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_COUNT),
+        _option(_WORKLOAD, "--input-len", "Tokens a prompt, for datasets that make prompts up.", "N", type=_TOKENS),
+        _option(_WORKLOAD, "--output-len", "Tokens an answer.", "N", type=_TOKENS),
         _option(
             _WORKLOAD,
             "--seed",
@@ -159,16 +173,16 @@ load_options = _all_of(
             "--num-warmups",
             "Requests sent first and left out of every number; 1 by default.",
             "N",
-            type=click.IntRange(min=0),
+            type=click.IntRange(0, CONCURRENCY_MAX),
         ),
         _option(
             _LOAD,
             "--preconnect",
             "Connections that are opened before each stage begins; 0 by default.",
             "N",
-            type=click.IntRange(min=0),
+            type=click.IntRange(0, CONCURRENCY_MAX),
         ),
-        _option(_LOAD, "--workers", "Processes that send. None: chosen from the load.", "N", type=_COUNT),
+        _option(_LOAD, "--workers", "Processes that send. None: chosen from the load.", "N", type=_WORKERS),
         _option(_LOAD, "--fleet", "Where they run: local (default), ray, or ray://HOST:PORT.", "PLACE"),
     ]
 )

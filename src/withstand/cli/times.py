@@ -7,6 +7,7 @@ import click
 from withstand.errors import UsageError
 from withstand.spec.arrivals import SECONDS_MAX
 
+_SECONDS_MIN = 1e-3
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -30,7 +31,7 @@ class Time(click.ParamType[float]):
             seconds = float(value.removesuffix(unit)) * _UNITS_S.get(unit, 1.0 if self._bare else math.nan)
         except ValueError:
             seconds = math.nan
-        if not (0 < seconds < SECONDS_MAX or (self._may_be_none and seconds == 0)):
+        if not (_SECONDS_MIN <= seconds < SECONDS_MAX or (self._may_be_none and seconds == 0)):
             what = "seconds, or a time with its unit" if self._bare else "a time with its unit"
             name = f"{param.opts[0]} " if param else ""
             raise UsageError(f"{name}{value}: give {what}, such as 30s, 20m or 1.5h.")

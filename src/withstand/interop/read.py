@@ -4,6 +4,8 @@ A folder is searched whole: a sweep, or all that one tool wrote of one run. A ru
 counts once. What is no result is passed over in a folder; given by itself it is refused, with the reason.
 """
 
+import os
+import stat
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -84,12 +86,23 @@ def _encodings(data: bytes) -> tuple[str, ...]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _BYTES_MAX:
-            raise FormatError(f"{path} is larger than {_BYTES_MAX >> 30} GiB; give the summary instead of the records.")
-        data = path.read_bytes()
+        with open(path, "rb", opener=_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise FormatError(f"{path} is a device, pipe or socket; save what it gives, and name that file.")
+            if status.st_size > _BYTES_MAX:
+                raise FormatError(
+                    f"{path} is larger than {_BYTES_MAX >> 30} GiB; give the summary instead of the records."
+                )
+            data = file.read(_BYTES_MAX) or b""
         return _unpacked(path, data) if data.startswith(_GZIP) else data
     except OSError as e:
         raise FormatError(f"{path} cannot be read: {e.strerror or e}.") from None
+
+
+def _at_once(path: str, flags: int) -> int:
+    """A pipe that nobody writes to is opened too."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:

@@ -76,6 +76,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     failed: int = 0
     in_flight: int = 0
     output_tokens: int = 0
+    unheard_ns: int = 0
+    """For how long requests have failed without a byte from the server, and none has had one."""
     silent_ns: int = 0
     """In a sum of reports: for how long the most silent worker has said nothing."""
     interrupts: int = 0

@@ -5,6 +5,8 @@ All times are ns since the stage's start. The laws:
 - Open loop: a request becomes due by the schedule, whatever the answers do. A cap holds back what is due; that wait
   is seen in ``ready - scheduled``, never lost.
 - Closed loop (no schedule, a cap): a slot is a user; it is held through a whole conversation, thinking included.
+- A slot of a closed loop whose request failed without a byte pauses before its next one, longer each time (``slots``):
+  else a dead server would be asked for everything in a second. ``ready`` is after the pause.
 - A turn follows its predecessor's end by its think time; when a turn fails, the rest of its conversation is not sent.
 """
 
@@ -13,6 +15,7 @@ from collections import deque
 
 import msgspec
 
+from withstand.load.slots import Slots
 from withstand.request import Request
 
 
@@ -32,7 +35,7 @@ class Dispatcher:
         self._fresh: deque[Request] = deque()
         self._later: dict[int, deque[Request]] = {}
         self._follow: list[tuple[int, int, Request]] = []
-        self._free_ns: deque[int] | None = deque([0] * cap) if cap is not None else None
+        self._slots = Slots(cap) if cap is not None else None
         self._closed = closed
         self._end_ns = end_ns
 
@@ -68,50 +71,52 @@ class Dispatcher:
         return self._take_follow(now_ns) or self._take_fresh(now_ns)
 
     def _take_follow(self, now_ns: int) -> Due | None:
-        if not self._follow or self._follow[0][0] > now_ns or not self._may_follow():
+        due_ns = self._follow_ns()
+        if due_ns is None or due_ns > now_ns:
             return None
         due_ns, _, request = heapq.heappop(self._follow)
-        ready_ns = due_ns if self._closed else max(due_ns, self._occupy())
+        ready_ns = due_ns if self._closed else max(due_ns, self._occupy(request))
         return Due(request, due_ns, ready_ns)
 
     def _take_fresh(self, now_ns: int) -> Due | None:
-        if not self._fresh or not self._has_slot():
-            return None
-        due_ns = self._due_ns(self._fresh[0])
-        if due_ns is not None and due_ns > now_ns:
+        due_ns = self._fresh_ns()
+        if due_ns is None or due_ns > now_ns:
             return None
         request = self._fresh.popleft()
-        return Due(request, due_ns, max(due_ns or 0, self._occupy()))
+        due_ns = self._due_ns(request)
+        return Due(request, due_ns, max(due_ns or 0, self._occupy(request)))
 
     def _due_ns(self, request: Request) -> int | None:
         """A closed loop has no schedule, whatever the plan's rows say."""
         return None if self._closed else request.due_ns
 
-    def _has_slot(self) -> bool:
-        return self._free_ns is None or bool(self._free_ns)
+    def _occupy(self, request: Request) -> int:
+        return self._slots.occupy(request.session) if self._slots else 0
 
-    def _may_follow(self) -> bool:
-        return self._closed or self._has_slot()
+    def _fresh_ns(self) -> int | None:
+        """When the next first turn may be sent; None = not before an answer ends."""
+        free_ns = self._slots.next_ns if self._slots else 0
+        return None if not self._fresh or free_ns is None else max(self._due_ns(self._fresh[0]) or 0, free_ns)
 
-    def _occupy(self) -> int:
-        """Take the slot that has been free for longest; since when."""
-        return self._free_ns.popleft() if self._free_ns is not None else 0
+    def _follow_ns(self) -> int | None:
+        """When the next later turn may be; in a closed loop it has its slot."""
+        free_ns = 0 if self._closed or not self._slots else self._slots.next_ns
+        return None if not self._follow or free_ns is None else max(self._follow[0][0], free_ns)
 
     def wake_ns(self) -> int | None:
         """When ``take`` is worth asking again if nothing else happens; None = not before an answer ends."""
-        candidates = []
-        if self._follow and self._may_follow():
-            candidates.append(self._follow[0][0])
-        if self._fresh and self._has_slot():
-            candidates.append(self._due_ns(self._fresh[0]) or 0)
-        return min(candidates, default=None)
+        candidates = (self._follow_ns(), self._fresh_ns())
+        return min((at_ns for at_ns in candidates if at_ns is not None), default=None)
 
-    def finished(self, request: Request, end_ns: int, *, ok: bool) -> list[Request]:
-        """A request that was taken has ended; the turns that will therefore never be sent."""
+    def finished(self, request: Request, end_ns: int, *, ok: bool, unheard_ns: int | None = None) -> list[Request]:
+        """A request that was taken has ended; the turns that will therefore never be sent.
+
+        ``unheard_ns``: when it was begun, where it failed without a byte from the server.
+        """
         later = self._later.get(request.session)
         goes_on = ok and bool(later)
-        if self._free_ns is not None and not (self._closed and goes_on):
-            self._free_ns.append(end_ns)
+        if self._slots and not (self._closed and goes_on):
+            self._slots.free(request.session, end_ns, unheard_ns if self._closed else None)
         if goes_on and later:
             following = later.popleft()
             heapq.heappush(self._follow, (end_ns + following.think_ns, following.id, following))

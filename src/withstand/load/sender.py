@@ -14,7 +14,7 @@ from withstand.load.sink import RecordSink
 from withstand.load.spool import SpoolReader
 from withstand.load.texts import TextSink
 from withstand.load.transport import Transport
-from withstand.record import Record, Status
+from withstand.record import OUR_DOING, Record, Status
 from withstand.request import Message, Request
 from withstand.wire import Dialect
 
@@ -41,6 +41,7 @@ class Sender:
         self._payload_bytes = 0
         self._history: dict[int, list[Message]] = {}
         self._drain_until_ns: int | None = None
+        self._unheard_since_ns: int | None = None
         self.start_ns = 0
         self.in_flight = 0
         self.stirred = False
@@ -139,8 +140,20 @@ class Sender:
         self._remember(request, exchange, ok=ok)
         self._output_tokens += self._write(exchange) or 0
         now_ns = clock.now_ns() - self.start_ns
-        for dropped in self._dispatcher.finished(request, now_ns, ok=ok):
+        unheard_ns = self._unheard_ns(exchange, now_ns)
+        for dropped in self._dispatcher.finished(request, now_ns, ok=ok, unheard_ns=unheard_ns):
             self._never_sent(Due(dropped, None, now_ns), "The turn before it failed")
+
+    def _unheard_ns(self, exchange: Exchange, now_ns: int) -> int | None:
+        """When it was begun, where no byte has come; it is noted since when that is so of all."""
+        if exchange.status in OUR_DOING or exchange.started_ns is None:
+            return None
+        if exchange.first_byte_ns is not None:
+            self._unheard_since_ns = None
+            return None
+        if self._unheard_since_ns is None:
+            self._unheard_since_ns = now_ns
+        return exchange.started_ns - self.start_ns
 
     def _remember(self, request: Request, exchange: Exchange, *, ok: bool) -> None:
         if request.last_turn or not ok:
@@ -224,7 +237,16 @@ class Sender:
             failed=self._failed,
             in_flight=self.in_flight,
             output_tokens=self._output_tokens,
+            unheard_ns=self._unheard_for_ns(),
         )
+
+    def _unheard_for_ns(self) -> int:
+        if self._unheard_since_ns is None:
+            return 0
+        if self._transport.hears:
+            self._unheard_since_ns = None
+            return 0
+        return clock.now_ns() - self.start_ns - self._unheard_since_ns
 
     @property
     def counts(self) -> tuple[int, int]:

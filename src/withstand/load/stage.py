@@ -13,6 +13,7 @@ from withstand.load.fleet import Fleet, LocalFleet
 from withstand.load.interrupts import Interrupts
 from withstand.load.job import Command, Job, Report
 from withstand.load.losses import write_lost
+from withstand.load.member import Member
 from withstand.load.patience import Patience
 from withstand.load.spool import SpoolWriter
 from withstand.load.texts import text_path
@@ -166,7 +167,7 @@ class _Course:
         fleet, interrupts = self._fleet, self._interrupts.count
         fleet.listen(timeout_s)
         self._orders.obey(max(interrupts, self._wanted, fleet.error() is not None))
-        total = _sum([m.report for m in fleet.members], self._watch.look(), interrupts)
+        total = _sum(fleet.members, self._watch.look(), interrupts)
         self._wanted = max(self._wanted, self._listener(total, max(0, clock.now_ns() - self._start_ns)) or 0)
         return total.taken
 
@@ -275,7 +276,8 @@ class _Feeder:
             self._spool.finish()
 
 
-def _sum(reports: list[Report], silent_ns: int, interrupts: int) -> Report:
+def _sum(members: Sequence[Member], silent_ns: int, interrupts: int) -> Report:
+    reports = [m.report for m in members]
     return Report(
         taken=sum(r.taken for r in reports),
         sent=sum(r.sent for r in reports),
@@ -283,6 +285,7 @@ def _sum(reports: list[Report], silent_ns: int, interrupts: int) -> Report:
         failed=sum(r.failed for r in reports),
         in_flight=sum(r.in_flight for r in reports),
         output_tokens=sum(r.output_tokens for r in reports),
+        unheard_ns=min((m.report.unheard_ns for m in members if not m.ended), default=0),
         silent_ns=silent_ns,
         interrupts=interrupts,
     )

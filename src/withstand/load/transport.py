@@ -55,6 +55,11 @@ class Transport:
         """Whether a connection is still being opened that no request waits for."""
         return any(c.exchange is None and c.state is not State.IDLE for c in self._open.values())
 
+    @property
+    def hears(self) -> bool:
+        """Whether an answer has begun that is not over."""
+        return any(c.exchange is not None and c.exchange.first_byte_ns is not None for c in self._open.values())
+
     def sweep(self, now_ns: int) -> None:
         """A few times a second: end what has waited too long, measure the clocks again."""
         self.stamps.measure()

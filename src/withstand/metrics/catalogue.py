@@ -129,7 +129,7 @@ _METRICS = (
         better="lower",
         definition=(
             "Request taken up by the client - the instant when schedule, concurrency cap and previous turn all allowed "
-            "it. Of every request taken up, failed ones too."
+            "it, and a closed loop's pause after a failure was over. Of every request taken up, failed ones too."
         ),
         source="withstand.",
     ),

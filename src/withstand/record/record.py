@@ -91,7 +91,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     scheduled_ns: int | None = None
     """When the plan wanted it sent; None in a closed loop."""
     ready_ns: int | None = None
-    """When plan, concurrency cap and previous turn all allowed it. started - ready is our own lateness."""
+    """When plan, concurrency cap and previous turn all allowed it, and the pause of a closed loop's slot whose request
+    had failed without a byte was over. started - ready is our own lateness."""
     started_ns: int | None = None
     """When the client took it up: a pooled connection was chosen, or a new one dialled."""
     sent_ns: int | None = None

@@ -14,7 +14,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import StorageError, UsageError
-from withstand.files import is_there, storage_error, write_atomically
+from withstand.files import ensure_empty, is_there, storage_error, write_atomically
 from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of, pack
@@ -170,8 +170,7 @@ def new_folder(path: Path | None, manifest: str) -> Path:
         return _made_by_default()
     if is_there(path / manifest):
         raise UsageError(f"{path} holds a run already; go on with it by --resume {path}, or choose another folder.")
-    if is_there(path) and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} is not empty; choose another --output-dir.")
+    ensure_empty(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as e:

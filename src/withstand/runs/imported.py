@@ -12,8 +12,8 @@ from typing import Annotated
 import msgspec
 
 from withstand import __version__, clock
-from withstand.errors import StorageError, UsageError
-from withstand.files import is_there, storage_error, write_atomically
+from withstand.errors import StorageError
+from withstand.files import ensure_empty, is_there, storage_error, write_atomically
 from withstand.interop.shape import Facts, Imported, ImportedRun, Refused
 from withstand.record import decode_record, encode_record
 
@@ -54,8 +54,7 @@ def keep_import(imported: Imported, path: Path) -> Path:
         UsageError: the folder holds something already.
         StorageError: it cannot be written.
     """
-    if is_there(path) and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} is not empty; choose another --output-dir.")
+    ensure_empty(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as e:

@@ -9,7 +9,8 @@ import msgspec
 
 SECONDS_MAX = 1e7
 RATE_MAX = 1e9
-Rate = Annotated[float, msgspec.Meta(gt=0, le=RATE_MAX)]
+RATE_MIN = 1e-6
+Rate = Annotated[float, msgspec.Meta(ge=RATE_MIN, le=RATE_MAX)]
 RateOrPause = Annotated[float, msgspec.Meta(ge=0, le=RATE_MAX)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=SECONDS_MAX)]
 

@@ -12,7 +12,9 @@ from withstand.spec.price import Money, Price, over
 from withstand.spec.serve import Serve
 from withstand.spec.target import Target
 from withstand.spec.until import LimitSearch, Until
-from withstand.spec.workload import Workload
+from withstand.spec.workload import PROMPTS_MAX, Workload
+
+CONCURRENCY_MAX = 1_000_000
 
 Ms = Annotated[float, msgspec.Meta(gt=0, le=1e10)]
 TargetName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
@@ -44,8 +46,8 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     phase: str | None = None
     """A heading that several stages share: warm-up, baseline, concurrency, sustained."""
     arrivals: Arrivals = Inf()
-    max_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
-    num_prompts: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_concurrency: Annotated[int, msgspec.Meta(ge=1, le=CONCURRENCY_MAX)] | None = None
+    num_prompts: Annotated[int, msgspec.Meta(ge=1, le=PROMPTS_MAX)] | None = None
     """None = the workload's."""
     duration_s: Seconds | None = None
     workload: Workload | None = None
@@ -109,7 +111,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of lengths and times, and without a salt of words too. None = 0, and words get a salt of each run's own."""
     salt: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     """Makes words, and the order of a file's rows, unlike those of other salts; empty = the seed's own."""
-    num_warmups: Annotated[int, msgspec.Meta(ge=0)] = 1
+    num_warmups: Annotated[int, msgspec.Meta(ge=0, le=CONCURRENCY_MAX)] = 1
     """Requests sent before the first stage and discarded; 0 = none, and the report says that the start was cold."""
     goodput: Slo = Slo()
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None

@@ -4,13 +4,17 @@ from typing import Annotated, Any
 
 import msgspec
 
+PROMPTS_MAX = 1_000_000_000
+TOKENS_MAX = 10_000_000
+"""Of one prompt or answer: beyond any model's context."""
+
 
 class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A seeded stream of prompts. ``options`` are the dataset's own and are checked by it."""
 
     dataset: str = "random"
     path: str | None = None
-    num_prompts: Annotated[int, msgspec.Meta(ge=1)] = 100
+    num_prompts: Annotated[int, msgspec.Meta(ge=1, le=PROMPTS_MAX)] = 100
     """For conversations, a prompt is a whole conversation."""
     repeat: bool = False
     """Begin again at the first row when the dataset is smaller than ``num_prompts``."""

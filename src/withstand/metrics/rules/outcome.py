@@ -4,6 +4,7 @@ from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
+from withstand.spec import Inf
 
 _FAILED_SHARE_MAX = 0.1
 """Of the requests, by failure or by a limiter: with so many unknown no p90 is known."""
@@ -22,12 +23,21 @@ def requests_failed(case: Case) -> Doubt | None:
     count, asked = sum(failed.values()), case.summary.attempted
     return Doubt(
         DoubtKind.REQUESTS_FAILED,
-        f"{count:,} of {counted(asked, 'request')} failed ({percent(count, asked)}): {kinds}.{_commonest(case)} "
-        "Times and throughputs are those of the good ones only.",
+        f"{count:,} of {counted(asked, 'request')} failed ({percent(count, asked)}): {kinds}."
+        f"{_commonest(case)}{_paused(case)} Times and throughputs are those of the good ones only.",
         "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
         blocking=count >= _FAILED_SHARE_MAX * asked,
         brief=f"{count:,} of {asked:,}",
     )
+
+
+def _paused(case: Case) -> str:
+    """A closed loop asks a server from which no byte comes more slowly: the number of failures is then our doing."""
+    stage = case.context.stage
+    unheard = sum(case.summary.statuses.get(status, 0) for status in (Status.REFUSED, Status.RESET, Status.TLS_ERROR))
+    if not unheard or not isinstance(stage.arrivals, Inf) or stage.max_concurrency is None:
+        return ""
+    return " After one without a byte its slot pauses, 10 ms and up to 1 s: they are no rate."
 
 
 def _commonest(case: Case) -> str:

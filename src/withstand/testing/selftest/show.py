@@ -52,7 +52,7 @@ def _row(name: str, what: str, right: str, ours: str, mark: str, width: int) -> 
     """What the server does is cut where it is narrow, and left out where nothing of it would be seen."""
     room = max(_NAME, width - 2 * _VALUES - _GAPS)
     left = name if room < _NAME + _WHAT_MIN else f"{name:<{_NAME}}  {what}"
-    left = left if len(left) <= room else left[: room - 1] + "…"
+    left = left if len(left) <= room else left[: room - 1].rstrip() + "…"
     return f"{left:<{room}}  {right:<{_VALUES}}  {ours:<{_VALUES}}  {mark}".rstrip()
 
 

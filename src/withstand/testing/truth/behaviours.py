@@ -95,7 +95,9 @@ def tally(mix: Mix, seed: int, requests: int) -> Counter[str]:
 def _block_size(shares: tuple[float, ...]) -> int:
     for size in _BLOCKS:
         counts = [share * size for share in shares]
-        if all(share >= 0 and abs(count - round(count)) < 1e-6 for share, count in zip(shares, counts, strict=True)):
+        if all(
+            0 <= share <= 1 and abs(count - round(count)) < 1e-6 for share, count in zip(shares, counts, strict=True)
+        ):
             if round(sum(counts)) != size:
                 break
             return size

@@ -13,7 +13,7 @@ import msgspec
 
 from withstand.errors import DatasetError
 from withstand.request import Message
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_lines
@@ -28,7 +28,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``kinds`` empty = all; ``output_len`` is the most tokens of a call, None = the agent's own limit."""
 
     kinds: str | tuple[str, ...] = ()
-    output_len: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    output_len: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
     shuffle: bool = True
 
 

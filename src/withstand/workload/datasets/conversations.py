@@ -14,7 +14,7 @@ import msgspec
 
 from withstand.errors import DatasetError
 from withstand.request import Message
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.datasets.made_up import drawn
@@ -26,7 +26,7 @@ from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
 EXPECTED = 'lines of {"conversation_id": …, "role": …, "content": …}, or ShareGPT\'s JSON'
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
 OUTPUT_LEN = 128
 """Of made-up conversations, where no other is set."""
 
@@ -41,7 +41,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_turns: Tokens = 2
     # For made-up conversations:
     turns: Tokens = 4
-    system_len: Annotated[int, msgspec.Meta(ge=0)] = 0
+    system_len: Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)] = 0
     """Of a system prompt that all share."""
     first_len: Tokens = 256
     later_len: Tokens = 64

@@ -8,7 +8,7 @@ import msgspec
 
 from withstand.errors import DatasetError
 from withstand.request import Message
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_lines
@@ -21,7 +21,7 @@ EXPECTED = 'MT-Bench\'s question.jsonl, lines of {"question_id": …, "turns": [
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """MT-Bench prescribes no lengths."""
 
-    output_len: Annotated[int, msgspec.Meta(ge=1)] = 256
+    output_len: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] = 256
     turns: Annotated[int, msgspec.Meta(ge=1)] = 2
 
 

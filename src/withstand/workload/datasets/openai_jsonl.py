@@ -12,7 +12,7 @@ import msgspec
 
 from withstand.errors import DatasetError
 from withstand.request import Message
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_lines
@@ -21,7 +21,7 @@ from withstand.workload.tokenizers import Tokenizer
 
 EXPECTED = 'lines of {"messages": [{"role": …, "content": …}]} or {"prompt": …}'
 _LENGTHS = ("max_completion_tokens", "max_tokens")
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
 _OURS = frozenset({"messages", "prompt", "model", "stream", "stream_options", *_LENGTHS})
 
 

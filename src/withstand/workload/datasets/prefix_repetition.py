@@ -7,14 +7,14 @@ from typing import Annotated
 
 import msgspec
 
-from withstand.spec import Workload
+from withstand.spec import PROMPTS_MAX, TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
 from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +22,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     prefix_len: Tokens = 256
     suffix_len: Tokens = 256
-    num_prefixes: Annotated[int, msgspec.Meta(ge=1)] = 10
+    num_prefixes: Annotated[int, msgspec.Meta(ge=1, le=PROMPTS_MAX)] = 10
     output_len: Tokens = 128
 
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import msgspec
 
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp, drawn
 from withstand.workload.seed import Seed
 from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +22,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_len: Tokens = 1024
     output_len: Tokens = 128
     range_ratio: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
-    prefix_len: Annotated[int, msgspec.Meta(ge=0)] = 0
+    prefix_len: Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)] = 0
     """Tokens at the front that all prompts share, on top of ``input_len``."""
 
 

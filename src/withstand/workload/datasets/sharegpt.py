@@ -10,7 +10,7 @@ import msgspec
 
 from withstand.errors import DatasetError
 from withstand.request import Message
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, Session, Turn, read_options
 from withstand.workload.datasets.from_file import FromFile
 from withstand.workload.files import read_rows
@@ -38,7 +38,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of prompt and answer each."""
     max_prompt_len: Count = 1024
     max_total_len: Count = 2048
-    output_len: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    output_len: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
     """None = the recorded answer's."""
     questions_only: bool = False
     """Leave out rows that do not begin with a user's message and its answer (vLLM takes them)."""

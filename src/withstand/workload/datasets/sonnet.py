@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from withstand.errors import SpecError
-from withstand.spec import Workload
+from withstand.spec import TOKENS_MAX, Workload
 from withstand.workload.dataset import Dataset, read_options
 from withstand.workload.datasets.made_up import MadeUp
 from withstand.workload.files import read_text
@@ -16,7 +16,7 @@ from withstand.workload.tokenizers import Tokenizer
 from withstand.workload.wording import Wording
 
 _ASK = "Pick as many lines as you can from these poem lines:\n"
-Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +24,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     input_len: Tokens = 550
     output_len: Tokens = 150
-    prefix_len: Annotated[int, msgspec.Meta(ge=0)] = 200
+    prefix_len: Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)] = 200
 
 
 def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Dataset:
