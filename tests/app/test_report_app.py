@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from withstand.app.report import Loaded, load_run, load_runs
+from withstand.app.loaded import Loaded
+from withstand.app.report import load_run, load_runs
 from withstand.errors import UsageError
 from withstand.record import Status, encode_record
 from withstand.report.client import run_line

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from withstand import __version__
-from withstand.app.report import Loaded
+from withstand.app.loaded import Loaded
 from withstand.files import spelled
 from withstand.interop.shape import Imported, ImportedRun
 from withstand.interop.summary import can_be_stage, series_of, summary_of

@@ -13,21 +13,19 @@ from withstand.app.costing import Costing
 from withstand.app.doctor.kept import kept
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
+from withstand.app.loaded import Loaded, LoadedStage
 from withstand.app.notes import notes_of
 from withstand.control.course import promised_times
-from withstand.control.limit import Limit
-from withstand.control.probe import Told
 from withstand.doctor.doubts import doubts_of
 from withstand.doctor.finding import Diagnosis
 from withstand.errors import StorageError
 from withstand.files import distinct_names
-from withstand.interop.shape import ImportedRun
 from withstand.metrics.cold import Met, cold_start
 from withstand.metrics.context import StageContext
 from withstand.metrics.fold import Besides, StageFold
-from withstand.metrics.series import StageSeries, fold_series
+from withstand.metrics.series import fold_series
 from withstand.metrics.summarize import stage_summary, summarize
-from withstand.metrics.summary import LeftOut, StageSummary, Summary
+from withstand.metrics.summary import LeftOut
 from withstand.report.about import About
 from withstand.report.numbers import counted
 from withstand.report.write import write_reports
@@ -40,36 +38,6 @@ if TYPE_CHECKING:
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 _LEFT_OUT = frozenset({RunState.LEFT_OUT, RunState.TOO_LONG, RunState.TOO_HEAVY})
 _NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
-
-
-class LoadedStage(msgspec.Struct, frozen=True):
-    """One stage's numbers, and its charts if they were asked for."""
-
-    summary: StageSummary
-    series: StageSeries | None
-    times: tuple[Told | None, ...] = ()
-    """Those that were promised, if a limit was looked for."""
-    met: Met | None = None
-    """What it tells of a cold start, where the run has any."""
-
-
-class Loaded(msgspec.Struct, frozen=True):
-    """A run, ready to be shown."""
-
-    summary: Summary
-    series: Sequence[StageSeries]
-    """Empty where no charts were asked for."""
-    about: About
-    damaged_lines: int = 0
-    """Lines of the record files that could not be read."""
-    imported: tuple[ImportedRun, ...] = ()
-    """What of it came from other tools' files, with all that has no place in a summary."""
-    limit: Limit | None = None
-    """What the run has found, if it looked for a limit."""
-    notices: tuple[str, ...] = ()
-    """What a reader must know before the numbers: what was refused, what cannot be shown."""
-    unread: tuple[str, ...] = ()
-    """Why runs that are there are not shown: they are damaged."""
 
 
 def damage_told(damaged_lines: int) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from withstand.app.report import Loaded, damage_told, load_runs
+from withstand.app.loaded import Loaded
+from withstand.app.report import damage_told, load_runs
 from withstand.cli.block import stage_block
 from withstand.cli.delivery import deliver, form_of
 from withstand.cli.options import TYPED_PATH, Verb, day_options, price_options
