@@ -35,10 +35,19 @@ def test_a_paced_stage_says_what_was_paced(answer: Answer, context: Context) -> 
 
 
 def test_a_stage_shorter_than_a_second_has_no_peak_below_its_mean(answer: Answer, context: Context) -> None:
-    """20 tokens in 0.3 s were 67 tok/s, and the peak beside it 20."""
-    summary = summarize_stage([answer(0)], context(1))
+    """40 tokens in 0.3 s were 133 tok/s, and the peak beside it 40."""
+    summary = summarize_stage([answer(0), answer(1, at_ms=50)], context(2))
     assert summary.output_throughput is not None
     assert summary.output_throughput_peak is None
+
+
+def test_one_arrival_of_an_open_load_makes_no_rate(answer: Answer, context: Context) -> None:
+    """It was answered in 0.24 s, at 0.1 a second: 4.2 req/s were said, and were the run's headline."""
+    alone = summarize_stage([answer(0)], context(1))
+    assert (alone.completed, alone.request_throughput, alone.output_throughput) == (1, None, None)
+    assert alone.duration_s == pytest.approx(0.24)
+    burst = summarize_stage([answer(0)], context(1, arrivals=Inf()))
+    assert burst.request_throughput == pytest.approx(1 / 0.24)
 
 
 def test_the_order_of_records_does_not_matter(answer: Answer, context: Context) -> None:

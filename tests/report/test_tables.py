@@ -81,6 +81,17 @@ def test_a_stage_of_one_arrival_has_no_rate_and_says_so(single: Any) -> None:
     assert f"one arrival makes no rate ({alone.stages[0].name})" in " ".join(printed(alone, 120).split())
 
 
+def test_two_answers_are_no_headline_where_a_hundred_are_less(single: Any) -> None:
+    """Two that came close together, at 0.2 a second asked, were "16.28 req/s at most"."""
+    many = single.summary.stages[0]
+    few = msgspec.structs.replace(many, name="few", completed=2, request_throughput=many.request_throughput * 9)
+    summary = msgspec.structs.replace(single.summary, stages=(few, many))
+    told = {figure.label: figure.note for figure in figures(summary)}
+    assert told["Answers"] == f"at {many.name}"
+    only = msgspec.structs.replace(single.summary, stages=(few,))
+    assert {figure.label: figure.note for figure in figures(only)}["Answers"] == "at few"
+
+
 def test_a_run_that_fell_as_people_read_it(fallen: Any, matches: Matches) -> None:
     matches("terminal_fallen.txt", printed(fallen.summary, 80))
 

@@ -146,7 +146,7 @@ _METRICS = (
         title="Request throughput",
         unit="req/s",
         better="higher",
-        definition="Good answers / duration.",
+        definition="Good answers / duration. None, as all throughputs are, where an open load had one arrival.",
         source="vLLM.",
     ),
     Metric(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from withstand.metrics.breakeven import break_even, mix_of
 from withstand.metrics.cost import busiest_within, turned
 from withstand.metrics.idle import DAY_S, HOUR_S, Day, Demand, by_gaps, scaled_to_zero
+from withstand.metrics.rates import telling
 from withstand.metrics.summary import BreakEven, Economy, Interval, StageSummary, Sustained
 from withstand.spec import Price, Usage
 
@@ -14,7 +15,7 @@ _HOURS_A_DAY = 24.0
 def largest_seen(stages: Sequence[StageSummary]) -> Sustained | None:
     """The busiest stage that keeps its limits; where none has limits, the busiest. None = there is no such stage."""
     limited = any(stage.cost and stage.cost.holds is not None for stage in stages)
-    best = busiest_within(stages) if limited else max(stages, key=_rps, default=None)
+    best = busiest_within(stages) if limited else max(telling(stages), key=_rps, default=None)
     if best is None or not _rps(best):
         return None
     return Sustained(

@@ -5,6 +5,7 @@ Everything is per second of the counted window: first send to last end. None whe
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from withstand.metrics.flow import BINS_PER_S, Flow
 from withstand.metrics.latency import NS_PER_MS, Timing
@@ -20,6 +21,24 @@ def duration_s(flow: Flow) -> float | None:
     if flow.begin_ns is None or flow.end_ns is None or flow.end_ns == flow.begin_ns:
         return None
     return (flow.end_ns - flow.begin_ns) / NS_PER_S
+
+
+class Answered(Protocol):
+    """A stage, as far as how many answers it had."""
+
+    @property
+    def completed(self) -> int:
+        """Good ones."""
+        ...
+
+
+StageT = TypeVar("StageT", bound=Answered)
+_FEWEST = 10
+
+
+def telling(stages: Sequence[StageT]) -> list[StageT]:
+    """Those whose rate is not that of where a few answers happened to fall: ten or more; all, where none has these."""
+    return [stage for stage in stages if stage.completed >= _FEWEST] or list(stages)
 
 
 def per_second(count: float | None, seconds: float | None) -> float | None:

@@ -60,7 +60,9 @@ def _energy(fold: StageFold, watched: Watched | None) -> Energy | None:
 
 
 def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageContext) -> StageSummary:
-    stage, seconds = context.stage, rates.duration_s(flow)
+    stage, duration_s = context.stage, rates.duration_s(flow)
+    is_open = not isinstance(stage.arrivals, Inf)
+    seconds = None if is_open and tally.attempted == 1 else duration_s  # one arrival makes no rate
     total_tokens = plus(tally.input_tokens, tally.output_tokens)
     good = tally.good if rates.has_limits(context.goodput) else None
     return StageSummary(
@@ -75,9 +77,9 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         success_rate=tally.completed / tally.attempted if tally.attempted else None,
         ended_by=context.ended_by,
         cut_short=context.cut_short,
-        duration_s=seconds,
-        scheduled_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.scheduled),
-        achieved_rate=None if isinstance(stage.arrivals, Inf) else rates.rate_of(flow.sent),
+        duration_s=duration_s,
+        scheduled_rate=rates.rate_of(flow.scheduled) if is_open else None,
+        achieved_rate=rates.rate_of(flow.sent) if is_open else None,
         request_throughput=rates.per_second(tally.completed, seconds),
         request_goodput=rates.per_second(good, seconds),
         output_throughput=rates.per_second(tally.output_tokens, seconds),

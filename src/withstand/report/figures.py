@@ -1,9 +1,10 @@
 """The few numbers of a run that one would tell a colleague: each with its unit and the stage that it was seen in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from withstand.metrics.rates import telling
 from withstand.metrics.reach import Effect, circumstances_of, effect
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.report.numbers import count, number, percent, plain
@@ -67,7 +68,7 @@ def _span(label: str, quoted: str, stages: tuple[StageSummary, ...], read: Reade
 
 
 def _best(label: str, unit: str, quoted: str, stages: tuple[StageSummary, ...], read: Reader) -> Iterator[Figure]:
-    if known := _known(stages, read):
+    if known := _known(telling(stages), read):
         high, at = known[-1]
         note = f"at {at.name}" if len(known) == 1 else f"at most, at {at.name}"
         yield Figure(label, number(high), unit, note, _against(quoted, (at,)))
@@ -78,7 +79,7 @@ def _own_lateness(stages: tuple[StageSummary, ...]) -> Iterator[Figure]:
         yield Figure("Our own lateness", number(known[-1][0]), "ms", f"p99 of sends, at worst, at {known[-1][1].name}")
 
 
-def _known(stages: tuple[StageSummary, ...], read: Reader) -> list[tuple[float, StageSummary]]:
+def _known(stages: Sequence[StageSummary], read: Reader) -> list[tuple[float, StageSummary]]:
     """From low to high."""
     values = [(value, stage) for stage in stages if (value := read(stage)) is not None]
     return sorted(values, key=lambda pair: (pair[0], pair[1].name))
