@@ -26,6 +26,8 @@ from withstand.record import Status, TokensFrom
 from withstand.spec import Stage
 
 _ERRORS_SHOWN = 10
+_WHOLE_FROM = 1e6
+"""Shorter forms of such a rate have an exponent."""
 _PLACE_MAX = 32
 """What a tool calls its files by itself is longer, and tells nobody anything."""
 
@@ -95,10 +97,14 @@ def _name(run: ImportedRun) -> str:
     rate = "inf" if conditions.arrivals == "inf" and conditions.max_concurrency is None else conditions.request_rate
     return _joined(
         _who(run),
-        None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
+        None if rate is None else f"rate-{rate if isinstance(rate, str) else _digits(rate)}",
         None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
         conditions.labels.get("part"),
     )
+
+
+def _digits(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= _WHOLE_FROM else f"{rate:g}"
 
 
 def _who(run: ImportedRun) -> str | None:
