@@ -4,6 +4,7 @@ The files are made up; what is wrong with each was seen in a published report.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from withstand.app.audit import audit_paths
 from withstand.metrics.doubts import RULES, DoubtKind
+from withstand.report.audit_markdown import audit_markdown
 from withstand.report.audit_parts import doubts_between, doubts_of
 
 Files = Mapping[str, str]
@@ -216,6 +218,27 @@ def test_what_is_sound_is_told_of_nothing(tmp_path: Path) -> None:
     for name, text in {"a.txt": printed(), "a.json": served()}.items():
         (tmp_path / name).write_text(text, "utf-8")
         assert not doubts_of(audit_paths([tmp_path / name]).files[0])
+
+
+@pytest.mark.parametrize("huge", ["mean_tpot_ms", "mean_ttft_ms", "p99_e2el_ms", "duration", "request_rate"])
+@pytest.mark.parametrize("tiny", ["mean_itl_ms", "median_ttft_ms", "mean_e2el_ms", "request_throughput", "duration"])
+@pytest.mark.parametrize("least", [1e-308, 1e-29])
+def test_numbers_of_any_size_are_judged_and_none_of_infinity_is_made(
+    huge: str, tiny: str, least: float, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_text(served(**{huge: 1e10, tiny: least, "mean_e2el_ms": 1040.0} | {tiny: least}))
+    told = audit_markdown(audit_paths([tmp_path / "a.json"]))
+    assert "cannot be read" not in told.lower()
+    assert not re.search(r"\binf\b|\bnan\b", told.replace("rate-inf", ""))
+
+
+def test_a_zero_has_no_sign_and_no_rate_is_beyond_all_bounds(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(served(median_itl_ms=-0.0, mean_itl_ms=-0.0, request_rate=4e300))
+    told = audit_markdown(audit_paths([tmp_path / "a.json"]))
+    assert "-0.00" not in told
+    assert "4e+300" not in told
+    (tmp_path / "a.json").write_text(served(request_rate=4e12))
+    assert audit_paths([tmp_path / "a.json"]).files[0].cases[0].name == "rate-4000000000000"
 
 
 def test_no_kind_of_doubt_is_without_a_case() -> None:

@@ -94,15 +94,18 @@ def test_a_speed_in_the_place_of_a_throughput_is_a_headline_that_falls() -> None
 
 
 @pytest.mark.parametrize(("n", "known"), [(5, False), (6, True)])
-def test_a_handful_of_answers_has_no_median(n: int, known: bool) -> None:
+def test_a_handful_of_answers_has_no_median_and_no_rate(n: int, known: bool) -> None:
     case = judge(subject(n=n))
-    assert (standings(case)[Claim.TTFT] is Standing.STANDS) == known
-    assert standings(case)[Claim.TOKENS] is Standing.STANDS
+    for claim in (Claim.TTFT, Claim.REQUESTS, Claim.TOKENS):
+        assert (standings(case)[claim] is Standing.STANDS) == known
+    assert standings(case)[Claim.SUCCESS] is Standing.STANDS
+    assert (case.standing is Standing.STANDS) == known
 
 
 def test_a_run_of_which_one_lead_cannot_be_known_stands_in_part_and_so_does_its_file() -> None:
-    assert judge(subject(n=5)).standing is Standing.PARTLY
-    audit = judge_file("f", "vLLM JSON", [subject(n=5, name="few"), subject(name="many")], ())
+    estimated = doubt(DoubtKind.TOKENS_ESTIMATED)
+    assert judge(subject(estimated)).standing is Standing.PARTLY
+    audit = judge_file("f", "vLLM JSON", [subject(estimated, name="few"), subject(name="many")], ())
     assert audit.standing is Standing.PARTLY
     assert audit.headline == "1 of 2 runs stands in part (few)."
 

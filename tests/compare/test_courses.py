@@ -4,6 +4,7 @@ import pytest
 
 from compared import courses_of, queue, records_of, stage
 from withstand.compare.courses import estimates_of, schedule_of
+from withstand.compare.estimate import TOO_FEW
 from withstand.record import Record, Status
 from withstand.testing.records import make_failure
 
@@ -21,6 +22,16 @@ def test_every_value_is_that_of_the_summary(records: list[Record]) -> None:
     assert found["itl.mean"].value == summary.itl.mean
     assert found["request_throughput"].value == summary.request_throughput
     assert found["success_rate"].value == 1.0
+
+
+@pytest.mark.parametrize(("answers", "known"), [(5, False), (6, True)])
+def test_a_handful_of_answers_has_no_rate_however_long_it_took(answers: int, known: bool) -> None:
+    """The audit's own limit."""
+    records = [record for i in range(answers) for record in _paced(4 * i, 10.0, 40)]
+    found = estimates_of(courses_of(records), stage(records))
+    for key in ("request_throughput", "output_throughput"):
+        assert found[key].value
+        assert (found[key].lack != TOO_FEW) == known, key
 
 
 def test_the_order_of_the_file_does_not_matter(records: list[Record]) -> None:

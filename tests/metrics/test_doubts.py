@@ -102,6 +102,21 @@ def test_some_failures(judge: Judge, paced: Callable[..., list[Record]]) -> None
     assert not found.blocking
 
 
+@pytest.mark.parametrize(("apart", "stopped"), [(Status.LIMITED, False), (Status.CANCELLED, True)])
+def test_the_error_that_is_told_is_one_of_the_failures(
+    apart: Status, stopped: bool, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    """What a limiter said, or our own stop, is no answer of those that failed, however often it was heard."""
+    others = [Record(id=400 + i, stage=0, status=apart, error=f"Something else {i % 2}") for i in range(30)]
+    kinds = (Status.HTTP_ERROR, Status.HTTP_ERROR, Status.STREAM_ERROR)
+    failed = [Record(id=500 + i, stage=0, status=kind, error="out of memory") for i, kind in enumerate(kinds)]
+    told = judge([*paced(), *others, *failed], stopped_early=stopped)[DoubtKind.REQUESTS_FAILED].sentence
+    assert "2 http_error, 1 stream_error. Most often (3): “out of memory”." in told
+    mute = [Record(id=500, stage=0, status=Status.HTTP_ERROR)]
+    told = judge([*paced(), *others, *mute], stopped_early=stopped)[DoubtKind.REQUESTS_FAILED].sentence
+    assert "Most often" not in told
+
+
 def test_all_failures_block(judge: Judge) -> None:
     found = judge([Record(id=i, stage=0, status=Status.REFUSED) for i in range(9)])
     assert only(found, DoubtKind.REQUESTS_FAILED).blocking
@@ -122,6 +137,60 @@ def test_a_limiter_that_set_what_was_measured_blocks(
     refused = [Record(id=i, stage=0, status=Status.LIMITED, http_status=429) for i in range(limited)]
     found = judge([*refused, *(answer(limited + i, at_ms=100 * i) for i in range(good))])
     assert found[DoubtKind.RATE_LIMITED].blocking is blocks
+
+
+def ended(first: int, **numbers: int) -> list[Record]:
+    kinds = [status for name, n in numbers.items() for status in [Status(name)] * n]
+    return [Record(id=first + i, stage=0, status=status) for i, status in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "told"),
+    [
+        (
+            {"limited": 32, "http_error": 16, "reset": 20},
+            DoubtKind.REQUESTS_FAILED,
+            "In all 68 of 468 (14.5 %) are unknown: 36 failed, 32 answered 429.",
+        ),
+        (
+            {"limited": 30, "http_error": 20},
+            DoubtKind.RATE_LIMITED,
+            "In all 50 of 450 (11.1 %) are unknown: 20 failed, 30 answered 429.",
+        ),
+        (
+            {"limited": 20, "http_error": 10, "cancelled": 30},
+            DoubtKind.STOPPED_EARLY,
+            "In all 60 of 460 (13 %) are unknown: 10 failed, 20 answered 429, 30 cut on their way.",
+        ),
+    ],
+)
+def test_what_is_unknown_in_several_ways_counts_together(
+    numbers: dict[str, int], kind: DoubtKind, told: str, judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    """A p90 is as little known where 8 % were limited and 8 % failed as where 16 % failed."""
+    found = judge([*paced(), *ended(400, **numbers)])
+    assert [one for one, doubt in found.items() if doubt.blocking] == [kind]
+    assert told in found[kind].sentence
+
+
+def test_requests_that_are_gone_count_together_with_those_that_failed(
+    paced: Callable[..., list[Record]], context: Context
+) -> None:
+    records = [*paced(), *ended(400, http_error=20)]
+    doubts = summarize_stage(records, context(448, health=(healthy(finished=430),))).doubts
+    (blocking,) = (doubt for doubt in doubts if doubt.blocking)
+    assert blocking.kind is DoubtKind.REQUESTS_FAILED
+    told = "In all 48 of 448 (10.7 %) are unknown: 20 failed, 10 without a record, 18 never taken up."
+    assert told in blocking.sentence
+
+
+@pytest.mark.parametrize("numbers", [{"limited": 20, "http_error": 20}, {"http_error": 3}, {"limited": 3}])
+@pytest.mark.parametrize("circumstances", [{"stopped_early": True}, {"ended_by": "so it is", "cut_at_once": True}])
+def test_what_we_stopped_on_purpose_is_not_among_the_unknown(
+    numbers: dict[str, int], circumstances: dict[str, Any], judge: Judge, paced: Callable[..., list[Record]]
+) -> None:
+    records = [*paced(), *ended(400, cancelled=90, not_sent=90, **numbers)]
+    assert not any(doubt.blocking for doubt in judge(records, **circumstances).values())
 
 
 def test_fewer_than_asked(paced: Callable[..., list[Record]], context: Context) -> None:

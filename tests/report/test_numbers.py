@@ -61,3 +61,8 @@ def test_seconds_turn_into_minutes() -> None:
 
 def test_one_is_singular() -> None:
     assert (counted(1, "stage"), counted(1234, "request"), count(None)) == ("1 stage", "1,234 requests", UNKNOWN)
+
+
+def test_a_zero_has_no_sign() -> None:
+    assert number(-0.001) == number(-0.0) == "0.00"
+    assert number(-0.01) == "-0.01"

@@ -10,12 +10,9 @@ from collections.abc import Iterable, Sequence
 from withstand.audit.shape import TIMES, Audit, Case, Claim, FileAudit, Finding, Standing, Subject, Value
 from withstand.audit.words import CLAIM_TITLES, listed
 from withstand.metrics.doubts import Doubt, DoubtKind
-from withstand.metrics.quantiles import samples_needed
+from withstand.metrics.quantiles import TELLING
 from withstand.metrics.reach import Effect, effect
 
-_TELLING = 6
-"""As many values bound a median."""
-assert samples_needed(50) == _TELLING
 _OF_ALL_RUNS = frozenset({DoubtKind.NOT_STREAMED, DoubtKind.FLAT_THROUGHPUT})
 """Raised by several runs together, these hold for each of them."""
 _LEADS = ((Claim.TTFT, Claim.E2EL), (Claim.TOKENS, Claim.REQUESTS))
@@ -53,10 +50,10 @@ def _number(claim: Claim, value: Value) -> str:
 
 
 def _of_too_few(subject: Subject, claim: Claim) -> bool:
-    """A handful of answers has no median, and a p99 of nobody knows how many is nobody's."""
+    """A handful of answers has no median and no rate, and a p99 of nobody knows how many is nobody's."""
     if subject.n is None:
         return claim is Claim.TTFT_P99
-    return claim in TIMES and subject.n < _TELLING
+    return claim is not Claim.SUCCESS and subject.n < TELLING
 
 
 def _standing_of(findings: Sequence[Finding], *, blocked: bool) -> Standing:

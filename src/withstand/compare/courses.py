@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from withstand.compare.estimate import Estimate, of_mean, of_pooled_quantile, of_quantiles, of_ratio
+from withstand.compare.estimate import TOO_FEW, Estimate, of_mean, of_pooled_quantile, of_quantiles, of_ratio, unsure
 from withstand.compare.run import Schedule
 from withstand.metrics.agents import SUCCESS
 from withstand.metrics.catalogue import AGENT
@@ -15,7 +15,7 @@ from withstand.metrics.courses import Courses
 from withstand.metrics.flow import BIN_NS, Flow
 from withstand.metrics.fold import StageFold
 from withstand.metrics.latency import NS_PER_MS
-from withstand.metrics.quantiles import percentile
+from withstand.metrics.quantiles import TELLING, percentile
 from withstand.metrics.sample import Sample
 from withstand.metrics.summary import AgentSide, Distribution, StageSummary
 
@@ -96,7 +96,8 @@ def rates_of(flow: Flow, summary: StageSummary) -> dict[str, Estimate]:
     found = {}
     for key, series in (("request_throughput", answers), ("output_throughput", tokens)):
         if value := getattr(summary, key):
-            found[key] = msgspec.structs.replace(of_mean(value, series), n=summary.completed)
+            sure = of_mean(value, series) if summary.completed >= TELLING else unsure(value, None, TOO_FEW)
+            found[key] = msgspec.structs.replace(sure, n=summary.completed)
     return found
 
 

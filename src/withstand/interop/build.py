@@ -94,7 +94,7 @@ class RunBuilder:
         if name in {"max_concurrency", "num_prompts"}:
             value = values.whole(value)
         elif name in {"input_tokens", "output_tokens", "burstiness"}:
-            value = values.number(value)
+            value = values.measured(value)
         else:
             value = values.text(value)
         if value is not None:
@@ -106,7 +106,7 @@ class RunBuilder:
             if "request_rate" not in self._conditions:
                 self._conditions.setdefault("arrivals", "inf")
             return
-        exact = values.number(value)
+        exact = values.measured(value)
         if exact is not None and exact > 0:
             self._conditions.setdefault("request_rate", exact)
         elif isinstance(value, str):
@@ -114,7 +114,7 @@ class RunBuilder:
 
     def ramp(self, shape: object, start: object, end: object) -> None:
         """A rate that changes during the run; tools write ``inf`` beside it."""
-        low, high = values.number(start), values.number(end)
+        low, high = values.measured(start), values.measured(end)
         if values.text(shape) and low is not None and high is not None:
             self._conditions["arrivals"] = f"{shape} ramp, {low:g} to {high:g} req/s"
 
@@ -205,8 +205,9 @@ class RunBuilder:
         exact = values.number(value)
         if exact is None:
             self.leave(said, _why_illegible(value))
-        elif abs(exact) > values.LARGEST:
-            self.leave(said, f"no measurement is as large as {exact:.3g}.")
+        elif not values.measurable(exact):
+            size = "large" if abs(exact) > 1 else "small"
+            self.leave(said, f"no measurement is as {size} as {exact:.3g}.")
             return None
         return exact
 

@@ -21,10 +21,13 @@ from withstand.metrics.quantiles import distribution
 from withstand.metrics.series import StageSeries, distribution_series, stage_series
 from withstand.metrics.summarize import summarize
 from withstand.metrics.summary import Distribution, Load, StageSummary, Summary
+from withstand.metrics.tally import by_status, by_text, commonest
 from withstand.record import Status, TokensFrom
 from withstand.spec import Stage
 
 _ERRORS_SHOWN = 10
+_WHOLE_FROM = 1e6
+"""Shorter forms of such a rate have an exponent."""
 _PLACE_MAX = 32
 """What a tool calls its files by itself is longer, and tells nobody anything."""
 
@@ -94,10 +97,14 @@ def _name(run: ImportedRun) -> str:
     rate = "inf" if conditions.arrivals == "inf" and conditions.max_concurrency is None else conditions.request_rate
     return _joined(
         _who(run),
-        None if rate is None else f"rate-{rate if isinstance(rate, str) else format(rate, 'g')}",
+        None if rate is None else f"rate-{rate if isinstance(rate, str) else _digits(rate)}",
         None if conditions.max_concurrency is None else f"conc-{conditions.max_concurrency}",
         conditions.labels.get("part"),
     )
+
+
+def _digits(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= _WHOLE_FROM else f"{rate:g}"
 
 
 def _who(run: ImportedRun) -> str | None:
@@ -128,7 +135,7 @@ def stage_of(run: ImportedRun, name: str) -> StageSummary:
     attempted = max(
         run.conditions.num_prompts or _count(run, "attempted") or 0, completed + (_count(run, "failed") or 0)
     )
-    spreads = _distributions(run)
+    spreads, errors = _distributions(run), _errors(run)
     return StageSummary(
         name=name,
         load=_load(run),
@@ -137,7 +144,8 @@ def stage_of(run: ImportedRun, name: str) -> StageSummary:
         completed=completed,
         failed=attempted - completed,
         statuses=_statuses(run),
-        errors=_errors(run),
+        errors=commonest(by_text(errors), _ERRORS_SHOWN),
+        errors_by_status=by_status(errors, _ERRORS_SHOWN),
         success_rate=completed / attempted if attempted else None,
         duration_s=run.numbers.get("duration_s"),
         achieved_rate=run.numbers.get("achieved_rate"),
@@ -183,10 +191,9 @@ def _statuses(run: ImportedRun) -> dict[str, int]:
     return dict(Counter(record.status.value for record in run.facts.records).most_common())
 
 
-def _errors(run: ImportedRun) -> dict[str, int]:
+def _errors(run: ImportedRun) -> Counter[tuple[str, str]]:
     records = run.facts.records if run.facts else ()
-    texts = Counter(record.error for record in records if record.error and record.status is not Status.OK)
-    return dict(texts.most_common(_ERRORS_SHOWN))
+    return Counter((r.status.value, r.error) for r in records if r.error and r.status is not Status.OK)
 
 
 def _tokens_from(run: ImportedRun) -> dict[str, int]:

@@ -18,6 +18,8 @@ _UNLIMITED = frozenset({"inf", "infinity", "+inf", "infinite"})
 _DIGITS_MAX = 40
 LARGEST = 1e15
 """No count, time or rate of a benchmark is larger."""
+SMALLEST = 1e-30
+"""And none but 0 is smaller: quotients of what is measured are finite."""
 
 
 class Twice(msgspec.Struct, frozen=True):
@@ -40,11 +42,23 @@ def number(value: object) -> float | None:
 
 
 def _finite(value: float) -> float | None:
+    """Without the sign that a 0 may have."""
     try:
-        exact = float(value)
+        exact = float(value) + 0.0
     except OverflowError:
         return None
     return exact if math.isfinite(exact) else None
+
+
+def measurable(exact: float) -> bool:
+    """Whether it may be a number of a benchmark at all."""
+    return not exact or SMALLEST <= abs(exact) <= LARGEST
+
+
+def measured(value: object) -> float | None:
+    """A number that may be one of a benchmark."""
+    exact = number(value)
+    return exact if exact is not None and measurable(exact) else None
 
 
 def split_unit(text: str) -> tuple[float, str] | None:

@@ -82,7 +82,9 @@ RULES: Mapping[DoubtKind, str] = {
         "A service of the stack that the requests go through was away during the stage. Blocking from a tenth of it on."
     ),
     DoubtKind.REQUESTS_FAILED: (
-        "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then."
+        "A request did not end well, limited ones apart. Blocking from a tenth on: no p90 is known then. Failed, "
+        "limited and cut requests and those without a record count together for that; the largest part blocks for "
+        "all. What was stopped on purpose, and was not sent or was cut then, does not count."
     ),
     DoubtKind.RATE_LIMITED: "An answer was 429. Blocking from a tenth on: the limiter has set what was measured.",
     DoubtKind.ERROR_TEXT: (

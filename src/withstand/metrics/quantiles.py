@@ -65,6 +65,10 @@ def samples_needed(percent: float) -> int:
     return math.ceil(math.log(_TAIL) / math.log(share))
 
 
+TELLING = samples_needed(50)
+"""Of fewer answers neither a time nor a rate is known: nothing bounds their median, and one more changes the rate."""
+
+
 def student_t(freedom: float) -> float:
     """The 97.5 % point of Student's t, by the Cornish-Fisher series (Abramowitz & Stegun 26.7.5); freedom >= 4."""
     z = _Z

@@ -5,7 +5,7 @@ import math
 
 def number(value: float) -> str:
     """``0.34  41.20  412.6  4,126``: two decimals below 100, one below 1,000, then none."""
-    return f"{value:,.{decimals(value)}f}"
+    return f"{value:z,.{decimals(value)}f}"
 
 
 def raised(value: float) -> str:

@@ -21,7 +21,7 @@ from withstand.metrics.layers import layers_of
 from withstand.metrics.quantiles import distribution
 from withstand.metrics.server import Watched, server_side
 from withstand.metrics.summary import Load, StageSummary, Summary
-from withstand.metrics.tally import Tally, commonest, plus
+from withstand.metrics.tally import Tally, by_status, by_text, commonest, plus
 from withstand.metrics.window import steady_window
 from withstand.record import Record
 from withstand.spec import Gamma, Inf, Poisson, Stage, rate_rps_of
@@ -73,7 +73,8 @@ def _summary(tally: Tally, latencies: Latencies, flow: Flow, context: StageConte
         completed=tally.completed,
         failed=tally.attempted - tally.completed,
         statuses=commonest(tally.statuses),
-        errors=commonest(tally.errors, _ERRORS_SHOWN),
+        errors=commonest(by_text(tally.errors), _ERRORS_SHOWN),
+        errors_by_status=by_status(tally.errors, _ERRORS_SHOWN),
         success_rate=tally.completed / tally.attempted if tally.attempted else None,
         ended_by=context.ended_by,
         cut_short=context.cut_short,

@@ -203,6 +203,8 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     statuses: dict[str, int] = {}
     errors: dict[str, int] = {}
     """The commonest error texts with their counts, at most ten."""
+    errors_by_status: dict[str, dict[str, int]] = {}
+    """The same of each status."""
     success_rate: float | None = None
     ended_by: str | None = None
     """What ended it before its limit, as was asked; in half a sentence."""

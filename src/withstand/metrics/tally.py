@@ -24,7 +24,8 @@ class Tally:
         self.output_tokens: int | None = 0
         self.good_output_tokens: int | None = 0
         self.statuses: Counter[str] = Counter()
-        self.errors: Counter[str] = Counter()
+        self.errors: Counter[tuple[str, str]] = Counter()
+        """By status and text."""
         self.tokens_from: Counter[str] = Counter()
         self.finish_reasons: Counter[str] = Counter()
 
@@ -35,7 +36,7 @@ class Tally:
         if timing is not None:
             self._add_answer(record, timing)
         elif record.error:
-            self.errors[in_one_line(record.error)] += 1
+            self.errors[record.status.value, in_one_line(record.error)] += 1
 
     def _add_answer(self, record: Record, timing: Timing) -> None:
         self.completed += 1
@@ -67,6 +68,22 @@ def in_one_line(text: str) -> str:
 def plus(total: int | None, tokens: int | None) -> int | None:
     """A sum with an unknown part is unknown: a part of it would pass for the whole."""
     return None if total is None or tokens is None else total + tokens
+
+
+def by_text(errors: Counter[tuple[str, str]]) -> Counter[str]:
+    """Whatever their status."""
+    texts: Counter[str] = Counter()
+    for (_, text), count in errors.items():
+        texts[text] += count
+    return texts
+
+
+def by_status(errors: Counter[tuple[str, str]], most: int) -> dict[str, dict[str, int]]:
+    """The commonest of each."""
+    found: dict[str, Counter[str]] = {}
+    for (status, text), count in errors.items():
+        found.setdefault(status, Counter())[text] += count
+    return {status: commonest(found[status], most) for status in sorted(found)}
 
 
 def commonest(counter: Counter[str], most: int | None = None) -> dict[str, int]:

@@ -88,6 +88,7 @@ def _came_to(stage: StageSummary) -> dict[str, Any]:
         "success_rate": stage.success_rate,
         "statuses": stage.statuses,
         "errors": stage.errors,
+        "errors_by_status": stage.errors_by_status,
         "finish_reasons": stage.finish_reasons,
         "total_input_tokens": stage.total_input_tokens,
         "total_output_tokens": stage.total_output_tokens,

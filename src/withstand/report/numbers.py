@@ -23,7 +23,7 @@ def decimals_of(values: Iterable[float | None]) -> int:
 
 def fixed(value: float | None, decimals: int) -> str:
     """``18,107.32`` beside ``45.04``."""
-    return UNKNOWN if value is None else f"{value:,.{decimals}f}"
+    return UNKNOWN if value is None else f"{value:z,.{decimals}f}"
 
 
 def signed_percent(value: float | None) -> str:

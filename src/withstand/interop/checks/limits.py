@@ -5,7 +5,7 @@ Each sees one run.
 
 from withstand.interop.checks.words import MS_PER_S, asked, output_tokens_each, said, stat
 from withstand.interop.shape import ImportedRun
-from withstand.interop.values import number
+from withstand.interop.values import measured
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import percent
 
@@ -24,7 +24,7 @@ _BURST_MIN = 10
 def like_a_limiter(run: ImportedRun) -> Doubt | None:
     """Requests were lost, and exactly as many as some limit a minute came through."""
     wanted, completed = asked(run), run.numbers.get("completed")
-    lasted_s = number(run.conditions.labels.get("sent_for_s")) or run.numbers.get("duration_s")
+    lasted_s = measured(run.conditions.labels.get("sent_for_s")) or run.numbers.get("duration_s")
     if not wanted or not completed or not lasted_s or wanted - completed < _LOST_SHARE * wanted:
         return None
     begun = int(lasted_s // _MINUTE_S) + 1
@@ -45,7 +45,7 @@ def like_a_limiter(run: ImportedRun) -> Doubt | None:
 def told_to_fail(run: ImportedRun) -> Doubt | None:
     """A share of success without any count."""
     told = run.conditions.labels.get("success_percent", "").removesuffix("%").strip()
-    share = number(told)
+    share = measured(told)
     if share is None or share >= _WHOLE or "completed" in run.numbers:
         return None
     return Doubt(

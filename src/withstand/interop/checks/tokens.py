@@ -2,7 +2,7 @@
 
 from withstand.interop.checks.words import said, stat, typical
 from withstand.interop.shape import ImportedRun
-from withstand.interop.values import number
+from withstand.interop.values import measured
 from withstand.metrics.doubts import Doubt, DoubtKind
 
 _COUNTED_WITHIN = 0.05
@@ -17,7 +17,7 @@ def claimed_not_counted(run: ImportedRun) -> Doubt | None:
     if not claimed or not counted or abs(counted / claimed - 1) <= _COUNTED_WITHIN:
         return None
     ratio = counted / claimed
-    asked = number(run.conditions.labels.get("requested_output_tokens"))
+    asked = measured(run.conditions.labels.get("requested_output_tokens"))
     equal = " The claim equals what was asked for: it is no count at all." if asked == claimed else ""
     return Doubt(
         DoubtKind.CLAIMED_NOT_COUNTED,
@@ -80,7 +80,7 @@ def lengths_differ(run: ImportedRun) -> Doubt | None:
 def _lengths_vary(run: ImportedRun) -> bool:
     """By the range asked for: where it begins, 1 for none; its width, 0 for none, in vLLM since 2025."""
     told = run.conditions.labels.get("random_range_ratio")
-    return told is not None and number(told) not in ((0.0, 1.0) if run.source.tool == "vLLM" else (1.0,))
+    return told is not None and measured(told) not in ((0.0, 1.0) if run.source.tool == "vLLM" else (1.0,))
 
 
 def speed_no_throughput(run: ImportedRun) -> Doubt | None:

@@ -21,7 +21,7 @@ def typical(run: ImportedRun, name: str) -> float | None:
 
 def said(value: float) -> str:
     """``1,015``, ``28.45``, ``0.0061``: whole numbers whole, others with three or four digits."""
-    if value == int(value) and abs(value) < 1e15:
+    if float(value).is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -55,6 +55,8 @@ class LiveStage:
         self.done_before = 0
         """Requests that were over before somebody looked."""
         self._stage = stage
+        self._unfinished = msgspec.structs.replace(stage, num_prompts=None)
+        """Nothing is missing of it yet."""
         self._slo = slo
         self._since = since
         self._started_ns = started_ns
@@ -174,7 +176,6 @@ class LiveStage:
     def _doubts(self, whole: Bin) -> tuple[Doubt, ...]:
         """By the judge's own rules."""
         statuses: Mapping[str, int] = self._statuses
-        texts = Counter({self._texts[s]: n for s, n in statuses.items() if s in self._texts})
         case = Case(
             summary=StageSummary(
                 name=self._stage.name,
@@ -183,7 +184,7 @@ class LiveStage:
                 completed=whole.ended,
                 failed=whole.failed,
                 statuses=dict(statuses),
-                errors=dict(texts),
+                errors_by_status={s: {self._texts[s]: n} for s, n in statuses.items() if s in self._texts},
                 ttft=_UNSEEN,
                 tpot=_UNSEEN,
                 itl=_UNSEEN,
@@ -193,7 +194,7 @@ class LiveStage:
                 lateness=_UNSEEN,
             ),
             evidence=Evidence(),
-            context=StageContext(stage=self._stage, goodput=self._slo),
+            context=StageContext(stage=self._unfinished, goodput=self._slo, cut_at_once=True),
         )
         return tuple(doubt for rule in _RULES if (doubt := rule(case)))
 

@@ -21,7 +21,7 @@ class Case(msgspec.Struct, frozen=True):
 def number(value: float) -> str:
     """Three digits or all of the whole ones, thousands with commas."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    return f"{value:,.{digits}f}"
+    return f"{value:z,.{digits}f}"
 
 
 def median_of(distribution: Distribution) -> float | None:

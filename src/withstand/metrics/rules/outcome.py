@@ -1,34 +1,63 @@
 """Doubts about what became of the requests."""
 
+from collections import Counter
+from collections.abc import Collection
+
 from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
 from withstand.spec import Inf
 
-_FAILED_SHARE_MAX = 0.1
-"""Of the requests, by failure or by a limiter: with so many unknown no p90 is known."""
+_LOST_SHARE_MAX = 0.1
+"""Of the requests, whatever became of them: with so many unknown no p90 is known."""
+_FAILED, _LIMITED, _CUT = "failed", "answered 429", "cut on their way"
+_NO_RECORD, _NOT_TAKEN_UP = "without a record", "never taken up"
 _ERROR_HEADS_MIN = 3
 _ERROR_HEADS_SHARE = 0.05
 
 
 def requests_failed(case: Case) -> Doubt | None:
     """Not all succeeded; those that a limiter or our own stop ended have doubts of their own."""
-    ours = (Status.NOT_SENT,) if case.context.stopped_early or case.context.ended_by else ()
-    apart = {Status.OK, Status.LIMITED, Status.CANCELLED, *ours}
-    failed = {status: n for status, n in case.summary.statuses.items() if status not in apart}
+    failed = _failed(case)
     if not failed:
         return None
     kinds = ", ".join(f"{n:,} {status}" for status, n in sorted(failed.items(), key=lambda kind: -kind[1]))
     count, asked = sum(failed.values()), case.summary.attempted
+    blocking, together = _weight(case, _FAILED, count, asked)
     return Doubt(
         DoubtKind.REQUESTS_FAILED,
         f"{count:,} of {counted(asked, 'request')} failed ({percent(count, asked)}): {kinds}."
-        f"{_commonest(case)}{_paused(case)} Times and throughputs are those of the good ones only.",
+        f"{_commonest(case, failed)}{_paused(case)}{together} Times and throughputs are those of the good ones only.",
         "Find the cause in the records' errors first: numbers of different survivors cannot be compared.",
-        blocking=count >= _FAILED_SHARE_MAX * asked,
+        blocking=blocking,
         brief=f"{count:,} of {asked:,}",
     )
+
+
+def _weight(case: Case, part: str, count: int, of: int) -> tuple[bool, str]:
+    """Whether a part of what is unknown blocks: by itself, or as the largest where all of it is too much."""
+    if count >= _LOST_SHARE_MAX * of:
+        return True, ""
+    parts = _unknown(case)
+    total, asked = sum(parts.values()), case.summary.attempted + parts[_NO_RECORD] + parts[_NOT_TAKEN_UP]
+    if total < _LOST_SHARE_MAX * asked or part != max(parts, key=lambda name: parts[name]):
+        return False, ""
+    told = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
+    return True, f" In all {total:,} of {asked:,} ({percent(total, asked)}) are unknown: {told}."
+
+
+def _unknown(case: Case) -> dict[str, int]:
+    """The requests of which nobody knows how they would have fared; what we stopped on purpose is not among them."""
+    statuses, context = case.summary.statuses, case.context
+    meant = context.stopped_early or context.cut_at_once
+    return {
+        _FAILED: sum(_failed(case).values()),
+        _LIMITED: statuses.get(Status.LIMITED, 0),
+        _CUT: 0 if meant else statuses.get(Status.CANCELLED, 0),
+        _NO_RECORD: _lost(case) if context.health else 0,
+        _NOT_TAKEN_UP: _missing(case),
+    }
 
 
 def _paused(case: Case) -> str:
@@ -40,10 +69,20 @@ def _paused(case: Case) -> str:
     return " After one without a byte its slot pauses, 10 ms and up to 1 s: they are no rate."
 
 
-def _commonest(case: Case) -> str:
-    if not case.summary.errors:
+def _failed(case: Case) -> dict[str, int]:
+    ours = (Status.NOT_SENT,) if case.context.stopped_early or case.context.ended_by else ()
+    apart = {Status.OK, Status.LIMITED, Status.CANCELLED, *ours}
+    return {status: n for status, n in case.summary.statuses.items() if status not in apart}
+
+
+def _commonest(case: Case, failed: Collection[str]) -> str:
+    """Of the failures that are spoken of, whatever else went wrong."""
+    texts: Counter[str] = Counter()
+    for status in failed:
+        texts.update(case.summary.errors_by_status.get(status, {}))
+    if not texts:
         return ""
-    text, count = max(case.summary.errors.items(), key=lambda item: item[1])
+    text, count = max(texts.items(), key=lambda item: item[1])
     return f" Most often ({count:,}): “{text}”."
 
 
@@ -52,12 +91,13 @@ def rate_limited(case: Case) -> Doubt | None:
     limited, asked = case.summary.statuses.get(Status.LIMITED, 0), case.summary.attempted
     if not limited:
         return None
+    blocking, together = _weight(case, _LIMITED, limited, asked)
     return Doubt(
         DoubtKind.RATE_LIMITED,
         f"{limited:,} of {counted(asked, 'request')} ({percent(limited, asked)}) were answered 429: "
-        "a limiter answered, not the engine, so this says nothing of what the engine can do.",
+        f"a limiter answered, not the engine, so this says nothing of what the engine can do.{together}",
         "Raise the limit of the gateway or of the account, or stay below it.",
-        blocking=limited >= _FAILED_SHARE_MAX * asked,
+        blocking=blocking,
         brief=f"{limited:,} of {asked:,}",
     )
 
@@ -86,6 +126,7 @@ def records_missing(case: Case) -> Doubt | None:
     if not lost:
         return None
     ended = sum(h.finished for h in health) if health else case.summary.attempted + damaged
+    blocking, together = _weight(case, _NO_RECORD, lost, ended)
     by_account = (
         f"{lost:,} of {counted(ended, 'request')} that ended ({percent(lost, ended)}) have no record that can be read: "
         "lines are damaged, or gone from the folder. The numbers are those of the others."
@@ -96,9 +137,9 @@ def records_missing(case: Case) -> Doubt | None:
     )
     return Doubt(
         DoubtKind.RECORDS_MISSING,
-        by_account if health else by_lines,
+        f"{by_account if health else by_lines}{together}",
         "Take the folder from where it is whole, or run the stage again.",
-        blocking=lost >= _FAILED_SHARE_MAX * ended,
+        blocking=blocking,
     )
 
 
@@ -110,21 +151,24 @@ def _lost(case: Case) -> int:
 
 def fewer_than_asked(case: Case) -> Doubt | None:
     """Prompts that nobody took up, although nothing told us to stop."""
-    stage, taken = case.context.stage, case.evidence.first_turns + _lost(case)
-    if stage.num_prompts is None or stage.duration_s is not None:
+    asked, missing = case.context.stage.num_prompts, _missing(case)
+    if asked is None or not missing:
         return None
-    if case.context.stopped_early or case.context.ended_by:
-        return None
-    missing = stage.num_prompts - taken
-    if missing <= 0:
-        return None
+    blocking, together = _weight(case, _NOT_TAKEN_UP, missing, asked)
     return Doubt(
         DoubtKind.FEWER_THAN_ASKED,
-        f"{stage.num_prompts:,} prompts were asked for and {taken:,} were taken up: "
-        f"{missing:,} are missing without a record.",
+        f"{asked:,} prompts were asked for and {asked - missing:,} were taken up: "
+        f"{missing:,} are missing without a record.{together}",
         "Run the stage again; if it stays so, look for a worker that ended early.",
-        blocking=missing >= _FAILED_SHARE_MAX * stage.num_prompts,
+        blocking=blocking,
     )
+
+
+def _missing(case: Case) -> int:
+    stage, context = case.context.stage, case.context
+    if stage.num_prompts is None or stage.duration_s is not None or context.stopped_early or context.ended_by:
+        return 0
+    return max(0, stage.num_prompts - case.evidence.first_turns - _lost(case))
 
 
 def stopped_early(case: Case) -> Doubt | None:
@@ -151,6 +195,7 @@ def cut_on_the_way(case: Case) -> Doubt | None:
     told = f"{cut:,} of {counted(asked, 'request')} were cut on their way; {_survivors(case)}."
     why = f"The stage ended early ({case.context.ended_by})" if case.context.ended_by else "The stage was over"
     meant = case.context.cut_at_once
+    blocking, together = (False, "") if meant else _weight(case, _CUT, cut, asked)
     if meant:
         told = f"{why}, and what ran was not waited for: {told}"
         remedy = "Take from it what it ended by, and no time."
@@ -159,9 +204,9 @@ def cut_on_the_way(case: Case) -> Doubt | None:
         remedy = "Give the last answers longer (--set drain_s=120, or a larger budget), or ask for less."
     return Doubt(
         DoubtKind.STOPPED_EARLY,
-        told,
+        f"{told}{together}",
         remedy,
-        blocking=not meant and cut >= _FAILED_SHARE_MAX * asked,
+        blocking=blocking,
         brief=f"{cut:,} of {asked:,}",
     )
 
