@@ -5,7 +5,7 @@ import errno
 import os
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from withstand.errors import StorageError, UsageError
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, error: Callable[[Path, OSError], StorageError] | None = None) -> None:
     """The whole of ``data`` under ``path``, or nothing changed. A device or pipe is written to, never replaced.
 
     Raises:
@@ -32,7 +32,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.replace(target)
     except OSError as e:
         discard(temporary)
-        raise storage_error(path, e) from None
+        raise (error or storage_error)(path, e) from None
 
 
 def _is_special(path: Path) -> bool:
@@ -67,8 +67,23 @@ def make_durable(path: Path) -> None:
 
 def storage_error(path: Path, e: OSError) -> StorageError:
     """What failed, why, and the cure."""
+    return StorageError(f"{unwritable(path, e)}; what was measured before is kept.")
+
+
+def unwritable(path: Path, e: OSError) -> str:
+    """The same where nothing was measured, as the beginning of a sentence."""
+    if not path.is_absolute() and _here_is_gone():
+        return f"{path} cannot be written: the current folder is gone. Change to one that is there"
     cure = "Free some space" if e.errno in _FULL else "Choose a folder that exists and may be written to"
-    return StorageError(f"{path} cannot be written: {e.strerror}. {cure}; what was measured before is kept.")
+    return f"{path} cannot be written: {e.strerror}. {cure}"
+
+
+def _here_is_gone() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  nothing is done with it
+    except OSError:
+        return True
+    return False
 
 
 def is_there(path: Path) -> bool:

@@ -105,7 +105,7 @@ def test_an_interrupt_while_the_command_line_is_still_read_is_quiet(tmp_path: Pa
 
 
 def test_an_interrupt_before_the_verb_is_called_is_quiet() -> None:
-    begin = "import withstand.cli.entry as e; e._usable = lambda _: signal.raise_signal(signal.SIGINT)"
+    begin = "import withstand.cli.entry as e; e.usable = lambda _: signal.raise_signal(signal.SIGINT)"
     code = f"import signal; {begin}; from withstand.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

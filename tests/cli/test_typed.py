@@ -1,5 +1,8 @@
 """What is typed is kept in the run folder, but for secrets."""
 
+import subprocess
+import sys
+
 import pytest
 
 from withstand.cli.typed import without_secrets
@@ -30,3 +33,15 @@ from withstand.cli.typed import without_secrets
 )
 def test_secrets_are_hidden(typed: list[str], kept: list[str]) -> None:
     assert without_secrets(typed) == kept
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "from withstand.cli.typed import without_secrets as f; f(['--model', 'x' * 400_000])",
+        "from withstand.cli.build import _HEADER as h; assert not h.fullmatch('a=' + ' ' * 400_000 + 'x\\ny')",
+    ],
+)
+def test_a_long_word_takes_no_longer_by_each_of_its_letters(call: str) -> None:
+    """By a power of them it would take minutes."""
+    subprocess.run([sys.executable, "-c", call], check=True, timeout=60)

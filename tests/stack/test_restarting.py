@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from stacks import SERVER, command, shell, stack, until, up
 from withstand.cli.entry import exit_code_of
+from withstand.cli.stacks import show_standing
 from withstand.processes.identity import Identity, identity_of
 from withstand.spec.stack import stack_of
 from withstand.stack.local import planned
@@ -276,3 +277,14 @@ def test_one_whose_group_goes_on_without_it_is_told_as_leaving_and_was_away_from
     [absence] = unit("a").absences
     assert absence.began_s - killed_s < 2
     assert "killed by SIGKILL" in absence.reason
+
+
+def test_what_has_just_ended_is_looked_at_again_before_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = up(stack())
+    supervisor = standing.state.supervisor.pid
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(leader("a").pid, signal.SIGKILL)
+    until(lambda: bool(standing.late))
+    os.kill(supervisor, signal.SIGCONT)
+    show_standing(standing)
+    assert "does not write" not in capsys.readouterr().out

@@ -45,7 +45,7 @@ _DATASET = Workload().dataset
 _LENGTHS = {name: name for name in ("input_len", "output_len")}
 _END = {"duration": "duration_s", "num_prompts": "num_prompts"}
 _LIMITS = ("ttft", "tpot", "e2el")
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[=:]\s*(.*)")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*+[=:]\s*+(.*)")
 
 
 def build_plan(options: Mapping[str, Any], from_file: Tree, file: Path | None = None) -> Plan:

@@ -13,6 +13,7 @@ from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import say, write_result
 from withstand.cli.stacks import meant, only
+from withstand.cli.streams import is_heard
 from withstand.errors import EngineError, UsageError
 from withstand.processes.log import is_lost
 from withstand.stack.resting import left_to_gateway
@@ -45,7 +46,7 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     ends = {each: _show_tail(path, lines, each, widest) for each, path in logs.items()}
     for each, path in logs.items():
         _say_if_silent(each, path, rests=each in left_to_gateway(standing.blueprint))
-    while follow and standing.folder.exists():
+    while follow and is_heard() and standing.folder.exists():
         clock.sleep_s(_LOOK_S)
         ends = {each: _show_from(logs[each], ends[each], each, widest) for each in logs}
 

@@ -4,6 +4,7 @@ None of them has a default here: what is not given is the plan file's, or else t
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +57,17 @@ class _Headed(click.Option):
 
 
 class Verb(click.Command):
-    """A command whose help lists options under headings."""
+    """A command whose help lists options under headings, and whose mistakes name it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What takes one value is given once: of two it would not be known which is meant."""
+        try:
+            _, _, given = self.make_parser(ctx).parse_args(list(args))
+            _refuse_twice(given)
+            return super().parse_args(ctx, args)
+        except click.UsageError as e:  # the parser does not say whose
+            e.ctx = e.ctx or ctx
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One section a heading, in the order of their first options."""
@@ -68,6 +79,13 @@ class Verb(click.Command):
         for heading, lines in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(lines)
+
+
+def _refuse_twice(given: Sequence[click.Parameter]) -> None:
+    for option, times in Counter(each for each in given if isinstance(each, click.Option)).items():
+        if times > 1 and not (option.multiple or option.is_flag or option.count):
+            several = "; several with commas" if "," in (option.metavar or "") else ""
+            raise click.UsageError(f"Option '{option.opts[-1]}' stands there {times} times; give it once{several}")
 
 
 def _option(heading: str, names: str, help_text: str, metavar: str | None = None, **attributes: Any) -> _Decorator:

@@ -7,6 +7,7 @@ from withstand.app.home import to_go_on
 from withstand.app.hunter import limit_code
 from withstand.app.screen import Outcome
 from withstand.cli.output import rendered, say, write_result
+from withstand.cli.streams import check_written
 from withstand.control.limit import Limit
 from withstand.report.json import summary_json
 from withstand.report.limit import limit_json, print_limit
@@ -34,6 +35,7 @@ def show_limit(outcome: Outcome, limit: Limit, *, as_json: bool) -> int:
         say(f"withstand: {outcome.summary.partial}")
     if limit.ended:
         say(f"withstand: `withstand find-limit --resume {outcome.folder} --budget {_MORE_TIME}` goes on with it.")
+    check_written(outcome.folder)
     return limit_code(limit, outcome)
 
 
@@ -46,15 +48,13 @@ def _say_where(folder: Path) -> None:
 def show_targets(outcome: "TargetsOutcome", *, as_json: bool) -> int:
     """Each target's table, then all of them compared; as JSON the comparison, or without one what there is."""
     compared = outcome.compared
-    if as_json and compared:
-        _show_compared(compared, outcome.folder, as_json=True)
-        return outcome.exit_code
-    for name, one in outcome.outcomes.items():
+    for name, one in outcome.outcomes.items() if not (as_json and compared) else ():
         if not as_json:
             write_result(f"\n— {name} —")
-        show_outcome(one, as_json=as_json, of=f"{name}: ")
+        _show(one, as_json=as_json, of=f"{name}: ")
     if compared:
-        _show_compared(compared, outcome.folder, as_json=False)
+        _show_compared(compared, outcome.folder, as_json=as_json)
+    check_written(outcome.folder)
     return outcome.exit_code
 
 
@@ -67,6 +67,7 @@ def show_ab(outcome: "AbOutcome", *, as_json: bool) -> int:
         say(f"withstand: {outcome.pairs} of {outcome.asked} pairs are measured; {rest}.")
     elif outcome.unmeasured:
         say(f"withstand: {outcome.unmeasured}")
+    check_written(outcome.folder)
     return outcome.exit_code
 
 
@@ -80,11 +81,15 @@ def _show_compared(compared: "Compared", folder: Path, *, as_json: bool) -> None
     write_result(f"Comparison: {folder / 'comparison.html'}")
 
 
-def show_outcome(outcome: Outcome, *, as_json: bool, of: str = "") -> int:
-    """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0.
+def show_outcome(outcome: Outcome, *, as_json: bool) -> int:
+    """Print it, and on stderr a sentence on each reason why the exit code, which is the outcome's, is not 0."""
+    _show(outcome, as_json=as_json)
+    check_written(outcome.folder)
+    return outcome.exit_code
 
-    ``of`` is put before those: whose they are, where there are several.
-    """
+
+def _show(outcome: Outcome, *, as_json: bool, of: str = "") -> None:
+    """``of`` is put before the sentences: whose they are, where there are several."""
     if as_json:
         write_result(summary_json(outcome.summary, outcome.limit).decode())
     else:
@@ -93,4 +98,3 @@ def show_outcome(outcome: Outcome, *, as_json: bool, of: str = "") -> int:
     for why in (outcome.missed, outcome.unmeasured):
         if why:
             say(f"withstand: {of}{why}")
-    return outcome.exit_code

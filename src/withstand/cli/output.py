@@ -1,9 +1,5 @@
-"""stdout carries the result, stderr what is said on the way. Neither may stop a measurement.
+"""stdout carries the result, stderr what is said on the way. Each is written at once."""
 
-When the reader of a pipe has left (``withstand run | head``), the rest goes nowhere, quietly: the run folder has it.
-"""
-
-import os
 import sys
 from collections.abc import Callable
 from io import StringIO
@@ -11,6 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_COLUMNS_MIN = 20
 
 
 def write_result(text: str) -> None:
@@ -34,7 +32,7 @@ def rendered(draw: Callable[["Console"], None]) -> str:
 
     stdout = Console(file=sys.stdout)
     text = StringIO()
-    draw(Console(file=text, width=stdout.width, force_terminal=stdout.is_terminal, no_color=stdout.no_color))
+    draw(Console(file=text, width=_width(stdout), force_terminal=stdout.is_terminal, no_color=stdout.no_color))
     return text.getvalue()
 
 
@@ -42,7 +40,12 @@ def columns() -> int:
     """How wide stdout is."""
     from rich.console import Console  # noqa: PLC0415  as above
 
-    return Console(file=sys.stdout).width
+    return _width(Console(file=sys.stdout))
+
+
+def _width(console: "Console") -> int:
+    """What is narrower than any table can be gets lines that the terminal breaks."""
+    return max(console.width, _COLUMNS_MIN)
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -50,15 +53,5 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def _write_as_it_is(stream: TextIO, text: str) -> None:
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError:  # the reader has left, or the disk behind a redirection is full
-        _silence(stream)
-
-
-def _silence(stream: TextIO) -> None:
-    """Point the descriptor elsewhere: Python flushes once more when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    stream.write(text)
+    stream.flush()

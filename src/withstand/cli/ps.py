@@ -3,15 +3,12 @@
 import click
 import msgspec
 
-from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import check_file, draw_standing, leader_of, name_of, not_there
+from withstand.cli.stacks import check_file, draw_standing, in_the_end, leader_of, name_of, not_there
 from withstand.stack.health import dead, restart_line
 from withstand.stack.standing import Standing, check_readable, is_at_rest, no_room, standings
 from withstand.stack.supervision import Phase
-
-_WRITES_S, _LOOK_S = 1.0, 0.1
 
 
 @click.command("ps", cls=Verb)
@@ -24,7 +21,7 @@ def verb(name: str | None, *, as_json: bool) -> int:
     is no stack NAME.
     """
     typed, name = name, name and name_of(name)
-    found = _found(name)
+    found = in_the_end(lambda: [each for each in standings() if name in (None, each.name)])
     if name is not None and not found:
         raise not_there(name, standings())
     for standing in found if typed else []:
@@ -35,16 +32,6 @@ def verb(name: str | None, *, as_json: bool) -> int:
         _draw(found)
     check_readable(name)
     return int(any(_cure(standing) or standing.outdated for standing in found))
-
-
-def _found(name: str | None) -> list[Standing]:
-    """Looked at once more where a service has just ended: its supervisor is about to write that down."""
-    give_up_ns = clock.now_ns() + int(_WRITES_S * 1e9)
-    while True:
-        found = [standing for standing in standings() if name in (None, standing.name)]
-        if not any(standing.late for standing in found) or clock.now_ns() > give_up_ns:
-            return found
-        clock.sleep_s(_LOOK_S)
 
 
 def _draw(found: list[Standing]) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from withstand.cli.options import Verb
-from withstand.cli.output import rendered, write_result
-from withstand.cli.stacks import StackTold, draw_standing, meant, refuse_held
+from withstand.cli.stacks import StackTold, meant, refuse_held, show_standing
 from withstand.errors import UsageError
 from withstand.stack.restarting import restart
 from withstand.stack.standing import Standing, standings
@@ -25,7 +24,7 @@ def verb(names: tuple[str, ...], *, force: bool, quiet: bool) -> None:
     standing, services = _meant(names)
     refuse_held(standing, "start them again", force=force)
     standing = restart(standing, services, StackTold(quiet=quiet).hear)
-    write_result(rendered(lambda console: draw_standing(standing, console)))
+    show_standing(standing)
 
 
 def _meant(names: tuple[str, ...]) -> tuple[Standing, tuple[str, ...]]:

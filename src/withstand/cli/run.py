@@ -1,6 +1,6 @@
 """``withstand run``: options and a plan file → a measurement."""
 
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ from withstand.files import is_there
 from withstand.runs import TargetsFolder
 from withstand.spec import Plan, plan_from_file
 from withstand.spec.file_kinds import refuse_others as refuse_other_kinds
-from withstand.spec.mistake import of_file
+from withstand.spec.mistake import of_file, of_typed
 from withstand.spec.stack import Stack, is_stack
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.local import standing_for
@@ -109,12 +109,21 @@ def verb(
             home = home_of(plan, standing, None if options["named"] else stack.plan)
         source = None if stack else _source(plan, options["named"])
         asked = build_plan(options, written, source)
-        with of_file(source) if source and loads_as(asked, written) else nullcontext():
+        with _blamed(source, asked, written, is_typed=not (stack or folder)):
             outcome = _measured(asked, folder, argv, drawn, home)
         kept(drawn, outcome.folder)
     if isinstance(outcome, Outcome):
         return show_outcome(outcome, as_json=as_json)
     return show_targets(outcome, as_json=as_json)
+
+
+def _blamed(
+    source: Path | None, asked: Plan, written: dict[str, Any], *, is_typed: bool
+) -> AbstractContextManager[None]:
+    """Who is told of for what is found wrong in a plan: its file, or without one what was typed."""
+    if source:
+        return of_file(source) if loads_as(asked, written) else nullcontext()
+    return of_typed() if is_typed else nullcontext()
 
 
 def _source(plan: Path | None, named: str | None) -> Path | None:

@@ -4,13 +4,14 @@ import click
 
 from withstand.app.plans import all_texts
 from withstand.app.schema import SUBJECTS, json_schema
+from withstand.cli.options import Verb
 from withstand.cli.output import write_result
 from withstand.errors import UsageError
 
 _PLANS = "plans"
 
 
-@click.command("schema")
+@click.command("schema", cls=Verb)
 @click.argument("subjects", metavar="[plan|stack|record]…|plans", nargs=-1, type=click.Choice([*SUBJECTS, _PLANS]))
 def verb(subjects: tuple[str, ...]) -> None:
     """Print the JSON schema of plans, stacks and records.

@@ -1,13 +1,13 @@
 """Which stack is meant, for the verbs that take its name, and how services stand as a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from withstand import clock
 from withstand.cli.columns import Column, lines_of
-from withstand.cli.output import say
+from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
 from withstand.files import spelled
 from withstand.processes.identity import Identity
@@ -17,7 +17,7 @@ from withstand.stack.aims import with_aims
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.health import dead, is_named_by_another, restart_line, why_down
 from withstand.stack.settled import settled_stack
-from withstand.stack.standing import Standing, check_readable, is_at_rest, standings, supervisors_end
+from withstand.stack.standing import Standing, check_readable, is_at_rest, standing_of, standings, supervisors_end
 from withstand.stack.state import StackState, UnitState
 from withstand.stack.supervision import Phase
 from withstand.stack.unborn import unborn
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MB = 1e6
+_WRITES_S, _LOOK_S = 1.0, 0.1
 
 
 def name_of(typed: str) -> str:
@@ -132,6 +133,22 @@ def aimed(options: Mapping[str, Any], plan: dict[str, Any], blueprint: Blueprint
         for target in (tree["target"], *tree.get("targets", {}).values()):
             target.pop("metrics_urls", None)
     return tree
+
+
+def in_the_end(look: Callable[[], list[Standing]]) -> list[Standing]:
+    """Looked at once more where a service has just ended: its supervisor is about to write that down."""
+    give_up_ns = clock.now_ns() + int(_WRITES_S * 1e9)
+    while True:
+        found = look()
+        if not any(standing.late for standing in found) or clock.now_ns() > give_up_ns:
+            return found
+        clock.sleep_s(_LOOK_S)
+
+
+def show_standing(standing: Standing) -> None:
+    """Of a stack that has come up, as it is now."""
+    for now in in_the_end(lambda: [standing_of(standing.name) or standing]):
+        write_result(rendered(lambda console, shown=now: draw_standing(shown, console)))  # type: ignore[misc]
 
 
 def draw_standing(standing: Standing, console: "Console") -> None:

@@ -7,7 +7,7 @@ from withstand.spec import Plan, Target, redacted
 
 _HIDDEN = "***"
 _SECRET_PATH = re.compile(r"(target|targets\.[^.]+)(\.headers.*|\.extra_body.*|\.serve.*)?|targets")
-_URL = re.compile(r"[a-z+]+://.*", re.IGNORECASE)
+_URL = re.compile(r"(?<![a-z+])[a-z+]++://.*", re.IGNORECASE)
 _URL_PATH = re.compile(r"(target|targets\.[^.]+)\.base_url")
 
 

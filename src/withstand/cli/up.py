@@ -8,9 +8,9 @@ import click
 from withstand.app.foretold import check_plan
 from withstand.cli.build import build_plan
 from withstand.cli.options import TYPED_PATH, Verb
-from withstand.cli.output import rendered, write_result
+from withstand.cli.output import write_result
 from withstand.cli.screen import terminal_screen
-from withstand.cli.stacks import StackTold, aimed, draw_standing
+from withstand.cli.stacks import StackTold, aimed, show_standing
 from withstand.errors import UsageError
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack
@@ -44,7 +44,7 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
             _check(blueprint)
             return
         standing = bring_up(stack, screen.step, told.hear, partial(_check_load, stack), path)
-    write_result(rendered(lambda console: draw_standing(standing, console)))
+    show_standing(standing)
 
 
 def _check_load(stack: Stack, blueprint: Blueprint) -> None:

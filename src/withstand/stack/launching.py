@@ -9,11 +9,12 @@ from pathlib import Path
 
 from withstand import clock
 from withstand.errors import EngineError
-from withstand.files import discard, storage_error
+from withstand.files import discard
 from withstand.processes.identity import Identity, end
 from withstand.stack.composed import SUPERVISOR
 from withstand.stack.standing import supervisors_arguments, supervisors_end, supervisors_of
 from withstand.stack.state import blueprint_file, log_of, outside, read_state
+from withstand.stack.unwritten import unwritten
 
 _LOOK_S = 0.05
 _BORN_S = 60.0
@@ -57,7 +58,7 @@ class _Birth:
                 )
         except OSError as e:
             os.close(self._line)
-            raise storage_error(log_file, e) from None
+            raise unwritten(log_file, e) from None
         finally:
             os.close(theirs)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError, WithstandError
-from withstand.files import spelled, storage_error
+from withstand.files import spelled
 from withstand.processes.identity import Identity, end, identity_of, tell_to_end
 from withstand.processes.interrupts import deferred
 from withstand.spec.stack import Stack
@@ -61,6 +61,7 @@ from withstand.stack.state import (
 from withstand.stack.supervision import Phase
 from withstand.stack.taking_down import stop_s, take_down
 from withstand.stack.turn import turn_in
+from withstand.stack.unwritten import unwritten
 
 _LOOK_S = 0.05
 _TELL_S = 5.0
@@ -312,7 +313,7 @@ def _write(folder: Path, blueprint: Blueprint, holder: Identity | None) -> None:
     except OSError as e:
         with suppress(OSError):  # of our own making it is empty
             folder.rmdir()
-        raise storage_error(folder, e) from None
+        raise unwritten(folder, e) from None
     try:
         _write_files(folder, blueprint)
         write_blueprint(folder, blueprint)
@@ -331,7 +332,7 @@ def _write_files(folder: Path, blueprint: Blueprint) -> None:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_text(text, "utf-8")
     except OSError as e:
-        raise storage_error(folder, e) from None
+        raise unwritten(folder, e) from None
 
 
 def _taken_down(blueprint: Blueprint) -> EngineError:

@@ -8,7 +8,7 @@ from socket import gethostname
 import msgspec
 
 from withstand.errors import EngineError
-from withstand.files import discard, make_durable, storage_error
+from withstand.files import discard, make_durable, unwritable
 from withstand.processes.identity import (
     Identity,
     boot,
@@ -212,7 +212,7 @@ def no_room(folder: Path) -> str | None:
         probe.write_bytes(bytes(_PROBE_BYTES))
         make_durable(probe)
     except OSError as e:
-        return str(storage_error(folder, e)).partition("; ")[0]
+        return unwritable(folder, e)
     finally:
         discard(probe)
     return None

@@ -16,6 +16,7 @@ from withstand.processes.identity import Identity
 from withstand.processes.log import is_lost
 from withstand.stack.blueprint import Blueprint
 from withstand.stack.supervision import Absence, Phase
+from withstand.stack.unwritten import unwritten
 
 MARK = "WITHSTAND_STACK"
 TAKEN_DOWN = "it was taken down"
@@ -194,7 +195,7 @@ _T = TypeVar("_T")
 def _write(path: Path, value: msgspec.Struct) -> None:
     if is_lost(path):
         discard(path)  # a pipe would be written into, and waited for
-    write_atomically(path, msgspec.json.encode(value))
+    write_atomically(path, msgspec.json.encode(value), unwritten)
 
 
 def _read(path: Path, kind: type[_T]) -> _T | None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from withstand import clock
-from withstand.files import storage_error
 from withstand.stack.progress import Progress
+from withstand.stack.unwritten import unwritten
 
 _LOOK_S = 0.1
 
@@ -34,7 +34,7 @@ def turn_in(folder: Path, progress: Progress, step: str) -> int:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise storage_error(folder, e) from None
+            raise unwritten(folder, e) from None
         if (lock := _opened(folder)) is None:
             continue
         try:
@@ -75,7 +75,7 @@ def _opened(folder: Path) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as e:
-        raise storage_error(folder, e) from None
+        raise unwritten(folder, e) from None
 
 
 def _is_at(folder: Path, lock: int) -> bool:
