@@ -6,17 +6,22 @@ from withstand.app.plans import all_texts
 from withstand.app.schema import SUBJECTS, json_schema
 from withstand.cli.output import write_result
 from withstand.errors import UsageError
+from withstand.hints import near
 
 _PLANS = "plans"
 
 
 @click.command("schema")
-@click.argument("subjects", metavar="[plan|stack|record]…|plans", nargs=-1, type=click.Choice([*SUBJECTS, _PLANS]))
+@click.argument("subjects", metavar="[plan|stack|record]…|plans", nargs=-1)
 def verb(subjects: tuple[str, ...]) -> None:
     """Print the JSON schema of plans, stacks and records.
 
     With one word, of that alone. `plans` prints the plans that come along, as the files that they are.
     """
+    known = [*SUBJECTS, _PLANS]
+    for subject in subjects:
+        if subject not in known:
+            raise UsageError(f"schema: {subject!r} is unknown{near(subject, known)}; choose one of {', '.join(known)}.")
     if _PLANS in subjects:
         if len(subjects) > 1:
             raise UsageError("schema plans prints files, not a schema; ask for it alone.")
