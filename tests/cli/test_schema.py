@@ -66,11 +66,3 @@ def test_what_may_be_a_list_in_a_file_may_be_one_in_the_schema() -> None:
             assert several == {"type": "array", "items": one, "minItems": 1}
     varying = {field for fields in VARYING.values() for field in fields}
     assert varying == {path.rpartition(".")[2] for path in LOADS}
-
-
-def test_a_subject_that_is_unknown_is_told_by_its_name() -> None:
-    done = CliRunner().invoke(verb, ["pln"])
-    assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == (
-        "schema: 'pln' is unknown (did you mean plan or plans?); choose one of plan, stack, record, plans."
-    )

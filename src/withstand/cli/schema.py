@@ -21,7 +21,8 @@ def verb(subjects: tuple[str, ...]) -> None:
     known = [*SUBJECTS, _PLANS]
     for subject in subjects:
         if subject not in known:
-            raise UsageError(f"schema: {subject!r} is unknown{near(subject, known)}; choose one of {', '.join(known)}.")
+            told = f"schema: {subject!r} is unknown{near(subject, known)}; choose one of {', '.join(known)}"
+            raise click.UsageError(told, click.get_current_context())
     if _PLANS in subjects:
         if len(subjects) > 1:
             raise UsageError("schema plans prints files, not a schema; ask for it alone.")
