@@ -23,6 +23,17 @@ _KINDS = {
 }
 _SUCH_AS = {"int": ", such as 8", "float": ", such as 500"}
 _LIMITS = {">": "above", ">=": "of at least", "<": "below", "<=": "of at most"}
+_HOST = r"(?:[\w.-]+|\[[\da-f:.]+\])"
+_URL = re.compile(rf"(?:(?P<scheme>https?|unix):/+)?(?P<rest>(?(scheme).+|{_HOST}:\d+(?:/.*)?))", re.IGNORECASE)
+
+
+def url_in(path: object) -> str | None:
+    """The URL that was typed for a file, of which a path has lost a slash; without a user and his password."""
+    found = _URL.fullmatch(str(path))
+    if found is None:
+        return None
+    scheme, rest = (found["scheme"] or "http").lower(), found["rest"].rpartition("@")[2]
+    return f"unix:/{rest}" if scheme == "unix" else f"{scheme}://{rest}"
 
 
 def hinted(told: str, kind: Any) -> str:

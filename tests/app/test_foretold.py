@@ -10,6 +10,8 @@ from withstand.stack.ports import free_port
 WRONG = [
     (["--dataset-name", "no-such-one"], "'no-such-one' is unknown"),
     (["--dataset-name", "sharegpt", "--dataset-path", "no-such-file.jsonl"], "no-such-file.jsonl"),
+    (["--dataset-path", "no-such-file.json"], "random makes its texts up and takes no file"),
+    (["--dataset-name", "synthetic", "--set", "workload.path=no-such-file.json"], "that reads no-such-file.json"),
     (["--set", "workload.tokenizer=no-such-one"], "no-such-one"),
 ]
 

@@ -44,7 +44,7 @@ def test_help_and_version() -> None:
     [
         (("nonsense",), "No such verb 'nonsense'"),
         (("--nonsense",), "No such option"),
-        (("schema", "nonsense"), "'nonsense' is not one of 'plan', 'stack', 'record'"),
+        (("schema", "nonsense"), "schema: 'nonsense' is unknown; choose one of plan, stack, record, plans"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_exit_2(argv: tuple[str, ...], sentence: str) -> None:
@@ -176,7 +176,7 @@ LONG = "a" * 400
     [
         (("report", LONG), 2, "is no run folder"),
         (("compare", LONG, LONG), 2, "is no run folder"),
-        (("audit", LONG), 3, "is no run folder"),
+        (("audit", LONG), 2, "is no run folder"),
         (("ab", "http://127.0.0.1:1", LONG), 2, "is neither a URL"),
         (("ab", "http://127.0.0.1:1", "http://127.0.0.1:1", "--output-dir", LONG), 3, "File name too long"),
         (("run", "--base-url", "http://127.0.0.1:1", "--output-dir", LONG), 3, "File name too long"),
@@ -196,3 +196,33 @@ def test_a_name_cannot_act_on_the_terminal() -> None:
     assert done.returncode == 3
     assert "[31mred" in done.stderr
     assert "\x1b" not in done.stderr
+
+
+URL = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize(
+    "typed", [("run", URL), ("find-limit", URL), ("up", URL), ("report", URL), ("audit", URL), ("compare", URL, URL)]
+)
+def test_a_url_in_the_place_of_a_file_is_told_where_it_belongs(
+    typed: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of([*typed]) == 2
+    told = capsys.readouterr().err
+    assert f"{URL} is a URL" in told
+    assert f"--base-url {URL}" in told
+
+
+def test_nobody_there_is_told_without_an_option_that_was_not_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(["ab", f"a={URL}", f"b={URL}"]) == 3
+    told = capsys.readouterr().err
+    assert "a: No connection to 127.0.0.1:9: connection refused. Is the server up, and the URL right?" in told
+
+
+@pytest.mark.parametrize("verb", ["report", "audit", "compare"])
+def test_what_is_not_there_is_a_mistake_of_usage_for_every_verb(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(tmp_path / "nowhere")
+    assert exit_code_of([verb, missing, missing]) == 2
+    assert "there is nothing of this name" in capsys.readouterr().err

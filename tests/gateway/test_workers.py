@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -313,6 +314,18 @@ def test_what_cannot_begin_says_so_once(tmp_path: Path, toml: str, word: str) ->
     assert done.returncode == (2 if toml else done.returncode) != 0
     assert done.stderr.count("withstand: ") == 1
     assert word in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["", TWO])
+def test_a_port_that_is_taken_is_told_of_in_plain_words(tmp_path: Path, workers: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        path = tmp_path / "g.toml"
+        path.write_text(f"{workers}listen = '{address}'\n" + model("http://127.0.0.1:9"))
+        command = [sys.executable, "-m", "withstand.gateway", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 2
+    assert f"{address} cannot be listened on: address already in use. Choose another" in done.stderr
 
 
 # Pure parts.

@@ -243,3 +243,16 @@ def test_the_lines_of_two_clients_in_one_log_are_no_result() -> None:
     imported = read_text(f"{mixed}\n{VLLM_BLOCK}", "f")
     assert [run.stats["ttft"].mean for run in imported.runs] == [52.5]
     assert any("lines of several results are mixed" in refused.reason for refused in imported.refused)
+
+
+def test_a_rounding_that_takes_little_is_left_as_it_is_printed() -> None:
+    run = one(VLLM_BLOCK.replace("3.00", "0.06").replace("  30.00", "  1475.00").replace("150.00", "3.05"))
+    assert run.numbers["request_throughput"] == 0.06
+    assert "request_throughput" not in run.notes
+
+
+def test_a_sum_that_is_divided_stands_in_parentheses() -> None:
+    lines = [line for line in VLLM_BLOCK.splitlines() if "Total Token" not in line and "Request throughput" not in line]
+    notes = one("\n".join(lines)).notes
+    assert "(total_input_tokens + total_output_tokens) / duration_s" in notes["total_token_throughput"]
+    assert "computed here: completed / duration_s" in notes["request_throughput"]

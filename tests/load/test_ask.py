@@ -66,5 +66,5 @@ def test_a_server_that_was_there_is_not_taken_for_a_wrong_url() -> None:
     with pytest.raises(TargetError, match="did answer before"):
         endpoint.asker.ask("GET", "/v1/models")
     endpoint.close()
-    with pytest.raises(TargetError, match="--base-url right"):
+    with pytest.raises(TargetError, match="the URL right"):
         Endpoint(Target(base_url=url))

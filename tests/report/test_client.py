@@ -46,10 +46,10 @@ def test_a_large_bound_without_a_doubt_says_why(single: Any) -> None:
     shown = Distribution(n=90, percentiles={"p50": 20.0, "p99": 27.5})
     error = ClientError(itl=Off(0.1, 0.01, 10.93))
     few = of_stage(single, itl=shown, completed=15, client_error=error)
-    assert "p99 ≤ 10.93 ms (ITL: within what 15 answers leave open)" in str(stage_line(few))
+    assert "p99 ≤ 10.93 ms (ITL: chance alone moves a percentile of 15 answers by more)" in str(stage_line(few))
     many = of_stage(single, itl=shown, completed=9000, client_error=error)
-    assert "leave open" not in str(stage_line(many))
-    assert "leave open" not in str(run_line(Summary(stages=(few, many)))), "one stage's bound does matter"
+    assert "chance alone" not in str(stage_line(many))
+    assert "chance alone" not in str(run_line(Summary(stages=(few, many)))), "one stage's bound does matter"
 
 
 def test_a_busy_neighbour_is_named(single: Any) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from withstand.report.numbers import UNKNOWN, count, counted, number, percent, plain, seconds
+from withstand.report.numbers import UNKNOWN, count, counted, number, per_second, percent, plain, seconds
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,9 @@ def test_one_is_singular() -> None:
 def test_a_zero_has_no_sign() -> None:
     assert number(-0.001) == number(-0.0) == "0.00"
     assert number(-0.01) == "-0.01"
+
+
+def test_a_slow_rate_keeps_its_digits() -> None:
+    assert [per_second(rate) for rate in (0.00134, 0.0612, 0.1, 4.5, 0.0, None)] == [
+        "0.00134", "0.0612", "0.10", "4.50", "0.00", "–",  # noqa: RUF001 - as tables have it
+    ]  # fmt: skip

@@ -31,6 +31,12 @@ def printed(summary: Summary, width: int, *, terminal: bool = False) -> str:
     return out.getvalue()
 
 
+def test_the_head_names_the_dataset(sample: Any) -> None:
+    summary = msgspec.structs.replace(sample.summary, dataset="sharegpt")
+    assert printed(summary, 80).splitlines()[2].endswith(" · sharegpt")
+    assert " · sharegpt" in markdown(summary)
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_terminal_as_people_read_it(sample: Any, matches: Matches, width: int) -> None:
     text = printed(sample.summary, width)

@@ -131,3 +131,27 @@ def test_no_secret_is_left_in_what_is_written() -> None:
     written = msgspec.json.encode(redacted(Plan(target=target))).decode()
     assert "hunter2" not in written
     assert '"max_tokens":5' in written
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("http://127.0.0.1:18471", "http://127.0.0.1:18471"),
+        ("https://host.example/v1", "https://host.example/v1"),
+        ("http://me:secret@host/v1", "http://host/v1"),
+        ("127.0.0.1:18471", "http://127.0.0.1:18471"),
+        ("localhost:8000/v1", "http://localhost:8000/v1"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ("unix:/run/engine.sock", "unix:/run/engine.sock"),
+    ],
+)
+def test_a_url_in_the_place_of_a_plan_is_told_where_it_belongs(typed: str, url: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        plan_from_file(Path(typed))
+    assert str(raised.value) == f"{url} is a URL, and no plan's file: give it as --base-url {url}."
+
+
+@pytest.mark.parametrize("typed", ["plan.toml", "plans/a.toml", "/no/such/plan.toml", "a:b", "http"])
+def test_a_file_that_is_not_there_is_no_url(typed: str) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        plan_from_file(Path(typed))

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from shared import shared
+from withstand import plugins
 from withstand.errors import DatasetError, SpecError, UsageError
 from withstand.request import Request
 from withstand.spec import Inf, Poisson, Stage, Trace, Workload
@@ -367,3 +368,18 @@ def test_unknown_names_and_options() -> None:
         made("random", input_len=0)
     with pytest.raises(SpecError, match="random has none"):
         made("random", stage=Stage(arrivals=Trace()))
+
+
+def test_a_tokenizer_that_is_not_there_is_no_lack_of_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(UsageError, match="is no file"):
+        open_tokenizer(str(tmp_path / "no-such"), None)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError, match="install withstand's extra 'tokenizers'"):
+        open_tokenizer(str(tmp_path), None)
+
+
+@pytest.mark.parametrize("name", sorted(plugins.BUILT_IN["datasets"]))
+def test_no_dataset_leaves_a_file_unread(name: str) -> None:
+    with pytest.raises(UsageError, match="--dataset-path"):
+        open_dataset(Workload(dataset=name, path="/no/such/file"), open_tokenizer("estimate", None), SEED)

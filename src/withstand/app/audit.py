@@ -1,6 +1,6 @@
 """``withstand audit``: files and folders, ours or anybody's → what may be concluded from them.
 
-A path that cannot be read is a part of the answer, not the end of it.
+A path that cannot be read is a part of the answer, not the end of it; one that is not there is a slip of whoever typed.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from withstand.audit.judge import judge_all, judge_file, unreadable
 from withstand.audit.shape import Audit, FileAudit, Standing
 from withstand.audit.subjects import of_imports, of_stage
 from withstand.errors import WithstandError
-from withstand.files import distinct_names, spelled
+from withstand.files import distinct_names, is_there, spelled
 from withstand.interop.checks import joint_doubts
 from withstand.interop.shape import Imported
 from withstand.interop.summary import names_of
@@ -33,7 +33,14 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def audit_paths(paths: Sequence[Path]) -> Audit:
-    """Judge each path, then all together."""
+    """Judge each path, then all together.
+
+    Raises:
+        UsageError: there is nothing at one of them.
+    """
+    for path in paths:
+        if not is_there(path):
+            RunFolder.open(path)
     everything = [one for path in paths for one in _found(path)]
     found = [one for one in everything if not one.is_nothing]
     names = distinct_names([one.path for one in found])

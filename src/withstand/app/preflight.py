@@ -61,10 +61,10 @@ def _sentence(first: Record, model: str | None, models: Sequence[str]) -> str:
     by_status = {
         Status.TLS_ERROR: f"{told}. Give the authority's certificate by --cacert, or skip the check by --insecure.",
         Status.BAD_ANSWER: f"The answer is not what --backend expects: {told}. "
-        "Check --base-url, --backend and target.endpoint.",
+        "Check the URL, --backend and target.endpoint.",
     }
     if "HTML" in told:
-        return f"The endpoint answers with a web page ({told}); --base-url must lead to an API, not to a site."
+        return f"The endpoint answers with a web page ({told}); the URL must lead to an API, not to a site."
     return (
         by_http_status.get(first.http_status or 0)
         or by_status.get(first.status)

@@ -98,6 +98,7 @@ class Loader:
         economy = self._costing.run([s.summary for s in stages if not (s.met and s.met.cold)], manifest, limit, cold)
         summary = msgspec.structs.replace(
             summary,
+            dataset=_datasets([manifest.stages[i] for i in shown], manifest.plan),
             partial=partial,
             economy=economy,
             cold_start=cold,
@@ -195,7 +196,11 @@ def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
     ]
     notes = tuple(f"{name}: {note}" for name, run in pairs for note in run.summary.notes)
     summary = msgspec.structs.replace(
-        summary, partial="\n".join(partial) or None, left_out=tuple(left_out), notes=notes
+        summary,
+        dataset=_common([run.summary.dataset for run in runs]),
+        partial="\n".join(partial) or None,
+        left_out=tuple(left_out),
+        notes=notes,
     )
     about = msgspec.structs.replace(runs[0].about, title=", ".join(names))
     return Loaded(
@@ -211,6 +216,10 @@ def _side_by_side(loaded: Sequence[tuple[Path, Loaded]]) -> Loaded:
 def _common(values: Sequence[str | None]) -> str | None:
     """What all have; None where they differ."""
     return values[0] if len(set(values)) == 1 else None
+
+
+def _datasets(entries: Sequence[StageEntry], plan: Plan) -> str | None:
+    return ", ".join(dict.fromkeys((entry.stage.workload or plan.workload).dataset for entry in entries)) or None
 
 
 def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:

@@ -29,8 +29,8 @@ _SUFFIXES = {".json": "json", ".md": "markdown"}
 def verb(paths: tuple[Path, ...], form: str | None, output: Path | None) -> int:
     """Say what may be concluded from results, and what may not.
 
-    PATH is a run folder, or a result file or folder of another tool. Exit code 1: a headline does not stand; 3: a file
-    cannot be read, or nothing can be known.
+    PATH is a run folder, or a result file or folder of another tool. Exit code 1: a headline does not stand; 2: a
+    path leads to nothing; 3: a file cannot be read, or nothing can be known.
     """
     form = form or form_of(output, _SUFFIXES)
     audit = audit_paths(paths)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import resource
 import signal
 import socket
@@ -170,7 +171,9 @@ async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Sai
 
 
 def _not_to_be_had(listen: str, e: OSError) -> UsageError:
-    return UsageError(f"{listen} cannot be listened on: {e.strerror}. Choose another address.")
+    """In asyncio's words the address would stand twice; what is wrong with a name has a number of its own."""
+    why = os.strerror(e.errno).lower() if e.errno and e.errno > 0 else e.strerror
+    return UsageError(f"{listen} cannot be listened on: {why}. Choose another address, or end what has this one.")
 
 
 async def _drain(house: House, asked_again: asyncio.Event) -> None:

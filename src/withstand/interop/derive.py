@@ -3,7 +3,7 @@
 A printed rate of 0.00 has no digits left; where count and duration tell it, it is computed again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -40,11 +40,16 @@ def _from_numbers(run: ImportedRun) -> ImportedRun:
             continue
         if given is None:
             numbers[name] = rate
-            notes.setdefault(name, f"computed here: {' + '.join(parts)} / duration_s.")
+            notes.setdefault(name, f"computed here: {_formula(parts)}.")
         elif _has_few_digits(run, given, rate):
             numbers[name] = rate
-            notes[name] = f"printed as {given:.2f}; computed here: {' + '.join(parts)} / duration_s."
+            notes[name] = f"printed as {given:.2f}; computed here: {_formula(parts)}."
     return msgspec.structs.replace(run, numbers=numbers, notes=notes)
+
+
+def _formula(parts: Sequence[str]) -> str:
+    count = " + ".join(parts)
+    return f"{f'({count})' if len(parts) > 1 else count} / duration_s"
 
 
 def _per_second(numbers: Mapping[str, float], parts: Iterable[str]) -> float | None:
@@ -56,12 +61,8 @@ def _per_second(numbers: Mapping[str, float], parts: Iterable[str]) -> float | N
 
 
 def _has_few_digits(run: ImportedRun, given: float, rate: float) -> bool:
-    """Rounding may have taken over 5 % of it, and the exact one rounds to the same."""
-    return (
-        _PRINTED in run.source.format
-        and abs(given - rate) <= _HALF_A_DIGIT * 1.01
-        and given < _HALF_A_DIGIT / _FEW_DIGITS
-    )
+    """Rounding has changed it by over 5 %, and by no more than it can."""
+    return _PRINTED in run.source.format and _FEW_DIGITS * rate < abs(given - rate) <= _HALF_A_DIGIT * 1.01
 
 
 def _from_facts(run: ImportedRun, facts: Facts) -> ImportedRun:

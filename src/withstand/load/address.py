@@ -101,7 +101,7 @@ def locate(address: Address, connect_s: float) -> Located:
         else:
             return located
     where = address.unix_path or f"{address.host}:{address.port}"
-    raise TargetError(f"No connection to {where}: {why(last)}. Is the server up, and --base-url right?")
+    raise TargetError(f"No connection to {where}: {why(last)}. Is the server up, and the URL right?")
 
 
 def _resolve(address: Address) -> list[Located]:
@@ -109,7 +109,7 @@ def _resolve(address: Address) -> list[Located]:
         infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
         told = e.strerror if isinstance(e, OSError) else "it is no name of a host"
-        raise TargetError(f"The host {address.host!r} of --base-url is not known: {told}.") from None
+        raise TargetError(f"The host {address.host!r} is not known: {told}.") from None
     return [Located(family=family, sockaddr=sockaddr) for family, _, _, _, sockaddr in infos]  # type: ignore[arg-type]
 
 

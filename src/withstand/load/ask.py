@@ -23,7 +23,7 @@ _ANSWER_S_MAX = 30.0
 _FORMS = (("prompt", "content"), ("prompt",), ("content",))
 
 _KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
-_IS_IT_RIGHT = "Is --base-url right?"
+_IS_IT_RIGHT = "Is the URL right?"
 
 
 class Asker:

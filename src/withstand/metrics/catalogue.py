@@ -370,8 +370,8 @@ better than the p50; here its bound is shown as no smaller, and `summary.json` h
 number is the worst. Without streaming it is E2EL that has the bounds. `sends … late` is measured: 99 % of the
 requests were taken up within that time after they could have been. `waited for a core` is the share of its time for
 which the worker that fared worst could have run and had none; it stands there from 1 % on. A bound that is large and
-raises no doubt is followed by `within what 15 answers leave open`: a percentile of so few answers is less certain
-than that by chance alone. Where a fact is missing there is no bound. `summary.json` has all bounds, also of the
+raises no doubt is followed by `chance alone moves a percentile of 15 answers by more`: only more answers make it
+better known. Where a fact is missing there is no bound. `summary.json` has all bounds, also of the
 means, TPOT and E2EL (`self_check.error_ms`).
 """
 

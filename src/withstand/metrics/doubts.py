@@ -178,7 +178,7 @@ RULES: Mapping[DoubtKind, str] = {
     DoubtKind.SPEED_NO_THROUGHPUT: (
         "Imported: the only tokens a second are a mean of single requests' speeds, which is no throughput. Blocking."
     ),
-    DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding may move it by over 5 %.",
+    DoubtKind.PRINTED_TOO_COARSE: "Imported: a rate is printed so coarsely that rounding has moved it by over 5 %.",
     DoubtKind.LIKE_A_LIMITER: (
         "Imported: a tenth or more of the requests was lost, and exactly a round number a minute came through."
     ),

@@ -294,6 +294,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     backend: str | None = None
     model_id: str | None = None
     target: str | None = None
+    dataset: str | None = None
+    """Several, where stages differ, with commas in between."""
     complete: bool = True
     """False: the run was cut (a crash, Ctrl-C), and what stands here is what there was by then."""
     partial: str | None = None

@@ -51,9 +51,8 @@ def _left_open(stages: tuple[StageSummary, ...], names: tuple[str, ...]) -> str:
     fewest = {TIMES[name]: answers for name in names if (answers := left_open(stages, name)) is not None}
     if not fewest:
         return ""
-    answers = min(fewest.values())
-    leave = "leaves" if answers == 1 else "leave"
-    return f" ({' and '.join(fewest)}: within what {counted(answers, 'answer')} {leave} open)"
+    fewest_answers = counted(min(fewest.values()), "answer")
+    return f" ({' and '.join(fewest)}: chance alone moves a percentile of {fewest_answers} by more)"
 
 
 def _sends(stages: tuple[StageSummary, ...]) -> str | None:

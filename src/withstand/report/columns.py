@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from withstand.metrics.summary import Distribution, StageSummary, Summary
-from withstand.report.numbers import UNKNOWN, count, number, plain
+from withstand.report.numbers import UNKNOWN, count, number, per_second, plain
 from withstand.report.standing import few
 
 
@@ -65,11 +65,11 @@ def percentile(distribution: Distribution, key: str) -> str:
     return number(distribution.percentiles.get(key))
 
 
-GOODPUT = Column("Goodput (req/s)", ("good", "rate", "req/s"), lambda s: number(s.request_goodput))
+GOODPUT = Column("Goodput (req/s)", ("good", "rate", "req/s"), lambda s: per_second(s.request_goodput))
 """Of a plan that says what is good."""
 COLUMNS = (
     Column("Rate asked (req/s)", ("asked", "rate", "req/s"), rate_asked),
-    Column("Rate answered (req/s)", ("done", "rate", "req/s"), lambda s: number(s.request_throughput)),
+    Column("Rate answered (req/s)", ("done", "rate", "req/s"), lambda s: per_second(s.request_throughput)),
     GOODPUT,
     Column("Conc.", ("conc.", "", ""), concurrency),
     Column("OK/asked", ("ok", "/asked", ""), lambda s: f"{s.completed:,}/{s.attempted:,}"),

@@ -64,7 +64,9 @@ def _limit(limit: Limit) -> Iterator[str]:
 
 
 def _subject(summary: Summary) -> str:
-    return " · ".join(escaped(text) for text in (summary.model_id, summary.backend, summary.target) if text)
+    return " · ".join(
+        escaped(text) for text in (summary.model_id, summary.backend, summary.target, summary.dataset) if text
+    )
 
 
 def _table(summary: Summary) -> Iterator[str]:

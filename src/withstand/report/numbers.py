@@ -8,6 +8,7 @@ from withstand.metrics.summary import Interval
 counted = rounding.counted
 UNKNOWN = "–"  # noqa: RUF001 - an en dash, as tables have it
 MINUS = "\N{MINUS SIGN}"
+_SLOW = 0.0995
 
 
 def number(value: float | None) -> str:
@@ -15,10 +16,15 @@ def number(value: float | None) -> str:
     return UNKNOWN if value is None else rounding.number(value)
 
 
+def per_second(value: float | None) -> str:
+    """The same, and ``0.0061``: a slow server's rate is not rounded to nothing."""
+    return f"{value:.3g}" if value is not None and 0 < value < _SLOW else number(value)
+
+
 def decimals_of(values: Iterable[float | None]) -> int:
     """As many as the smallest of a column needs, so that its points stand below each other."""
     known = [abs(value) for value in values if value]
-    return 4 if known and min(known) < 0.0995 else rounding.decimals(min(known, default=0.0))
+    return 4 if known and min(known) < _SLOW else rounding.decimals(min(known, default=0.0))
 
 
 def fixed(value: float | None, decimals: int) -> str:

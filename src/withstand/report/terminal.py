@@ -79,7 +79,8 @@ def _extent(summary: Summary) -> str:
     requests = sum(stage.attempted for stage in summary.stages)
     duration_s = sum(stage.duration_s or 0.0 for stage in summary.stages)
     extent = f"{counted(len(summary.stages), 'stage')} · {counted(requests, 'request')}"
-    return f"{extent} · {seconds(duration_s)}" if duration_s else extent
+    extent += f" · {seconds(duration_s)}" if duration_s else ""
+    return f"{extent} · {shown(summary.dataset)}" if summary.dataset else extent
 
 
 def _tables(summary: Summary, *, room: int) -> list[Table]:

@@ -15,6 +15,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import StorageError, UsageError
 from withstand.files import ensure_empty, is_there, storage_error, write_atomically
+from withstand.hints import url_in
 from withstand.record import Record, Sample, decode_record, encode_record
 from withstand.runs.counts import append_counts, read_counts, with_text_tokens
 from withstand.runs.lines import WHOLE, DamagedError, Share, lines_of, pack
@@ -70,6 +71,10 @@ class RunFolder:
         try:
             data = (path / _MANIFEST).read_bytes()
         except OSError:
+            if (url := url_in(path)) and not is_there(path):
+                raise UsageError(
+                    f"{url} is a URL, and no folder: measure it by `withstand run --base-url {url}`."
+                ) from None
             what = f"it has no {_MANIFEST}" if is_there(path) else "there is nothing of this name"
             raise UsageError(f"{path} is no run folder: {what}.") from None
         return cls(path, manifest_of(path, data))

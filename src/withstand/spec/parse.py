@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import msgspec
 
 from withstand.errors import SpecError, UsageError, extra
-from withstand.hints import hinted
+from withstand.hints import hinted, url_in
 from withstand.spec.matrix import Origin, expanded
 from withstand.spec.plan import Plan
 from withstand.spec.targets import laid_over
 
+_OF = defaultdict(str, stack=" to `withstand run`")
 _STAGE_AT = re.compile(r"\$\.stages\[(\d+)\]([^`]*)")
 
 
@@ -55,6 +57,8 @@ def tree_from_file(path: Path, what: str) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
     except OSError as e:
+        if url := url_in(path):
+            raise UsageError(f"{url} is a URL, and no {what}'s file: give it as --base-url {url}{_OF[what]}.") from None
         raise UsageError(f"The {what} {path} cannot be read: {e.strerror}.") from None
     except UnicodeDecodeError as e:
         raise UsageError(f"The {what} {path} is not UTF-8 at byte {e.start}.") from None

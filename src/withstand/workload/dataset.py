@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from withstand import plugins
-from withstand.errors import SpecError
+from withstand.errors import SpecError, UsageError
 from withstand.hints import hinted
 from withstand.request import Message
 from withstand.spec import Workload
@@ -53,6 +53,8 @@ class Dataset(Protocol):
 
 
 OptionsT = TypeVar("OptionsT")
+_MADE_UP = frozenset({"random", "synthetic", "prefix-repetition"})
+"""Those of ours that read no file."""
 
 
 def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
@@ -76,8 +78,13 @@ def check_name(workload: Workload) -> Any:
     """What opens the dataset that the workload names.
 
     Raises:
-        UsageError: unknown.
+        UsageError: unknown, or it has a file and reads none.
     """
+    if workload.path is not None and workload.dataset in _MADE_UP:
+        raise UsageError(
+            f"workload.path / --dataset-path: {workload.dataset} makes its texts up and takes no file; name the "
+            f"dataset that reads {workload.path}, as by --dataset-name sharegpt, or leave the file out."
+        )
     return plugins.load("datasets", workload.dataset, "workload.dataset / --dataset-name")
 
 

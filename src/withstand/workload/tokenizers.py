@@ -61,15 +61,15 @@ class TokenizerFile:
     remote = False
 
     def __init__(self, path: Path) -> None:
-        try:
-            from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise UsageError(f"--tokenizer {path} cannot be read: {extra('tokenizers')}.") from None
         file = path / "tokenizer.json" if is_there(path) and path.is_dir() else path
         if not is_there(file) or not file.is_file():
             raise UsageError(
                 f"--tokenizer: {file} is no file; give a tokenizer.json, the folder that holds one, or a name."
             )
+        try:
+            from tokenizers import Tokenizer as HuggingFace  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise UsageError(f"--tokenizer {path} cannot be read: {extra('tokenizers')}.") from None
         try:
             self._tokenizer: Any = HuggingFace.from_file(str(file))
         except Exception as e:  # noqa: BLE001 - the library raises bare Exceptions

@@ -15,6 +15,7 @@ OF_DIRECT: Final = {
     " or --api-key-file": "",
     "target.base_url / --base-url": "--direct",
     "--base-url": "--direct",
+    "the URL right?": "--direct right?",
     "--api-key-env": "--direct-api-key-env",
 }
 
