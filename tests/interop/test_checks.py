@@ -48,6 +48,14 @@ def test_asked_minus_completed_are_missing_and_too_many_block() -> None:
     assert many[DoubtKind.FEWER_THAN_ASKED].blocking
 
 
+def test_who_was_cut_by_the_end_of_the_run_has_not_failed() -> None:
+    cut = found(run({"completed": 977, "incomplete": 23}, num_prompts=1000))[DoubtKind.FEWER_THAN_ASKED]
+    assert "cut 23 of them" in cut.sentence
+    assert "failed" not in cut.remedy
+    more = found(run({"completed": 900, "incomplete": 23}, num_prompts=1000))[DoubtKind.FEWER_THAN_ASKED]
+    assert "why they failed" in more.remedy
+
+
 def test_nearly_all_is_not_all_and_hardly_any_is_not_nothing() -> None:
     lost = found(run({"completed": 3}, num_prompts=10_000))
     assert "(over 99.9 %)" in lost[DoubtKind.FEWER_THAN_ASKED].sentence

@@ -38,10 +38,16 @@ def fewer_than_asked(run: ImportedRun) -> Doubt | None:
         f"{said(completed)} of {said(wanted)} requests were completed: {said(wanted)} - {said(completed)} = "
         f"{said(missing)} are missing ({percent(missing, wanted)}), and {_told(run)}. Every rate and time is that of "
         "the survivors.",
-        "Find out why they failed and run again: numbers of different survivors cannot be compared.",
+        _remedy(run, missing),
         blocking=missing >= _BLOCKING_SHARE * wanted,
         brief=f"{said(completed)} of {said(wanted)}",
     )
+
+
+def _remedy(run: ImportedRun, missing: float) -> str:
+    if (run.numbers.get("incomplete") or 0.0) >= missing:
+        return "Let the run drain, or measure longer: what its end cuts are its slowest answers first."
+    return "Find out why they failed and run again: numbers of different survivors cannot be compared."
 
 
 def _told(run: ImportedRun) -> str:
