@@ -278,11 +278,13 @@ class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A stage that was planned, and not run on purpose."""
+    """A stage that was planned and has no numbers: it was not run on purpose, or had no arrival."""
 
     stage: str
     why: str
     """Half a sentence."""
+    no_arrival: bool = False
+    """It was run, and nothing was due while it lasted."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,9 +16,11 @@ def ending_lines(summary: Summary) -> Iterator[str]:
             yield f"ended early{whose}: {stage.ended_by}{after}"
         if stage.cut_short:
             yield f"cut short{whose}: {stage.cut_short}"
-    for why in dict.fromkeys(one.why for one in summary.left_out):
-        names = [one.stage for one in summary.left_out if one.why == why]
-        yield f"left out ({', '.join(few(names))}): {why if len(names) == 1 else _of_each(why)}"
+    told = [one for one in summary.left_out if summary.stages or not one.no_arrival]  # else it is what opens the report
+    for why, empty in dict.fromkeys((one.why, one.no_arrival) for one in told):
+        names = [one.stage for one in told if one.why == why]
+        what = "not measured" if empty else "left out"
+        yield f"{what} ({', '.join(few(names))}): {why if len(names) == 1 else _of_each(why)}"
     yield from summary.notes
 
 
