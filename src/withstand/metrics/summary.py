@@ -12,7 +12,7 @@ from withstand.metrics.idle import Day
 from withstand.metrics.layers import Layers
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.server import ServerSide
-from withstand.record import Health
+from withstand.record import OUR_DOING, Health
 
 PERCENTILES = (50, 75, 90, 95, 99)
 
@@ -266,6 +266,11 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     layers: Layers | None = None
     """None where no layer has told anything."""
     doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def cut(self) -> int:
+        """Of those that failed, the ones that we ended or lost ourselves."""
+        return min(self.failed, sum(self.statuses.get(status, 0) for status in OUR_DOING))
 
 
 class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
