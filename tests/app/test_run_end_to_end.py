@@ -329,12 +329,15 @@ def test_a_second_ctrl_c_stops_at_once_and_loses_nothing(tmp_path: Path) -> None
         time.sleep(0.7)
         assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=10)
         sent = [s for s in server.truth() if s.path.endswith("completions")]
     assert process.returncode == 3, err
     records = list(RunFolder.open(tmp_path / "r").records())
     assert len(records) == len(sent)
     assert {r.status for r in records} == {Status.CANCELLED}
+    words = " ".join(out.split())
+    assert f"Failed requests: 0 Requests cut by us: {len(records)} " in words
+    assert words.count(f"cut by us: {len(records)} of {len(records)} requests; the server did not fail them") == 1
 
 
 def signalled(number: signal.Signals, within_s: float, prompts: int, answer: Schedule, folder: Path) -> tuple[int, str]:

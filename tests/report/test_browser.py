@@ -13,7 +13,7 @@ from pages import CHROMIUM, POLICY, attribute, browse, measured
 from withstand.compare.shape import Comparison
 from withstand.metrics.series import Ecdf
 from withstand.metrics.server import Course
-from withstand.metrics.summary import Interval
+from withstand.metrics.summary import Interval, Summary
 from withstand.report.comparison import render
 from withstand.report.html import render_html
 
@@ -30,6 +30,15 @@ def test_all_charts_are_drawn_in_silence(which: str, request: pytest.FixtureRequ
     document, console = browse(render_html(sample.summary, sample.series, sample.about), tmp_path, 1400)
     assert console == ""
     assert attribute(document, "charts") == "drawn"
+
+
+def test_a_page_of_nothing_says_nothing_of_requests(sample: Any, tmp_path: Path) -> None:
+    page = render_html(Summary(stages=()), (), sample.about)
+    document, console = browse(page, tmp_path, 800)
+    shown = document.split('id="data"')[0]
+    assert console == ""
+    assert "ended well" not in shown
+    assert "its cap on concurrency" not in shown
 
 
 def test_every_control_works_and_the_body_is_not_wider_than_a_small_window(sample: Any, tmp_path: Path) -> None:

@@ -147,3 +147,8 @@ def test_a_name_in_a_doubt_is_no_markup(sample: Any) -> None:
     evil = probe(4.1, Standing.OPEN, 5.0, "<script>alert(1)</script>")
     page = render_html(sample.summary, sample.series, sample.about, replace(LIMIT, probes=(evil,)))
     assert "<script>alert(1)" not in page
+
+
+def test_what_an_open_load_lacked_stands_in_its_line(sample: Any) -> None:
+    text = markdown(sample.summary, replace(LIMIT, probes=(HOLDS, probe(4.1, Standing.OPEN, 2.0))))
+    assert "open: worth 200 independent requests, and 99 % success needs 597 to be known" in text

@@ -64,6 +64,21 @@ def test_a_stage_without_an_answer_is_not_complete(finished: Path, tmp_path: Pat
     entry = listed(tmp_path)["one"]
     assert (entry.stages, entry.stages_done) == (2, 1)
     assert (entry.why or "").startswith(told)
+    assert entry.state is State.PARTIAL
+
+
+def test_a_run_without_a_good_answer_is_not_done(finished: Path, tmp_path: Path) -> None:
+    """20 of 20 had failed, and it was green."""
+    one = copied(finished, tmp_path / "one")
+    summary = json.loads((one / "summary.json").read_text())
+    for stage in summary["stages"]:
+        stage |= {"completed": 0, "failed": 12, "request_throughput": None, "statuses": {"refused": 12}}
+    (one / "summary.json").write_text(json.dumps(summary))
+    library = Library(tmp_path)
+    (entry,) = library.look().entries
+    assert (entry.state, entry.stages_done) == (State.NOTHING, 0)
+    detail = library.detail(entry.id)
+    assert [stage.state for stage in detail.stages if stage.requests] == ["no_good_answer"] * 2
 
 
 def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) -> None:
@@ -205,6 +220,7 @@ def test_a_search_tells_its_limit(finished: Path, tmp_path: Path) -> None:
     assert entry.kind is Kind.SEARCH
     assert entry.limit
     assert entry.limit.startswith("Nothing is known")
+    assert entry.state is State.NOTHING
 
 
 HOSTILE = {

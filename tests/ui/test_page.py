@@ -229,6 +229,21 @@ def test_the_list_need_not_be_moved_sideways(tab: Tab, shelf: Path, width: int) 
         assert tab.value(over) <= 0
 
 
+@pytest.mark.parametrize("width", [1000, 800, 390])
+def test_no_cell_lies_below_the_box_to_tick(tab: Tab, shelf: Path, width: int) -> None:
+    with ui(shelf) as server:
+        opened(tab, server, 3, width)
+        row = "document.querySelector('#rows tr')"
+        left = tab.value(f"{row}.querySelector('th').getBoundingClientRect().left")
+        lefts = tab.value(
+            f"[...{row}.querySelectorAll('td:not(.tick)')].map((td) => td.getBoundingClientRect())"
+            ".filter((box) => box.width).map((box) => box.left)"
+        )
+        assert len(lefts) > 5
+        assert min(lefts) == left
+        assert tab.value(f"{row}.querySelector('.tick').getBoundingClientRect().right") <= left
+
+
 @pytest.mark.parametrize("width", [1400, 1000, 800, 390])
 def test_failures_are_seen_at_every_width(tab: Tab, shelf: Path, width: int) -> None:
     summary = shelf / "first" / "summary.json"

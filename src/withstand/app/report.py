@@ -11,6 +11,7 @@ from withstand.app.cold import cold_and_warm, cold_way
 from withstand.app.context import context_of
 from withstand.app.costing import Costing
 from withstand.app.doctor.kept import kept
+from withstand.app.estimate import lasting
 from withstand.app.gather import gathered
 from withstand.app.limit import limit_in
 from withstand.app.loaded import Loaded, LoadedStage
@@ -227,12 +228,14 @@ def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:
     planned = [e for e in manifest.stages if e.state not in _NOT_MISSED and not _is_again(e, manifest)]
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
-    ended = [e.name for e in measured if e.state is RunState.DONE]
+    empty = sum(e.had_no_arrival for e in measured)
+    ended = [e.name for e in measured if e.state is RunState.DONE and not e.had_no_arrival]
     unheard = sum(name in silent for name in ended)
     so_far = f"{len(ended) - unheard} of {len(measured)} stages are complete"
     so_far += f", {unheard} ended without a good answer" if unheard else ""
+    so_far += f", {empty} had no arrival" if empty else ""
     if manifest.state is RunState.DONE and done == len(planned):
-        return None
+        return f"Partial: {so_far}." if empty else None
     if manifest.state is RunState.RUNNING:
         if still_runs(manifest.writer):
             return f"Partial: the run is still going on; {so_far}."
@@ -259,8 +262,20 @@ def _is_again(entry: StageEntry, manifest: Manifest) -> bool:
 
 
 def _left_out(manifest: Manifest) -> tuple[LeftOut, ...]:
-    entries = [entry for _, entry in manifest.in_order() if entry.state in _LEFT_OUT and not entry.stage.warmup]
-    return tuple(LeftOut(entry.name, entry.error or "nobody has told why") for entry in entries)
+    measured = [entry for _, entry in manifest.in_order() if not entry.stage.warmup]
+    return tuple(
+        LeftOut(entry.name, why_no_numbers(entry), no_arrival=entry.had_no_arrival)
+        for entry in measured
+        if entry.state in _LEFT_OUT or entry.had_no_arrival
+    )
+
+
+def why_no_numbers(entry: StageEntry) -> str:
+    """Half a sentence on a stage that was left out, or had no arrival."""
+    if not entry.had_no_arrival:
+        return entry.error or "nobody has told why"
+    within = f" in {lasting(entry.stage.duration_s)}" if entry.stage.duration_s is not None else ""
+    return f"no arrival was drawn{within}; give it longer"
 
 
 def _why_missing(manifest: Manifest, found: Sequence[LoadedStage]) -> str | None:

@@ -1,6 +1,7 @@
 """Why a stage was shorter than its plan. Pure."""
 
 from withstand.app.estimate import lasting
+from withstand.app.report import why_no_numbers
 from withstand.load.stage import StageResult
 from withstand.runs import StageEntry
 from withstand.spec import Inf, Stage
@@ -15,6 +16,8 @@ def why_cut_short(planned: Stage, entry: StageEntry, result: StageResult) -> str
 
 def told_of_end(entry: StageEntry, result: StageResult) -> str | None:
     """One sentence, where there is something to tell. What was found of a load that was tried, its search tells."""
+    if entry.had_no_arrival:
+        return f"Stage {entry.name}: {why_no_numbers(entry)}."
     if entry.ended_by and not entry.look:
         return f"Stage {entry.name} ended after {lasting(_lasted_s(result))}: {entry.ended_by}."
     return f"Stage {entry.name} was cut short: {entry.cut_short}." if entry.cut_short else None

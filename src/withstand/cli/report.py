@@ -64,7 +64,7 @@ def verb(
 
     PATH is a run folder, or a result file or folder of another tool. Of several, the stages are shown side by side.
     Prices are those that `run` was told, unless they are given here.
-    Exit code 3: one of them is damaged; the others are shown.
+    Exit code 3: one of them is damaged, and the others are shown; or nothing was measured.
     """
     form = form or form_of(output, _SUFFIXES)
     if tokens and form in _FORMATS:
@@ -84,7 +84,7 @@ def verb(
     for unread in loaded.unread:
         say(f"withstand: {unread}")
     deliver(_text(loaded, style, tokens=tokens) if form == "text" else _exported(loaded, form, tokens=tokens), output)
-    return _NOT_READ if loaded.unread else _GOOD
+    return _GOOD if not loaded.unread and (loaded.summary.stages or loaded.imported) else _NOT_READ
 
 
 def _exported(loaded: Loaded, form: str, *, tokens: bool) -> str:

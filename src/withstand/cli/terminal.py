@@ -49,7 +49,7 @@ class TerminalScreen:
     def stage_finished(self, summary: StageSummary) -> None:
         """The classic block, under the stage's name."""
         self._view.end()
-        if self._blocks:
+        if self._blocks and summary.attempted:
             write_result(f"{stage_block(summary)}\n\n")
 
     def end(self) -> None:

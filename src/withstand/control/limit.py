@@ -46,6 +46,13 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """What is found of one user at a time, where even he does not get what is promised."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether anything is: an end of the interval, or that already one user at a time is too many."""
+        if self.alone is not None:
+            return not self.alone.doubt
+        return self.interval.low is not None or self.interval.high is not None
+
+    @property
     def by_limiter(self) -> bool:
         """Whether what stands in the way of more is a limiter, and not the engine."""
         breaking = [one for one in self.probes if one.breaks and one.load == self.interval.high]

@@ -32,7 +32,7 @@ _FIRST_LOOK = 30
 _FEWEST = 10
 """Of fewer, not even that all are broken says much of a load."""
 _NEXT_LOOK = 1.2
-_INDEPENDENT_MIN = 30.0
+INDEPENDENT_MIN = 30.0
 """Fewer independent requests than these have not seen the load's slow waves."""
 _MOSTLY = 0.5
 _FAR = 4.0
@@ -156,7 +156,7 @@ class Probe:
             return told(Standing.BREAKS, promise)
         if self._grows():
             return told(Standing.GROWS)
-        if all_kept(shares, self._promises) and requests >= _INDEPENDENT_MIN * memory and series.steady:
+        if all_kept(shares, self._promises) and requests >= INDEPENDENT_MIN * memory and series.steady:
             return told(Standing.HOLDS)
         return told(Standing.OPEN)
 

@@ -28,6 +28,7 @@ _NUMBERS = {
     "successful requests": "completed",
     "completed requests": "completed",
     "failed requests": "failed",
+    "requests cut by us": "incomplete",
     "benchmark duration (s)": "duration_s",
     "measurement duration (s)": "duration_s",
     "total input tokens": "total_input_tokens",

@@ -139,7 +139,7 @@ class StageDriver:
                 write_lost(member.job, member.report, start_ns=start_ns, died_ns=member.ended_ns)
         return StageResult(
             started_ns=start_ns - self._job.epoch_ns,
-            ended_ns=clock.now_ns() - self._job.epoch_ns,
+            ended_ns=max(start_ns, clock.now_ns()) - self._job.epoch_ns,  # without an arrival it ends before it starts
             health=tuple(m.health() for m in fleet.members),
             planned=feeder.written,
             interrupted=interrupts.count > 0,

@@ -12,7 +12,7 @@ from withstand.metrics.idle import Day
 from withstand.metrics.layers import Layers
 from withstand.metrics.ledger import Ledger
 from withstand.metrics.server import ServerSide
-from withstand.record import Health
+from withstand.record import OUR_DOING, Health
 
 PERCENTILES = (50, 75, 90, 95, 99)
 
@@ -269,6 +269,11 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """None where no layer has told anything."""
     doubts: tuple[Doubt, ...] = ()
 
+    @property
+    def cut(self) -> int:
+        """Of those that failed, the ones that we ended or lost ourselves."""
+        return min(self.failed, sum(self.statuses.get(status, 0) for status in OUR_DOING))
+
 
 class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
     """The middle of a stage, without the filling at its start and the emptying at its end."""
@@ -280,11 +285,13 @@ class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A stage that was planned, and not run on purpose."""
+    """A stage that was planned and has no numbers: it was not run on purpose, or had no arrival."""
 
     stage: str
     why: str
     """Half a sentence."""
+    no_arrival: bool = False
+    """It was run, and nothing was due while it lasted."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

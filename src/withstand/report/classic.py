@@ -1,6 +1,7 @@
 """The "Serving Benchmark Result" block, as vLLM 0.33 or SGLang 0.5 prints it, so that whoever greps it still finds it.
 
-Labels, widths and trailing blanks are theirs. A number that is not known reads ``n/a``; theirs would print 0 or nan.
+Labels, widths and trailing blanks are theirs; where we cut requests ourselves, a line of ours counts them. A number
+that is not known reads ``n/a``; theirs would print 0 or nan.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ def classic(stage: StageSummary, style: Style = "vllm", *, backend: str | None =
 
 def _vllm(stage: StageSummary) -> Iterator[str]:
     yield _line("Successful requests:", stage.completed)
-    yield _line("Failed requests:", stage.failed)
+    yield _line("Failed requests:", stage.failed - stage.cut)
+    if stage.cut:
+        yield _line("Requests cut by us:", stage.cut)
     if stage.load.max_concurrency is not None:
         yield _line("Maximum request concurrency:", stage.load.max_concurrency)
     if stage.load.request_rate is not None:

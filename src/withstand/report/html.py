@@ -15,7 +15,8 @@ from withstand.report.markup import joined
 
 def render_html(summary: Summary, series: Sequence[StageSeries], about: About, limit: Limit | None = None) -> str:
     """The whole page. ``series`` holds the charts of the summary's stages, in their order."""
-    written = _written(summary, about) | {"detail": "" if any(one.ecdf for one in series) else "aggregates"}
+    detail = "" if any(one.ecdf for one in series) else "aggregates" if summary.stages else "nothing"
+    written = _written(summary, about) | {"detail": detail}
     written["limit"] = html_limit.limit_section(limit) if limit else ""
     drawn = limit_chart(limit) if limit else None
     return assembled("run", ("page.css",), written, lambda room: charts_json(summary, series, room, drawn))

@@ -38,7 +38,7 @@ def stages(summary: Summary) -> Markup:
     table = tag("table", tag("caption", " · ".join(captions(summary))), head, *bodies)
     lines = [*filter(None, [run_line(summary)]), *ending_lines(summary)]
     said = [tag("p", unbroken(f"{line[0].upper()}{line[1:]}."), class_="lead") for line in lines]
-    return joined(scrollable(table, "Stages"), *said)
+    return joined(scrollable(table, "Stages") if summary.stages else "", *said)
 
 
 def _heading(stacked: tuple[str, str, str]) -> Markup:

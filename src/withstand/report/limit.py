@@ -11,6 +11,7 @@ from withstand.control.limit import Limit
 from withstand.control.probe import Look, Probed, Standing
 from withstand.control.search import Axis
 from withstand.control.share import Share
+from withstand.control.unsure import why_open
 from withstand.report.numbers import UNKNOWN, percent, plain
 from withstand.spec import Promise
 
@@ -102,7 +103,7 @@ def rows(limit: Limit) -> Iterator[tuple[str, ...]]:
     for one in sorted(limit.probes, key=lambda one: one.load):  # of one load, as they were tried
         told = worst(one, limit.promises)
         share, allowed = (percent(told[0].value), percent(1 - told[1].share)) if told else (UNKNOWN, UNKNOWN)
-        yield plain(one.load), f"{one.look.requests:,}", share, allowed, _found(one)
+        yield plain(one.load), f"{one.look.requests:,}", share, allowed, _found(one, limit.promises)
 
 
 def worst(one: Probed, promises: Sequence[Promise]) -> tuple[Share, Promise] | None:
@@ -111,15 +112,13 @@ def worst(one: Probed, promises: Sequence[Promise]) -> tuple[Share, Promise] | N
     return max(pairs, key=lambda pair: pair[0].value / (1 - pair[1].share), default=None)
 
 
-def _found(one: Probed) -> str:
+def _found(one: Probed, promises: Sequence[Promise]) -> str:
     told = _TOLD[one.look.standing]
     if one.look.by_limiter:
         return f"{told}: {one.look.promise} (429, {one.look.limited:,} of {one.look.requests:,})"
     if why := one.look.doubt or one.look.promise:
         return f"{told}: {why}"
-    alone = min((round(share.of) for share in one.look.shares if share), default=one.look.requests)
-    is_few = one.look.standing is Standing.OPEN and alone < one.look.requests
-    return f"{told}: worth {alone:,} independent requests" if is_few else told
+    return f"{told}: {why_open(one.look, promises)}" if one.look.standing is Standing.OPEN else told
 
 
 def limit_json(limit: Limit) -> bytes:

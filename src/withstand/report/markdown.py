@@ -25,8 +25,11 @@ def markdown(summary: Summary, limit: Limit | None = None, *, ledger: bool = Fal
         *(_limit(limit) if limit else ()),
         f"**{escaped(standing(summary).sentence)}**",
         _subject(summary),
-        "\n".join(_table(summary)),
-        f"<sub>{' · '.join([meaning, *map(escaped, drawn)])}</sub>",
+        *(
+            ("\n".join(_table(summary)), f"<sub>{' · '.join([meaning, *map(escaped, drawn)])}</sub>")
+            if summary.stages
+            else ()
+        ),
         _small("tokens by", tokens.columns_of(summary), summary)
         if ledger or any(map(tokens.tells, summary.stages))
         else "",

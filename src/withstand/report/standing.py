@@ -151,7 +151,8 @@ def _judged(summary: Summary) -> tuple[Level, str]:
     doubts = heard(summary)
     blocking = sum(doubt.blocking for doubt in doubts)
     if not summary.stages:
-        return Level.FALLEN, "Nothing was measured."
+        why = "; ".join(dict.fromkeys(one.why for one in summary.left_out if one.no_arrival))
+        return Level.FALLEN, f"Nothing was measured: {why}." if why else "Nothing was measured."
     if blocking:
         what = "a doubt forbids" if blocking == 1 else f"{blocking} doubts forbid"
         return Level.FALLEN, f"The numbers do not stand: {what} the headline."

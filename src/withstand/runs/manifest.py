@@ -68,6 +68,11 @@ class StageEntry(msgspec.Struct, frozen=True, kw_only=True):
     look: Look | None = None
     """Of a load that was tried: whether its promises are kept. The next load was chosen by it."""
 
+    @property
+    def had_no_arrival(self) -> bool:
+        """It went to its end, and nothing was due while it lasted."""
+        return self.state is RunState.DONE and self.planned_requests == 0
+
 
 class Writer(msgspec.Struct, frozen=True):
     """The process that writes the folder: a reader can tell a crash from a run that goes on."""

@@ -32,6 +32,8 @@ class State(StrEnum):
     PARTIAL = "partial"
     FAILED = "failed"
     DAMAGED = "damaged"
+    NOTHING = "nothing_known"
+    """It went to its end, and nothing is known from it: no good answer, or no limit."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

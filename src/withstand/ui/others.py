@@ -47,7 +47,7 @@ def _detail(runs: Sequence[ImportedRun], about: Entry) -> Detail:
     dates = [clock.wall_of(run.conditions.date or "") for run in runs]
     entry = msgspec.structs.replace(
         about,
-        state=State.DONE,
+        state=State.NOTHING if stages and all(s.attempted and not s.completed for s in summary.stages) else State.DONE,
         at_s=best(dates) or about.at_s,
         tool=shown(_common([run.source.tool for run in runs])),
         model=shown(_common([run.conditions.model for run in runs])),

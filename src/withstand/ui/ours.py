@@ -12,7 +12,7 @@ from withstand.metrics.rates import has_limits, share_good
 from withstand.record import OUR_DOING
 from withstand.report.limit import sentence
 from withstand.report.numbers import counted
-from withstand.runs import Manifest, RunState, manifest_of, still_runs
+from withstand.runs import Manifest, RunState, StageEntry, manifest_of, still_runs
 from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
 from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
@@ -100,9 +100,9 @@ def detail_of(place: Place, root: Path, about: Entry) -> Detail:
 
 
 def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry) -> Entry:
-    stages, state = summary.stages, _state(manifest)
+    stages, state = summary.stages, _state(manifest, summary)
     planned = [e for e in manifest.stages if e.state not in _NOT_PLANNED and not e.stage.warmup]
-    ended = [e.name for e in planned if e.state is RunState.DONE]
+    ended = [e.name for e in planned if e.state is RunState.DONE and not e.had_no_arrival]
     unheard = sum(name in summary.silent for name in ended)
     doubts = [*summary.doubts, *(doubt for stage in stages for doubt in stage.doubts)]
     return msgspec.structs.replace(
@@ -147,19 +147,33 @@ def _no_answer(stages: int) -> str | None:
     return f"{counted(stages, 'stage')} ended without a good answer." if stages else None
 
 
-def _state(manifest: Manifest) -> State:
+def _state(manifest: Manifest, summary: _Summary) -> State:
     if manifest.state is RunState.RUNNING and still_runs(manifest.writer):
         return State.RUNNING
     if manifest.state is RunState.FAILED:
         return State.FAILED
-    return State.PARTIAL if why_partial(manifest) else State.DONE
+    if why_partial(manifest):
+        return State.PARTIAL
+    if manifest.plan.find_limit:
+        limit = limit_in(manifest)
+        return State.DONE if limit and limit.is_known else State.NOTHING
+    if not summary.silent:
+        return State.DONE
+    return State.PARTIAL if len(summary.silent) < len(summary.stages) else State.NOTHING
 
 
 def _stages(manifest: Manifest, summary: _Summary) -> tuple[StageLine, ...]:
     """As the plan has them; those that have come to something with their numbers."""
     by_name = {stage.name: stage for stage in summary.stages}
     entries = [e for _, e in manifest.in_order() if e.state is not RunState.SUPERSEDED]
-    return tuple(_line(e.name, e.state.value, by_name.get(e.name)) for e in entries)
+    return tuple(_line(e.name, _stage_state(e, summary), by_name.get(e.name)) for e in entries)
+
+
+def _stage_state(entry: StageEntry, summary: _Summary) -> str:
+    """A stage that went to its end and came to nothing is not shown as if all were well."""
+    if entry.had_no_arrival:
+        return "no_arrival"
+    return "no_good_answer" if entry.state is RunState.DONE and entry.name in summary.silent else entry.state.value
 
 
 def _line(name: str, state: str, stage: _Stage | None) -> StageLine:

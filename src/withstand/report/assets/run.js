@@ -7,6 +7,7 @@
   const DASHES = ["solid", "dash", "dot", "dashdot"];
   const MARKS = ["circle", "diamond", "square", "triangle-up"];
   const HUES = 5;
+  const NOTHING = "Nothing was measured.";
   const CHOSEN_MAX = 16; // stages shown at first: more lie over each other
 
   const { stages, limit } = JSON.parse(document.getElementById("data").textContent);
@@ -127,6 +128,7 @@
   // Rates and outcomes: all stages.
 
   function achieved() {
+    if (!stages.length) return missing(NOTHING);
     const offered = stages.filter((stage) => known(stage.asked));
     if (!offered.length) return missing("No stage had an offered rate: each sent as fast as its cap on concurrency allowed.");
     const x = offered.map((stage) => stage.asked);
@@ -161,6 +163,7 @@
   }
 
   function outcome() {
+    if (!stages.length) return missing(NOTHING);
     const shown = stages.filter((stage) => Object.entries(stage.statuses).some(([status, n]) => status !== "ok" && n));
     if (!shown.length) return missing("Every request of every stage ended well.");
     const statuses = [...new Set(shown.flatMap((stage) => Object.keys(stage.statuses)))].sort((a, b) => (b === "ok") - (a === "ok") || a.localeCompare(b));
