@@ -27,7 +27,7 @@ class Answered(Protocol):
     """A stage, as far as how many answers it had."""
 
     @property
-    def completed(self) -> int:
+    def completed(self) -> int | None:
         """Good ones."""
         ...
 
@@ -38,7 +38,7 @@ _FEWEST = 10
 
 def telling(stages: Sequence[StageT]) -> list[StageT]:
     """Those whose rate is not that of where a few answers happened to fall: ten or more; all, where none has these."""
-    return [stage for stage in stages if stage.completed >= _FEWEST] or list(stages)
+    return [stage for stage in stages if (stage.completed or 0) >= _FEWEST] or list(stages)
 
 
 def per_second(count: float | None, seconds: float | None) -> float | None:

@@ -10,6 +10,7 @@ from withstand.errors import FormatError
 from withstand.interop.read import read_text
 from withstand.interop.shape import ImportedRun
 from withstand.interop.summary import summary_of
+from withstand.metrics.rates import telling
 from withstand.metrics.summary import StageSummary, Summary
 from withstand.runs import imported_of
 from withstand.ui.entry import Detail, DoubtLine, Entry, StageLine, State, at_best_rate, best, doubt_lines, shown
@@ -56,9 +57,11 @@ def _detail(runs: Sequence[ImportedRun], about: Entry) -> Detail:
         stages_done=len(runs),
         requests=sum(s.attempted for s in summary.stages) if summary.stages else None,
         failed=sum(s.failed for s in summary.stages) if summary.stages else None,
-        request_rate=best([s.request_throughput for s in summary.stages]),
-        token_rate=best([s.output_throughput for s in summary.stages]),
-        ttft_p95_ms=at_best_rate((s.request_rate, s.ttft_p95_ms) for s in stages),
+        request_rate=best([s.request_throughput for s in telling(summary.stages)]),
+        token_rate=best([s.output_throughput for s in telling(summary.stages)]),
+        ttft_p95_ms=at_best_rate(
+            (s.request_throughput, s.ttft.percentiles.get("p95")) for s in telling(summary.stages)
+        ),
         doubts=len({d.kind for d in doubts}),
         blocking=len({d.kind for d in doubts if d.blocking}),
     )

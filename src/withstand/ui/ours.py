@@ -8,7 +8,7 @@ import msgspec
 from withstand import clock
 from withstand.app.limit import limit_in
 from withstand.app.report import why_partial
-from withstand.metrics.rates import has_limits, share_good
+from withstand.metrics.rates import has_limits, share_good, telling
 from withstand.record import OUR_DOING
 from withstand.report.limit import sentence
 from withstand.report.numbers import counted
@@ -121,9 +121,9 @@ def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry)
         requests=sum(s.attempted for s in stages) if stages else None,
         failed=sum(s.at_fault for s in stages) if stages else None,
         cut=sum(s.cut for s in stages) if stages else None,
-        request_rate=best([s.request_throughput for s in stages]),
-        token_rate=best([s.output_throughput for s in stages]),
-        ttft_p95_ms=at_best_rate((s.request_throughput, s.p95_ttft_ms) for s in stages),
+        request_rate=best([s.request_throughput for s in telling(stages)]),
+        token_rate=best([s.output_throughput for s in telling(stages)]),
+        ttft_p95_ms=at_best_rate((s.request_throughput, s.p95_ttft_ms) for s in telling(stages)),
         doubts=len({d.kind for d in doubts}) if stages else None,
         blocking=len({d.kind for d in doubts if d.blocking}),
         slo_kept=_kept(manifest, summary),
