@@ -281,7 +281,7 @@ def test_kill_minus_nine_leaves_a_readable_folder_and_no_worker(tmp_path: Path) 
 
 def test_ctrl_c_drains_writes_and_reports_and_resume_goes_on(tmp_path: Path) -> None:
     with TruthServer(SLOW) as server:
-        process = started(server, tmp_path / "r", *LONG, "--request-rate", "30,60")
+        process = started(server, tmp_path / "r", "--request-rate", "30,60", *LONG[2:])
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)
         assert process.returncode == 3, err

@@ -89,4 +89,4 @@ def test_a_cut_run_and_its_doubts_are_told(fallen: Any) -> None:
 def test_stages_that_were_left_out_are_told_with_their_reason(sample: Any) -> None:
     assert read(sample.summary)["left_out"] == []
     left = msgspec.structs.replace(sample.summary, left_out=(LeftOut("rate-64", "no time was left"),))
-    assert read(left)["left_out"] == [{"stage": "rate-64", "why": "no time was left"}]
+    assert read(left)["left_out"] == [{"stage": "rate-64", "why": "no time was left", "no_arrival": False}]

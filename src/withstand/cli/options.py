@@ -60,7 +60,7 @@ class Verb(click.Command):
     """A command whose help lists options under headings, and whose mistakes name it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """What takes one value is given once: of two it would not be known which is meant."""
+        """What takes several values with commas is given once; elsewhere the last one holds, as in any shell."""
         try:
             _, _, given = self.make_parser(ctx).parse_args(list(args))
             _refuse_twice(given)
@@ -83,9 +83,10 @@ class Verb(click.Command):
 
 def _refuse_twice(given: Sequence[click.Parameter]) -> None:
     for option, times in Counter(each for each in given if isinstance(each, click.Option)).items():
-        if times > 1 and not (option.multiple or option.is_flag or option.count):
-            several = "; several with commas" if "," in (option.metavar or "") else ""
-            raise click.UsageError(f"Option '{option.opts[-1]}' stands there {times} times; give it once{several}")
+        if times > 1 and not option.multiple and "," in (option.metavar or ""):
+            raise click.UsageError(
+                f"Option '{option.opts[-1]}' stands there {times} times; give it once, several values with commas"
+            )
 
 
 def _option(heading: str, names: str, help_text: str, metavar: str | None = None, **attributes: Any) -> _Decorator:
