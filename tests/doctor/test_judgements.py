@@ -182,6 +182,7 @@ def costs(ttft_ms: float, itl_ms: float) -> list[Finding]:
 def test_costs_in_words() -> None:
     assert [f.verdict for f in costs(0.3, 0.0)] == [Verdict.OK, Verdict.OK]
     assert "TCP_NODELAY" in costs(40.5, 0.0)[0].cure
+    assert costs(0.3, -0.001)[1].said.startswith("0.00 ms at p50")
     ttft, itl = costs(90, -8)
     assert (ttft.verdict, itl.verdict) == (Verdict.DOUBT, Verdict.DOUBT)
     assert "faster than the engine" in itl.said

@@ -90,4 +90,4 @@ def _judge(question: Question, seen: Added, cure: str) -> Finding:
 def _shown(value_ms: float | None) -> str:
     if value_ms is None:
         return "?"
-    return f"{value_ms:+.2f}".replace("+", "") if abs(value_ms) < 10 else f"{value_ms:.0f}"
+    return f"{value_ms:z.2f}" if abs(value_ms) < 10 else f"{value_ms:.0f}"
