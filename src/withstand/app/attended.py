@@ -7,7 +7,7 @@ from withstand.control.probe import Look
 from withstand.control.stop import Ending, FirstOf, StopRule
 from withstand.load.job import Report
 from withstand.load.stage import Order
-from withstand.spec import Inf, Stage, rate_rps_of
+from withstand.spec import Stage, rate_rps_of
 
 _LOOK_NS = 200_000_000
 _UNHEARD_NS = 60_000_000_000
@@ -31,7 +31,7 @@ def attend(stage: Stage, rules: Sequence[StopRule], tail: RecordTail) -> "Attend
 
 def _gives_up(stage: Stage) -> bool:
     """Whether a dead server ends it: a closed loop asks it more slowly, and may have only prompts to end it."""
-    return isinstance(stage.arrivals, Inf) and stage.max_concurrency is not None and stage.duration_s is None
+    return stage.is_closed and stage.duration_s is None
 
 
 class Attended:

@@ -84,14 +84,13 @@ def stripes_of(plan: Plan, stage: Stage, cores: int, *, nodes: int = 0, needed: 
 
     With a fleet of several ``nodes``, each has one. ``needed``: the workers that carry it here, where that is known.
     """
-    closed = isinstance(stage.arrivals, Inf) and stage.max_concurrency is not None
     workers = plan.workers or nodes or min(needed or _wanted_workers(stage), max(1, cores))
     workers = min(workers, stage.max_concurrency or workers, stage.num_prompts or workers)
     return Stripes(
         workers=workers,
         cap=stage.max_concurrency,
-        closed=closed,
-        endless=closed and stage.num_prompts is None,
+        closed=stage.is_closed,
+        endless=stage.is_closed and stage.num_prompts is None,
     )
 
 

@@ -4,6 +4,8 @@ Times are ms, rates are per second. None = cannot be known. ``facts`` says wheth
 records (True) or taken over from somebody's aggregates (False: no intervals).
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from withstand.metrics.doubts import Doubt
@@ -189,6 +191,11 @@ class AgentSide(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt and output of all calls of the model."""
 
 
+def cut_by_us(failed: int, statuses: Mapping[str, int]) -> int:
+    """Of those that failed, the ones that we ended or lost ourselves."""
+    return min(failed, sum(statuses.get(status, 0) for status in OUR_DOING))
+
+
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One stage."""
 
@@ -272,7 +279,7 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cut(self) -> int:
         """Of those that failed, the ones that we ended or lost ourselves."""
-        return min(self.failed, sum(self.statuses.get(status, 0) for status in OUR_DOING))
+        return cut_by_us(self.failed, self.statuses)
 
 
 class SteadyWindow(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,6 +59,11 @@ class Stage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Until | None = None
     """It ends when this is reached, at its limit at the latest; None = at its limit."""
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether each answer's end sends the next request, and nothing else does."""
+        return isinstance(self.arrivals, Inf) and self.max_concurrency is not None
+
 
 class Watch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is looked at beside the requests: the server's own metrics, this machine, its GPUs."""

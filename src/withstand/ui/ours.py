@@ -9,7 +9,7 @@ from withstand import clock
 from withstand.app.limit import limit_in
 from withstand.app.report import why_partial
 from withstand.metrics.rates import has_limits, share_good, telling
-from withstand.record import OUR_DOING
+from withstand.metrics.summary import cut_by_us
 from withstand.report.limit import sentence
 from withstand.report.numbers import counted
 from withstand.runs import Manifest, RunState, StageEntry, manifest_of, still_runs
@@ -50,7 +50,7 @@ class _Stage(msgspec.Struct, frozen=True):
     @property
     def cut(self) -> int:
         """Not answered, by our own doing."""
-        return min(self.failed, sum(self.statuses.get(status, 0) for status in OUR_DOING)) if self.failed else 0
+        return cut_by_us(self.failed, self.statuses)
 
     @property
     def at_fault(self) -> int:

@@ -7,7 +7,6 @@ from withstand.metrics.doubts import Doubt, DoubtKind
 from withstand.metrics.rounding import counted, percent
 from withstand.metrics.rules.case import Case, number
 from withstand.record import Status
-from withstand.spec import Inf
 
 _LOST_SHARE_MAX = 0.1
 """Of the requests, whatever became of them: with so many unknown no p90 is known."""
@@ -62,9 +61,8 @@ def _unknown(case: Case) -> dict[str, int]:
 
 def _paused(case: Case) -> str:
     """A closed loop asks a server from which no byte comes more slowly: the number of failures is then our doing."""
-    stage = case.context.stage
     unheard = sum(case.summary.statuses.get(status, 0) for status in (Status.REFUSED, Status.RESET, Status.TLS_ERROR))
-    if not unheard or not isinstance(stage.arrivals, Inf) or stage.max_concurrency is None:
+    if not unheard or not case.context.stage.is_closed:
         return ""
     return " After one without a byte its slot pauses, 10 ms and up to 1 s: they are no rate."
 
