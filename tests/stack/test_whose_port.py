@@ -84,6 +84,19 @@ def test_who_listens_at_another_address_is_not_asked(another: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_process_that_ends_while_it_is_looked_into_is_nobody() -> None:
+    with subprocess.Popen(["sleep", "600"]) as process, socket.create_server((HOST, 0)) as server:
+
+        def end(event: str, paths: tuple[object, ...]) -> None:
+            if event in {"os.listdir", "os.scandir"} and str(paths[0]) == f"/proc/{process.pid}/fd":
+                process.kill()
+                process.wait()
+
+        sys.addaudithook(end)
+        assert stranger_on(server.getsockname()[1], lambda pid: pid == os.getpid()) is None
+        assert process.returncode is not None
+
+
 def test_who_may_not_look_into_a_server_knows_it_by_its_user() -> None:
     nobody, port = getpwnam("nobody"), free_port()
 

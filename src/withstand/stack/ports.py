@@ -116,13 +116,15 @@ def _command(pid: int) -> str:
 
 def _holders(sockets: Collection[str]) -> Iterator[tuple[str, int]]:
     """Each of them with the number of a process that has it, as far as this user may know; a pair may come twice."""
-    for descriptor in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
+    for process in Path("/proc").glob("[0-9]*") if sockets else ():
         try:
-            target = str(descriptor.readlink())
+            descriptors = list((process / "fd").iterdir())
         except OSError:  # not ours to look at, or gone
             continue
-        if target in sockets:
-            yield target, int(descriptor.parts[2])
+        for descriptor in descriptors:
+            with suppress(OSError):  # closed since
+                if (target := str(descriptor.readlink())) in sockets:
+                    yield target, int(process.name)
 
 
 def _answering(port: int) -> dict[str, int]:
