@@ -20,7 +20,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_SOURCES = ("load/_receive.c", "gateway/_splice.c")
+_SOURCES = ("_huge_pages.c", "load/_receive.c", "gateway/_splice.c")
 _PACKAGE = "gateway"
 _MODULES = (
     "admission",

@@ -15,4 +15,5 @@ def verb(options: tuple[str, ...]) -> None:
     The command line may not import what it measures, so the gateway takes over this process.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # one that comes too early waits until it can be heard
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "withstand.gateway", *options])  # noqa: S606  our own module
+    program = [sys.executable, "-P", "-m", "withstand.huge_pages", "withstand.gateway"]
+    os.execv(sys.executable, [*program, *options])  # noqa: S606  our own module

@@ -64,6 +64,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
     """The exit code."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # until somebody listens; it would end the process
     config = read()
+    sys.modules.setdefault("pydantic.v1", None)  # type: ignore[arg-type]  # else FastAPI loads it, to find nothing of it
     try:
         from withstand.gateway.server import Said, serve_forever  # noqa: PLC0415  --help does without the extra
     except ModuleNotFoundError as e:

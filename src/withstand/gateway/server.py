@@ -16,6 +16,7 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
+from withstand import huge_pages
 from withstand.errors import UsageError, WithstandError
 from withstand.gateway.address import is_local, split_listen
 from withstand.gateway.config import Config
@@ -137,6 +138,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked through again
+    huge_pages.settle()
     said.ready(_base_url(host, server.sockets[0].getsockname()[1]))
     if mate is not None:
         mate.ready()

@@ -14,12 +14,15 @@ _PATIENCE_S = 5.0
 
 
 class Child:
-    """``python -m module arguments``, in a session of its own, so that a Ctrl-C at the terminal is not meant for it."""
+    """``python -m module arguments`` on huge pages.
+
+    In a session of its own, so that a Ctrl-C at the terminal is not meant for it.
+    """
 
     def __init__(self, module: str, log: Path, arguments: Sequence[str] = ()) -> None:
         self._log = log.open("a+b")  # kept open: the file may lose its name before we need its last line
         self._process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-m", module, *arguments],
+            [sys.executable, "-P", "-m", "withstand.huge_pages", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

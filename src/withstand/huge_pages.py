@@ -1,0 +1,98 @@
+"""A process whose memory lies on pages of 2 MiB: ``python -m withstand.huge_pages MODULE ARGUMENT…`` runs one.
+
+The arenas of Python's allocator, the heap of the C library, and the interpreter's own code. Where the kernel has no
+huge pages, or there is no compiled module, the program runs as ever; so it does with ``WITHSTAND_HUGE_PAGES=off``.
+"""
+
+import os
+import runpy
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from withstand.compiled import compiled
+
+PAGE = 2 << 20
+_ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_MAPS = Path("/proc/self/maps")
+_pages = compiled("withstand._huge_pages", __file__)
+
+
+class Mapping(NamedTuple):
+    """A line of ``/proc/PID/maps``: addresses, what may be done there, and of which file; "" = of none."""
+
+    begin: int
+    end: int
+    rights: str
+    file: str
+
+
+def ask() -> None:
+    """Huge pages from here on; the earlier, the more of the process lies on them."""
+    if not are_to_be_had():
+        return
+    _pages.take_arenas()
+    if _pages.grow_heap():
+        for heap in (mapping for mapping in _own_mappings() if mapping.file == "[heap]"):
+            _pages.take_heap(heap.begin, heap.end)
+    for begin, end in pages_of_code(_own_mappings(), _pages.interpreter()):
+        _pages.copy_code(begin, end)
+    settle()
+
+
+def settle() -> None:
+    """What the process has by now, also after a fork, which takes huge pages to pieces."""
+    if _pages is not None:
+        _pages.settle()
+
+
+def pages_of_code(mappings: Iterable[Mapping], address: int) -> list[tuple[int, int]]:
+    """Ranges of whole huge pages that nobody writes, of the file whose code is at ``address``, with code in each."""
+    runs: list[list[Mapping]] = []
+    for mapping in mappings:
+        follows = runs and (runs[-1][-1].end, runs[-1][-1].file) == (mapping.begin, mapping.file)
+        if "w" in mapping.rights or not mapping.file.startswith("/"):
+            continue
+        if follows:
+            runs[-1].append(mapping)
+        else:
+            runs.append([mapping])
+    found = []
+    for run in runs:
+        if run[0].begin <= address < run[-1].end:
+            code = [mapping for mapping in run if "x" in mapping.rights]
+            begin = -(-run[0].begin // PAGE) * PAGE
+            pages = range(begin, run[-1].end - PAGE + 1, PAGE)
+            found += [at for at in pages if any(c.begin < at + PAGE and at < c.end for c in code)]
+    return [(at, at + PAGE) for at in found]
+
+
+def are_to_be_had() -> bool:
+    """Whether a program that asks for them gets them."""
+    if _pages is None or os.environ.get("WITHSTAND_HUGE_PAGES") == "off":
+        return False
+    try:
+        return "[never]" not in _ENABLED.read_text("ascii")
+    except OSError:
+        return False
+
+
+def _own_mappings() -> list[Mapping]:
+    found = []
+    for line in _MAPS.read_text("utf-8", "surrogateescape").splitlines():
+        addresses, rights, _, _, _, *file = line.split(maxsplit=5)
+        begin, end = (int(address, 16) for address in addresses.split("-"))
+        found.append(Mapping(begin, end, rights, "".join(file)))
+    return found
+
+
+def main() -> None:
+    """Run the module that the command line names, with the arguments that follow."""
+    ask()
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
