@@ -8,6 +8,7 @@ import click
 
 from withstand.cli import INTERRUPTED, crash
 from withstand.cli.output import say
+from withstand.cli.programs import is_utf8
 from withstand.cli.streams import check_written, forget_odd_sizes, usable
 from withstand.cli.verbs import withstand
 from withstand.errors import UsageError, WithstandError
@@ -57,5 +58,5 @@ def _called(argv: list[str]) -> int:
 
 def _refuse_odd_bytes(argv: list[str]) -> None:
     for word in argv:
-        if any("\ud800" <= c <= "\udfff" for c in word):
+        if not is_utf8(word):
             raise UsageError(f"{word!r} on the command line is not UTF-8.")

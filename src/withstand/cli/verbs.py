@@ -7,7 +7,7 @@ import click
 
 from withstand import __version__
 
-VERBS: Mapping[str, tuple[str, str]] = {
+VERBS: Mapping[str, tuple[str | None, str]] = {
     "demo": ("withstand.cli.demo", "Measure a small real model on this machine, in three minutes."),
     "run": ("withstand.cli.run", "Load an endpoint, measure it, report it."),
     "find-limit": ("withstand.cli.find_limit", "Find the largest load that keeps what you promise."),
@@ -24,18 +24,18 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "import": ("withstand.cli.import_", "Read other tools' result files into a folder of their own."),
     "calibrate": ("withstand.cli.calibrate", "Find out what this client is good for on this machine."),
     "schema": ("withstand.cli.schema", "Print the JSON schema of plans, stacks and records."),
-    "selftest": ("withstand.cli.selftest", "Prove this client's numbers on this machine, in some seconds."),
+    "selftest": (None, "Prove this client's numbers on this machine, in some seconds."),
     "up": ("withstand.cli.up", "Bring up a stack: engines, gateway, and what else its file names."),
     "ps": ("withstand.cli.ps", "Show the stacks that are up, and how their services stand."),
     "restart": ("withstand.cli.restart", "End services of a stack and start them again."),
     "logs": ("withstand.cli.logs", "Print what a stack's services say."),
     "down": ("withstand.cli.down", "Take a stack down, and leave nothing behind."),
     "export": ("withstand.cli.export", "Write a stack as files of compose, Kubernetes, Ray Serve, KubeRay or Modal."),
-    "gateway": ("withstand.cli.gateway", "Serve models of one or many engines behind one address."),
-    "agent": ("withstand.cli.agent", "Serve an agent with tools behind an OpenAI-compatible address."),
-    "truth-server": ("withstand.cli.truth_server", "Serve answers at known times, to prove a client's numbers."),
+    "gateway": (None, "Serve models of one or many engines behind one address."),
+    "agent": (None, "Serve an agent with tools behind an OpenAI-compatible address."),
+    "truth-server": (None, "Serve answers at known times, to prove a client's numbers."),
 }
-"""Name → (module, help); the module's ``verb`` is the command."""
+"""Name → (module, help); the module's ``verb`` is the command. Those without one took over before (``programs``)."""
 
 
 class _Verbs(click.Group):
@@ -47,7 +47,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).verb
+        module, _ = VERBS[cmd_name]
+        command: click.Command = importlib.import_module(module).verb if module else click.Command(cmd_name)
         return command
 
     def resolve_command(

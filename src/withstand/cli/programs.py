@@ -1,0 +1,32 @@
+"""Verbs that are programs of their own: the command line may not import what it measures, or what it is tested with.
+
+They take over the process before anything else of the command line is loaded, for a gateway should be there at once.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+PROGRAMS: Mapping[str, tuple[str, ...]] = {
+    "selftest": ("withstand.testing.selftest",),
+    "gateway": ("withstand.huge_pages", "withstand.gateway"),
+    "agent": ("withstand.agent",),
+    "truth-server": ("withstand.testing.truth",),
+}
+"""Verb → what ``python -m`` is to run; it knows its options."""
+
+
+def hand_over(argv: list[str]) -> None:
+    """Become the program that the first word names; where it names none, or a word is not UTF-8, nothing happens."""
+    name, *options = argv or [""]
+    if name not in PROGRAMS or not all(map(is_utf8, options)):
+        return
+    if name == "gateway":  # a signal that comes too early waits until it can be heard
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    os.execv(sys.executable, [sys.executable, "-P", "-m", *PROGRAMS[name], *options])  # noqa: S606  our own modules
+
+
+def is_utf8(word: str) -> bool:
+    """Of a command line; Python writes bytes that are none as surrogates."""
+    return not any("\ud800" <= c <= "\udfff" for c in word)
