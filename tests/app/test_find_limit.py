@@ -70,7 +70,7 @@ def test_a_search_says_what_its_limit_means_for_a_bill(search: tuple[Path, str])
 
 
 def test_where_one_user_does_not_get_what_is_promised_nothing_is_searched(tmp_path: Path) -> None:
-    with TruthServer(SERVER) as server:
+    with TruthServer(Schedule(ttft_ms=60, itl_ms=1, tokens=11)) as server:
         target = ("--base-url", server.base_url, "--output-len", "11")
         done = find_limit(*target, "--slo", "ttft:p95:5", *QUICK, "--output-dir", "r", cwd=tmp_path)
     assert done.returncode == 1, done.stderr

@@ -102,7 +102,7 @@ def test_a_stage_that_fails_in_the_middle_of_a_matrix_loses_nothing_of_the_other
 
 
 def workers_of(parent: int) -> list[int]:
-    done = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
     rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
     return [int(pid) for pid, ppid, args in rows if int(ppid) == parent and "withstand.load.worker" in args]
 

@@ -416,7 +416,7 @@ def test_a_server_that_restarts_costs_the_requests_of_that_time_and_no_more(
 
 def _workers(session: int) -> list[str]:
     """Processes of workers that were started by that process's run."""
-    done = subprocess.run(["ps", "-eo", "ppid=,args="], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ps", "-wweo", "ppid=,args="], capture_output=True, text=True, check=True)
     return [
         line for line in done.stdout.splitlines() if "withstand.load.worker" in line and line.split()[0] == str(session)
     ]
