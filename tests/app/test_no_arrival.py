@@ -32,7 +32,7 @@ def test_a_stage_without_an_arrival_is_told_and_not_complete(tmp_path: Path) -> 
     done = run("0.01,30", tmp_path / "r")
     line = f"not measured (rate-0.01): {TOLD}"
     assert done.returncode == 3
-    assert "1 of 2 stages are complete, 1 had no arrival." in done.stderr
+    assert "1 of 2 stages complete, 1 had no arrival." in done.stderr
     assert " ".join(done.stdout.split()).count(line) == 1
     assert done.stdout.count("Serving Benchmark Result") == 1  # none without a number
     loaded = load_run(tmp_path / "r")

@@ -68,7 +68,7 @@ def test_a_whole_run_has_its_stages_without_the_warm_up() -> None:
 def test_a_run_that_goes_on(folder: RunFolder) -> None:
     change(folder, state=RunState.RUNNING, writer=this_process())
     change_stage(folder, CLOSED_LOOP, state=RunState.RUNNING)
-    assert "still going on; 1 of 2 stages are complete" in partial(folder)
+    assert "still going on; 1 of 2 stages complete" in partial(folder)
 
 
 def test_a_run_that_was_killed(folder: RunFolder) -> None:
@@ -92,7 +92,7 @@ def test_a_run_that_could_not_go_on(folder: RunFolder) -> None:
 
 def test_a_stage_that_failed_is_told_though_the_run_went_on(folder: RunFolder) -> None:
     change_stage(folder, RATE, state=RunState.FAILED)
-    assert "1 of 2 stages are complete" in partial(folder)
+    assert "1 of 2 stages complete" in partial(folder)
 
 
 def test_a_stage_without_a_good_answer_is_not_complete(folder: RunFolder) -> None:
@@ -103,7 +103,7 @@ def test_a_stage_without_a_good_answer_is_not_complete(folder: RunFolder) -> Non
     (folder.path / "records.jsonl.gz").unlink()
     with folder.worker_file(0).open("wb") as file:
         file.writelines(encode_record(record) + b"\n" for record in (*cut, *others))
-    assert "1 of 2 stages are complete, 1 ended without a good answer" in partial(folder)
+    assert "1 of 2 stages complete, 1 ended without a good answer" in partial(folder)
 
 
 def test_what_was_run_again_counts_once(folder: RunFolder) -> None:

@@ -356,7 +356,7 @@ def signalled(number: signal.Signals, within_s: float, prompts: int, answer: Sch
 def test_sigterm_stops_at_once_and_what_was_cut_is_not_said_to_be_complete(tmp_path: Path) -> None:
     exit_code, err = signalled(signal.SIGTERM, 10, 20, Schedule(ttft_ms=20, itl_ms=200, tokens=100), tmp_path / "r")
     assert exit_code == 3
-    assert "0 of 1 stages are complete. `--resume` goes on with it." in err
+    assert "0 of 1 stage complete. `--resume` goes on with it." in err
     assert [entry.state.value for entry in RunFolder.open(tmp_path / "r").manifest.stages] == ["interrupted"]
 
 

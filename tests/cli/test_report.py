@@ -104,7 +104,7 @@ def test_a_cut_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         file.write(b"{broken\n{broken\n")
     assert exit_code_of(["report", str(tmp_path / "cut"), "--format", "json"]) == 0
     shown = capsys.readouterr()
-    assert "killed or crashed; 0 of 2 stages are complete" in shown.err
+    assert "killed or crashed; 0 of 2 stages complete" in shown.err
     assert "Left out: 2 lines of the records, damaged or cut off." in shown.err
     assert json.loads(shown.out)["complete"] is False
 

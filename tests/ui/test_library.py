@@ -52,7 +52,7 @@ def test_what_we_cut_ourselves_has_not_failed(finished: Path, tmp_path: Path) ->
         ("done", "1 stage ended without a good answer."),
         (
             "interrupted",
-            "Partial: the run was interrupted; 1 of 2 stages are complete, 1 ended without a good answer. ",
+            "Partial: the run was interrupted; 1 of 2 stages complete, 1 ended without a good answer. ",
         ),
     ],
 )
@@ -65,6 +65,17 @@ def test_a_stage_without_an_answer_is_not_complete(finished: Path, tmp_path: Pat
     assert (entry.stages, entry.stages_done) == (2, 1)
     assert (entry.why or "").startswith(told)
     assert entry.state is State.PARTIAL
+
+
+@pytest.mark.parametrize("left_out", ["superseded", "too_long", "too_heavy"])
+def test_a_stage_that_the_plan_leaves_out_is_not_missed(finished: Path, tmp_path: Path, left_out: str) -> None:
+    one = copied(finished, tmp_path / "one")
+    manifest = json.loads((one / "run.json").read_text())
+    last = manifest["stages"][-1]
+    manifest["stages"].append(last | {"name": "heavier", "place": last.get("place", 0) + 1, "state": left_out})
+    (one / "run.json").write_text(json.dumps(manifest))
+    entry = listed(tmp_path)["one"]
+    assert (entry.stages, entry.stages_done, entry.state, entry.why) == (2, 2, State.DONE, None)
 
 
 def test_a_run_without_a_good_answer_is_not_done(finished: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from withstand.metrics.summary import LeftOut
 from withstand.report.about import About
 from withstand.report.numbers import counted
 from withstand.report.write import write_reports
-from withstand.runs import Manifest, RunFolder, RunState, StageEntry, still_runs
+from withstand.runs import NOT_MISSED, Manifest, RunFolder, RunState, StageEntry, still_runs
 from withstand.spec import Plan, Price
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _SHOWN = frozenset({RunState.DONE, RunState.RUNNING, RunState.INTERRUPTED, RunState.FAILED})
 _LEFT_OUT = frozenset({RunState.LEFT_OUT, RunState.TOO_LONG, RunState.TOO_HEAVY})
-_NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
 
 
 def damage_told(damaged_lines: int) -> str:
@@ -225,13 +224,13 @@ def _datasets(entries: Sequence[StageEntry], plan: Plan) -> str | None:
 
 def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:
     """One sentence on why a run is not whole; None = it is. ``silent``: stages that ended without a good answer."""
-    planned = [e for e in manifest.stages if e.state not in _NOT_MISSED and not _is_again(e, manifest)]
+    planned = [e for e in manifest.stages if e.state not in NOT_MISSED and not _is_again(e, manifest)]
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
     empty = sum(e.had_no_arrival for e in measured)
     ended = [e.name for e in measured if e.state is RunState.DONE and not e.had_no_arrival]
     unheard = sum(name in silent for name in ended)
-    so_far = f"{len(ended) - unheard} of {len(measured)} stages are complete"
+    so_far = f"{len(ended) - unheard} of {counted(len(measured), 'stage')} complete"
     so_far += f", {unheard} ended without a good answer" if unheard else ""
     so_far += f", {empty} had no arrival" if empty else ""
     if manifest.state is RunState.DONE and done == len(planned):

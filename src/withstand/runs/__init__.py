@@ -5,12 +5,13 @@ from withstand.runs.folder import RunFolder, free_bytes, manifest_of
 from withstand.runs.imported import imported_of, is_import, keep_import, open_import
 from withstand.runs.in_turn import AskedSide, AskedTurns, TurnsFolder
 from withstand.runs.lines import WHOLE, Share
-from withstand.runs.manifest import Manifest, RunState, StageEntry, TokenizerFacts, Writer
+from withstand.runs.manifest import NOT_MISSED, Manifest, RunState, StageEntry, TokenizerFacts, Writer
 from withstand.runs.several import Asked, TargetsFolder
 from withstand.runs.shelf import Shelf
 from withstand.runs.site import SITE_NAME, Site, site_of, write_site
 
 __all__ = [
+    "NOT_MISSED",
     "SITE_NAME",
     "WHOLE",
     "Asked",

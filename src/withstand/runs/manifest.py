@@ -32,6 +32,10 @@ class RunState(StrEnum):
     """A lighter stage was too much for the server, and the plan says to leave heavier ones out."""
 
 
+NOT_MISSED = frozenset({RunState.SUPERSEDED, RunState.TOO_LONG, RunState.TOO_HEAVY})
+"""Of a stage: a run without it is whole."""
+
+
 class TokenizerFacts(msgspec.Struct, frozen=True):
     """Who counted tokens."""
 
