@@ -26,9 +26,11 @@ print(repr(sys.argv[1:]), __name__)
 """
 
 
-def _run(tmp_path: Path, then: str, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def _run(
+    tmp_path: Path, then: str, *arguments: str, under: tuple[str, ...] = (), **environment: str
+) -> "subprocess.CompletedProcess[str]":
     (tmp_path / "program.py").write_text(_PROGRAM + then, "utf-8")
-    command = [sys.executable, "-m", "withstand.huge_pages", "program", *arguments]
+    command = [*under, sys.executable, "-m", "withstand.huge_pages", "program", *arguments]
     path = {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[1] / 'src'}"}
     return subprocess.run(command, capture_output=True, text=True, env=path | environment, timeout=60, check=False)
 
@@ -36,6 +38,21 @@ def _run(tmp_path: Path, then: str, *arguments: str, **environment: str) -> "sub
 def test_the_program_is_run_as_if_it_were_called_itself(tmp_path: Path) -> None:
     ran = _run(tmp_path, "sys.exit(5)", "--a", "b c")
     assert (ran.returncode, ran.stdout, ran.stderr) == (5, "['--a', 'b c'] __main__\n", "")
+
+
+def test_who_names_no_module_is_told_so(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-m", "withstand.huge_pages"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        "withstand: Name a module: python -m withstand.huge_pages MODULE ARGUMENT…\n",
+    )
+
+
+@pytest.mark.parametrize("option", ["-v", "-d"])
+def test_where_addresses_are_counted_none_are_set_aside(tmp_path: Path, option: str) -> None:
+    limited = ("sh", "-c", f'ulimit {option} 650000 && exec "$@"', "sh")
+    ran = _run(tmp_path, "print(len(bytearray(300_000_000)))", under=limited)
+    assert ran.stdout.endswith("300000000\n"), ran.stderr
 
 
 @needs_them
@@ -126,7 +143,7 @@ print(kept[-1])
     assert ran.stdout.splitlines()[-2:] == ["True", "[199999]"], ran.stdout + ran.stderr
 
 
-_RIGHTS = st.sampled_from(["r--p", "r-xp", "rw-p", "r--p"])
+_RIGHTS = st.sampled_from(["r--p", "r-xp", "rw-p", "---p", "--xp"])
 _SIZES = st.integers(1, 2 * PAGE // 4096).map(lambda pages: pages * 4096)
 
 
@@ -153,7 +170,7 @@ def test_only_pages_of_the_interpreters_file_that_nobody_writes_are_copied(
         assert page[1] <= there[-1].end
         assert {m.file for m in there} == {asked.file} != {""}
         assert any("x" in m.rights for m in there)
-        assert not any("w" in m.rights for m in there)
+        assert all("r" in m.rights and "w" not in m.rights for m in there)
 
 
 def test_pages_of_a_python_that_debian_built() -> None:

@@ -21,8 +21,9 @@
 #define PAGE (2l << 20)
 #define ARENA (PAGE / 2)
 #define PAGES 256             /* arenas beyond them are as small as ever */
-#define HEAP_STEP (64l << 20) /* of addresses; memory is taken as it is used */
-#define MAPPED_ALONE (4l << 20)
+#define HEAP_STEP (32l << 20) /* of addresses; memory is taken as it is used */
+#define FREE_MAX (40l << 20)  /* at its end; what is above a step is given back then */
+#define MAPPED_ALONE (1l << 20)
 
 static char *space;           /* of arenas; NULL = none */
 static uint8_t halves[PAGES]; /* those of each page that are in use: bits 1 and 2 */
@@ -77,7 +78,7 @@ static PyObject *grow_heap(PyObject *self, PyObject *none) {
     (void)self, (void)none;
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, MAPPED_ALONE);
-    mallopt(M_TRIM_THRESHOLD, 2 * HEAP_STEP);
+    mallopt(M_TRIM_THRESHOLD, FREE_MAX);
     mallopt(M_TOP_PAD, HEAP_STEP);
     void *const more = malloc(MAPPED_ALONE / 2);
     free(more);

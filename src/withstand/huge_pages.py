@@ -5,6 +5,7 @@ huge pages, or there is no compiled module, the program runs as ever; so it does
 """
 
 import os
+import resource
 import runpy
 import sys
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ from withstand.compiled import compiled
 
 PAGE = 2 << 20
 _ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")
+_STRICTLY = "2"
+_ADDRESSES = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 _MAPS = Path("/proc/self/maps")
 _pages = compiled("withstand._huge_pages", __file__)
 
@@ -52,7 +56,7 @@ def pages_of_code(mappings: Iterable[Mapping], address: int) -> list[tuple[int, 
     runs: list[list[Mapping]] = []
     for mapping in mappings:
         follows = runs and (runs[-1][-1].end, runs[-1][-1].file) == (mapping.begin, mapping.file)
-        if "w" in mapping.rights or not mapping.file.startswith("/"):
+        if "w" in mapping.rights or "r" not in mapping.rights or not mapping.file.startswith("/"):
             continue
         if follows:
             runs[-1].append(mapping)
@@ -69,18 +73,24 @@ def pages_of_code(mappings: Iterable[Mapping], address: int) -> list[tuple[int, 
 
 
 def are_to_be_had() -> bool:
-    """Whether a program that asks for them gets them."""
+    """Whether a program that asks for them gets them: not where addresses that are only set aside count as memory."""
     if _pages is None or os.environ.get("WITHSTAND_HUGE_PAGES") == "off":
         return False
+    if any(resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in _ADDRESSES):
+        return False
     try:
-        return "[never]" not in _ENABLED.read_text("ascii")
+        return "[never]" not in _ENABLED.read_text("ascii") and _OVERCOMMIT.read_text("ascii").strip() != _STRICTLY
     except OSError:
         return False
 
 
 def _own_mappings() -> list[Mapping]:
-    found = []
-    for line in _MAPS.read_text("utf-8", "surrogateescape").splitlines():
+    found: list[Mapping] = []
+    try:
+        told = _MAPS.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return found
+    for line in told.rstrip("\n").split("\n"):
         addresses, rights, _, _, _, *file = line.split(maxsplit=5)
         begin, end = (int(address, 16) for address in addresses.split("-"))
         found.append(Mapping(begin, end, rights, "".join(file)))
@@ -91,6 +101,8 @@ def main() -> None:
     """Run the module that the command line names, with the arguments that follow."""
     ask()
     del sys.argv[0]
+    if not sys.argv:
+        sys.exit("withstand: Name a module: python -m withstand.huge_pages MODULE ARGUMENT…")
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

@@ -1,6 +1,7 @@
 """What click says of a mistake on a command line, as one sentence of ours, and programs that say it so."""
 
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -19,13 +20,17 @@ _ENDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 def run_program(program: click.Command, arguments: Sequence[str], name: str) -> NoReturn:
-    """Run it and leave the process with its exit code; whatever is wrong is one sentence on stderr."""
+    """Run it and leave the process with its exit code; whatever is wrong is one sentence on stderr.
+
+    A Ctrl-C that came before was held back until it can be heard (``cli.programs``).
+    """
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         code = program.main(list(arguments), prog_name=name, standalone_mode=False)
     except (click.ClickException, WithstandError) as e:
         click.echo(f"withstand: {sentence(e, name) if isinstance(e, click.ClickException) else e}", err=True)
         sys.exit(e.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 

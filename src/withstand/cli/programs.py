@@ -19,11 +19,11 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
 
 def hand_over(argv: list[str]) -> None:
     """Become the program that the first word names; where it names none, or a word is not UTF-8, nothing happens."""
-    name, *options = argv or [""]
+    name, *options = (argv[1:] if argv[:1] == ["--"] else argv) or [""]
     if name not in PROGRAMS or not all(map(is_utf8, options)):
         return
-    if name == "gateway":  # a signal that comes too early waits until it can be heard
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    too_early = {signal.SIGINT, signal.SIGHUP} if name == "gateway" else {signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, too_early)  # until they can be heard
     os.execv(sys.executable, [sys.executable, "-P", "-m", *PROGRAMS[name], *options])  # noqa: S606  our own modules
 
 
