@@ -47,8 +47,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
         if cmd_name not in VERBS:
             return None
-        module, _ = VERBS[cmd_name]
-        command: click.Command = importlib.import_module(module).verb if module else click.Command(cmd_name)
+        module, text = VERBS[cmd_name]
+        command: click.Command = importlib.import_module(module).verb if module else click.Command(cmd_name, help=text)
         return command
 
     def resolve_command(
