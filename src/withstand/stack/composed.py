@@ -20,6 +20,7 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT, SUPERVISOR = "gateway", "agent", "supervisor"
+_PROGRAMS = {GATEWAY: ("withstand.huge_pages", "withstand.gateway"), AGENT: ("withstand.agent",)}
 _LOOKS = {"every_s": 0.5, "timeout_s": 5, "unhealthy": 3, "healthy": 1}
 
 
@@ -228,7 +229,7 @@ def _ours(
     return Process(
         name=name,
         kind=kind,
-        argv=(place.python, "-P", "-m", f"withstand.{kind}", str(place.folder / file)),
+        argv=(place.python, "-P", "-m", *_PROGRAMS[kind], str(place.folder / file)),
         env=told.env,
         port=place.ports[name],
         metrics="/metrics",
