@@ -59,19 +59,19 @@ static void arena_back(void *context, void *given, size_t size) {
 static PyObject *take_arenas(PyObject *self, PyObject *none) {
     (void)self, (void)none;
     if (space != NULL)
-        Py_RETURN_TRUE;
+        Py_RETURN_NONE;
     char *const room = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
-        Py_RETURN_FALSE;
+        Py_RETURN_NONE;
     if (madvise(upwards(room), PAGES * PAGE, MADV_HUGEPAGE)) {
         munmap(room, (PAGES + 1) * PAGE);
-        Py_RETURN_FALSE;
+        Py_RETURN_NONE;
     }
     space = upwards(room);
     PyObjectArenaAllocator ours = {NULL, arena, arena_back};
     PyObject_SetArenaAllocator(&ours);
-    Py_RETURN_TRUE;
+    Py_RETURN_NONE;
 }
 
 static PyObject *grow_heap(PyObject *self, PyObject *none) {
@@ -94,7 +94,9 @@ static PyObject *take_heap(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "KK", &begin, &end))
         return NULL;
     heap = upwards((char *)(uintptr_t)begin);
-    return PyBool_FromLong((uintptr_t)heap < end && !madvise(heap, end - (uintptr_t)heap, MADV_HUGEPAGE));
+    if ((uintptr_t)heap < end)
+        madvise(heap, end - (uintptr_t)heap, MADV_HUGEPAGE);
+    Py_RETURN_NONE;
 }
 
 static PyObject *settle(PyObject *self, PyObject *none) {
@@ -125,14 +127,14 @@ static PyObject *copy_code(PyObject *self, PyObject *args) {
     const size_t length = end - begin;
     char *const room = mmap(NULL, length + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
-        Py_RETURN_FALSE;
+        Py_RETURN_NONE;
     char *const copy = upwards(room);
     madvise(copy, length, MADV_HUGEPAGE);
     memcpy(copy, (const void *)(uintptr_t)begin, length);
-    const int is_good = !madvise(copy, length, MADV_COLLAPSE) && !mprotect(copy, length, PROT_READ | PROT_EXEC) &&
-                        mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)begin) != MAP_FAILED;
+    if (!madvise(copy, length, MADV_COLLAPSE) && !mprotect(copy, length, PROT_READ | PROT_EXEC))
+        mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)begin);
     munmap(room, length + PAGE); /* without what was moved out of it */
-    return PyBool_FromLong(is_good);
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {

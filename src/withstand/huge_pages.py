@@ -8,7 +8,7 @@ import os
 import resource
 import runpy
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,10 +37,12 @@ def ask() -> None:
     if not are_to_be_had():
         return
     _pages.take_arenas()
-    if _pages.grow_heap():
-        for heap in (mapping for mapping in _own_mappings() if mapping.file == "[heap]"):
-            _pages.take_heap(heap.begin, heap.end)
-    for begin, end in pages_of_code(_own_mappings(), _pages.interpreter()):
+    is_grown = _pages.grow_heap()
+    mappings = _own_mappings()
+    for mapping in mappings:
+        if is_grown and mapping.file == "[heap]":
+            _pages.take_heap(mapping.begin, mapping.end)
+    for begin, end in pages_of_code(mappings, _pages.interpreter()):
         _pages.copy_code(begin, end)
     settle()
 
@@ -51,25 +53,17 @@ def settle() -> None:
         _pages.settle()
 
 
-def pages_of_code(mappings: Iterable[Mapping], address: int) -> list[tuple[int, int]]:
+def pages_of_code(mappings: Sequence[Mapping], address: int) -> list[tuple[int, int]]:
     """Ranges of whole huge pages that nobody writes, of the file whose code is at ``address``, with code in each."""
-    runs: list[list[Mapping]] = []
-    for mapping in mappings:
-        follows = runs and (runs[-1][-1].end, runs[-1][-1].file) == (mapping.begin, mapping.file)
-        if "w" in mapping.rights or "r" not in mapping.rights or not mapping.file.startswith("/"):
-            continue
-        if follows:
-            runs[-1].append(mapping)
-        else:
-            runs.append([mapping])
-    found = []
-    for run in runs:
-        if run[0].begin <= address < run[-1].end:
-            code = [mapping for mapping in run if "x" in mapping.rights]
-            begin = -(-run[0].begin // PAGE) * PAGE
-            pages = range(begin, run[-1].end - PAGE + 1, PAGE)
-            found += [at for at in pages if any(c.begin < at + PAGE and at < c.end for c in code)]
-    return [(at, at + PAGE) for at in found]
+    file = next((m.file for m in mappings if m.begin <= address < m.end), "")
+    fixed = [m for m in mappings if m.file == file and file.startswith("/") and "r" in m.rights and "w" not in m.rights]
+    pages = {at for m in fixed if "x" in m.rights for at in range(m.begin // PAGE * PAGE, m.end, PAGE)}
+    return [(at, at + PAGE) for at in sorted(pages) if sum(_within(m, at, at + PAGE) for m in fixed) == PAGE]
+
+
+def _within(mapping: Mapping, begin: int, end: int) -> int:
+    """Bytes of it that lie there."""
+    return max(0, min(mapping.end, end) - max(mapping.begin, begin))
 
 
 def are_to_be_had() -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from withstand.cli.programs import PROGRAMS
+from cutting import wait_until
 from withstand.cli.verbs import VERBS
+from withstand.programs import PROGRAMS
 
 WITHSTAND = (sys.executable, "-m", "withstand")
 
@@ -36,8 +37,7 @@ def test_a_ctrl_c_while_it_is_loaded_shows_no_traceback(name: str, later_s: floa
     options = ("--model", "m", "--engine", "http://127.0.0.1:9", "--listen", "127.0.0.1:0") if name == "gateway" else ()
     with subprocess.Popen([*WITHSTAND, name, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         told = Path(f"/proc/{process.pid}/cmdline")
-        while PROGRAMS[name][-1].encode() not in told.read_bytes():
-            time.sleep(0.001)
+        wait_until(lambda: PROGRAMS[name][-1].encode() in told.read_bytes())
         time.sleep(later_s)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)

@@ -8,9 +8,9 @@ import click
 
 from withstand.cli import INTERRUPTED, crash
 from withstand.cli.output import say
-from withstand.cli.programs import is_utf8
 from withstand.cli.streams import check_written, forget_odd_sizes, usable
 from withstand.cli.verbs import withstand
+from withstand.cli.words import is_utf8
 from withstand.errors import UsageError, WithstandError
 
 _OUR_FAULT = 3

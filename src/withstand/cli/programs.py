@@ -6,15 +6,9 @@ They take over the process before anything else of the command line is loaded, f
 import os
 import signal
 import sys
-from collections.abc import Mapping
 
-PROGRAMS: Mapping[str, tuple[str, ...]] = {
-    "selftest": ("withstand.testing.selftest",),
-    "gateway": ("withstand.huge_pages", "withstand.gateway"),
-    "agent": ("withstand.agent",),
-    "truth-server": ("withstand.testing.truth",),
-}
-"""Verb → what ``python -m`` is to run; it knows its options."""
+from withstand.cli.words import is_utf8
+from withstand.programs import PROGRAMS, command_of
 
 
 def hand_over(argv: list[str]) -> None:
@@ -24,9 +18,4 @@ def hand_over(argv: list[str]) -> None:
         return
     too_early = {signal.SIGINT, signal.SIGHUP} if name == "gateway" else {signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, too_early)  # until they can be heard
-    os.execv(sys.executable, [sys.executable, "-P", "-m", *PROGRAMS[name], *options])  # noqa: S606  our own modules
-
-
-def is_utf8(word: str) -> bool:
-    """Of a command line; Python writes bytes that are none as surrogates."""
-    return not any("\ud800" <= c <= "\udfff" for c in word)
+    os.execv(sys.executable, [*command_of(name, sys.executable), *options])  # noqa: S606  our own modules

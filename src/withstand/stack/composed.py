@@ -7,6 +7,7 @@ import msgspec
 
 from withstand import plugins
 from withstand.hints import meant
+from withstand.programs import command_of
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Agent, Engine, Gateway, Served, Stack
 from withstand.spec.targets import laid_over_tree
@@ -20,7 +21,6 @@ from withstand.stack.ports import HOST
 from withstand.stack.ray import RAY, RAY_READY, ray_process
 
 GATEWAY, AGENT, SUPERVISOR = "gateway", "agent", "supervisor"
-_PROGRAMS = {GATEWAY: ("withstand.huge_pages", "withstand.gateway"), AGENT: ("withstand.agent",)}
 _LOOKS = {"every_s": 0.5, "timeout_s": 5, "unhealthy": 3, "healthy": 1}
 
 
@@ -229,7 +229,7 @@ def _ours(
     return Process(
         name=name,
         kind=kind,
-        argv=(place.python, "-P", "-m", *_PROGRAMS[kind], str(place.folder / file)),
+        argv=(*command_of(kind, place.python), str(place.folder / file)),
         env=told.env,
         port=place.ports[name],
         metrics="/metrics",
