@@ -36,12 +36,6 @@ class Cores(NamedTuple):
 
     server: int
     client: int
-    client_first: bool = False
-    """The client goes before all others on its core (SCHED_FIFO): for a machine that others use, too."""
-
-    def for_client(self, command: list[str]) -> list[str]:
-        """The same command, as the client is to be run."""
-        return on_core(self.client, ["chrt", "--fifo", "1", *command] if self.client_first else command)
 
     @classmethod
     def of_this_machine(cls) -> "Cores":
@@ -125,6 +119,9 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """What the client wrote into the request to know it again: see ``marked``."""
     ok: bool
     arrival_ns: int
+    """When the server had read it."""
+    wire_ns: int | None = None
+    """When it passed the wire, if that was watched."""
     token_ns: list[int]
     """For each token, just before its write: no client can have seen it earlier."""
     late_ns_max: int
@@ -281,7 +278,9 @@ class Errors(NamedTuple):
     unmatched: int
     """Requests of the client that the server does not know, or with another number of tokens."""
     ttft_ns: list[int]
-    """For each request: its TTFT, seen - true, without a sign."""
+    """For each request: its TTFT, seen - true, without a sign; true since the wire, else since the server read it."""
+    server_ttft_ns: list[int]
+    """The same, since the server read it: wrong by as much as its core was not free for it."""
     first_ns: list[int]
     """Of that, what the client has to answer for alone: the first token's stamp - the instant before its write."""
     itl_ns: list[int]
@@ -297,6 +296,7 @@ def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
     known = {key: truth for truth in truths for key in (truth.id, truth.mark)}
     matched = unmatched = unsure = 0
     ttft_ns: list[int] = []
+    server_ttft_ns: list[int] = []
     first_ns: list[int] = []
     itl_ns: list[int] = []
     delay_ns: list[int] = []
@@ -312,8 +312,11 @@ def compare(seen: Iterable[Seen], truths: Iterable[Truth]) -> Errors:
         delay_ns += late_ns
         itl_ns += wrong_ns
         first_ns.append(late_ns[0])
-        ttft_ns.append(abs(late_ns[0] + truth.arrival_ns - row.sent_ns))
-    return Errors(matched, unmatched, sorted(ttft_ns), sorted(first_ns), sorted(itl_ns), unsure, delay_ns)
+        arrival_ns = truth.arrival_ns if truth.wire_ns is None else truth.wire_ns
+        ttft_ns.append(abs(late_ns[0] + arrival_ns - row.sent_ns))
+        server_ttft_ns.append(abs(late_ns[0] + truth.arrival_ns - row.sent_ns))
+    ordered = (sorted(errors_ns) for errors_ns in (ttft_ns, server_ttft_ns, first_ns, itl_ns))
+    return Errors(matched, unmatched, *ordered, unsure, delay_ns)
 
 
 def _gap_errors_ns(late_ns: list[int], unsure: Collection[int]) -> list[int]:

@@ -32,7 +32,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="how often each cell is run; medians are judged")
     parser.add_argument("--seconds", type=float, default=8.0, help="how long requests arrive in a cell")
     parser.add_argument("--wall", type=float, default=3600.0, help="how long the cell `wall` takes, in seconds")
-    parser.add_argument("--fifo", action="store_true", help="the client goes before others on its core (SCHED_FIFO)")
     parser.add_argument("--awake", action="store_true", help="no core ever sleeps, as on a machine of one's own")
     asked = parser.parse_args()
     if unknown := set(asked.cells) - set(CELLS):
@@ -52,7 +51,7 @@ def _cell(name: str, asked: argparse.Namespace) -> bool:
 
 
 def _rounds_of(name: str, asked: argparse.Namespace) -> list[Cell]:
-    cores = Cores.of_this_machine()._replace(client_first=asked.fifo)
+    cores = Cores.of_this_machine()
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, usable - {cores.client})  # this process must not disturb the client
     rounds = 1 if name == "reference" else asked.rounds  # it has rounds of its own

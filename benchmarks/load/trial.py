@@ -6,9 +6,10 @@ Both are kept on the client's core. What they saw is held against the truth; wha
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +26,7 @@ from benchmarks.load.instrument import (
     reference_client,
 )
 from benchmarks.load.meter import Meter, Usage
+from benchmarks.load.wire import Wire
 
 from withstand.record import Record, Status
 from withstand.runs import RunFolder
@@ -96,6 +98,11 @@ class Outcome(NamedTuple):
         return self.usage.cpu_ns / 1e3 / self.tokens_steady if self.tokens_steady else float("nan")
 
     @property
+    def wire_share(self) -> float:
+        """Of the requests, those that were seen on the wire."""
+        return statistics.fmean(t.wire_ns is not None for t in self.truths)
+
+    @property
     def server_late_ms(self) -> float:
         """How late the server was in one of a hundred requests."""
         return at_share(sorted(t.late_ns_max for t in self.truths), 0.99) / 1e6
@@ -142,12 +149,16 @@ def run_withstand(server: Server, cores: Cores, load: Load, folder: Path, *, bes
         if beside:
             stack.enter_context(_started(on_core(cores.client, beside)))
         streams = {"stdout": subprocess.DEVNULL, "stderr": complaints}
-        process = stack.enter_context(_started(cores.for_client(command), **streams))
-        with Meter(process.pid, cores.client) as meter:
+        process = stack.enter_context(_started(on_core(cores.client, command), **streams))
+        with Meter(process.pid, cores.client) as meter, Wire(int(_port(server))) as wire:
             process.wait(_RUN_S_MAX)
     if not (folder / "run" / "summary.json").exists():
         raise SystemExit(f"withstand did not finish: {(folder / 'stderr').read_text()[-500:]}")
-    return _read_run(folder / "run", load, server, meter)
+    return _read_run(folder / "run", load, server, meter, wire.passed_ns)
+
+
+def _port(server: Server) -> str:
+    return server.base_url.rpartition(":")[2]
 
 
 @contextmanager
@@ -193,7 +204,7 @@ def _plan(server: Server, load: Load, dataset: Path) -> dict[str, Any]:
     }
 
 
-def _read_run(path: Path, load: Load, server: Server, meter: Meter) -> Run:
+def _read_run(path: Path, load: Load, server: Server, meter: Meter, passed_ns: Mapping[str, int]) -> Run:
     run = RunFolder.open(path)
     epoch_ns = run.manifest.anchor.monotonic_ns
     records = sorted(run.records(0), key=lambda r: r.id)
@@ -203,7 +214,7 @@ def _read_run(path: Path, load: Load, server: Server, meter: Meter) -> Run:
         if r.sent_ns is not None and r.status is Status.OK and not load.is_large(r.id)
     )
     return Run(
-        outcome=_outcome(load, seen, server, meter),
+        outcome=_outcome(load, seen, server, meter, passed_ns),
         records=records,
         stage=msgspec.json.decode((path / "summary.json").read_bytes())["stages"][0],
     )
@@ -222,9 +233,9 @@ def run_reference(server: Server, cores: Cores, load: Load, folder: Path) -> Out
     folder.mkdir(parents=True)
     rows = folder / "rows.jsonl"
     server.reset()
-    command = [str(reference_client()), "-K", "-p", server.base_url.rpartition(":")[2], "-n", str(load.requests)]
+    command = [str(reference_client()), "-K", "-p", _port(server), "-n", str(load.requests)]
     command += ["-r", str(load.rate_rps), "-c", "5000", "-k", str(load.tokens), "-o", str(rows)]
-    reference = _started(cores.for_client(command), stdout=subprocess.DEVNULL)
+    reference = _started(on_core(cores.client, command), stdout=subprocess.DEVNULL)
     with reference as process, Meter(process.pid, cores.client) as meter:
         process.wait(_RUN_S_MAX)
     decode = msgspec.json.Decoder(_RefRow).decode
@@ -232,8 +243,10 @@ def run_reference(server: Server, cores: Cores, load: Load, folder: Path) -> Out
     return _outcome(load, (Seen(r.id, r.send_ns, r.w_ns) for r in found), server, meter)
 
 
-def _outcome(load: Load, seen: Iterator[Seen], server: Server, meter: Meter) -> Outcome:
-    truths = server.truth()
+def _outcome(
+    load: Load, seen: Iterator[Seen], server: Server, meter: Meter, passed_ns: Mapping[str, int] = MappingProxyType({})
+) -> Outcome:
+    truths = [msgspec.structs.replace(truth, wire_ns=passed_ns.get(truth.mark)) for truth in server.truth()]
     first_ns, last_ns = min(t.arrival_ns for t in truths), max(t.arrival_ns for t in truths)
     steady = meter.span(first_ns + max(load.answer_ns, _SETTLED_NS), last_ns)
     end_ns = max((t.token_ns[-1] for t in truths if t.token_ns), default=last_ns)

@@ -19,6 +19,7 @@ from withstand.request import Message, Request
 from withstand.wire import Dialect
 
 _AHEAD_REQUESTS = 256
+_AHEAD_ENOUGH = 64
 _AHEAD_BYTES = 32 << 20
 _BURST = 32
 
@@ -58,11 +59,19 @@ class Sender:
         return not self._spool.ended and self._dispatcher.ahead < _AHEAD_REQUESTS and self._payload_bytes < _AHEAD_BYTES
 
     def feed(self) -> None:
-        """Read some requests ahead and put them into bytes. A session is offered when all of it is here."""
+        """Read ahead a little at a time, for what is due waits meanwhile, and more while hardly anything is ahead."""
+        while self._read_some() and self.hungry and self._dispatcher.ahead < _AHEAD_ENOUGH:
+            pass
+
+    def _read_some(self) -> bool:
+        """Put some requests into bytes; whether there were any. A session is offered when all of it is here."""
+        some = False
         for request in self._spool.read():
+            some = True
             self._session.append(request)
             if request.last_turn:
                 self._offer_session()
+        return some
 
     def _offer_session(self) -> None:
         first = self._session[0]
@@ -76,11 +85,8 @@ class Sender:
 
     def feed_up(self) -> None:
         """Read ahead as much as there is room for, before the start."""
-        while self.hungry:
-            before = self._dispatcher.ahead
-            self.feed()
-            if self._dispatcher.ahead == before and not self._session:
-                return
+        while self.hungry and self._read_some():
+            pass
 
     def _encode(self, request: Request) -> bytes:
         history = self._history.get(request.session, ())

@@ -16,7 +16,7 @@ from withstand.errors import StorageError
 from withstand.request import Request
 
 _END = b'"end"\n'
-_READ_BYTES = 1 << 17
+_READ_BYTES = 1 << 14
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Request).decode
 
@@ -87,7 +87,7 @@ class SpoolReader:
         self._file.close()
 
     def read(self) -> Iterator[Request]:
-        """The requests that have come since the last call: about 128 KiB of them, but at least one whole line."""
+        """The requests that have come since the last call: about 16 KiB of them, but at least one whole line."""
         if self.ended:
             return
         *lines, self._tail = self._whole_lines().split(b"\n")
