@@ -212,9 +212,11 @@ def _naps(
     monkeypatch.setattr(clock, "sleep_s", slept.append)
     monkeypatch.setattr(clock, "now_ns", lambda: next(now_ns) + ahead_ns)
     loop = Loop(nap_ns)
-    with socket.socket() as sock:
-        loop.add(sock.fileno(), READ, keep)
-        monkeypatch.setattr(loop, "_ready", lambda _: [(sock.fileno(), READ)] * 100)
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            here, there = map(stack.enter_context, socket.socketpair())
+            there.send(b"x")
+            loop.add(here.fileno(), READ, keep)
         for _ in range(turns):
             ahead_ns += 100 * every_ns
             loop.turn(0.0, loop.left_ns + spare_ns)

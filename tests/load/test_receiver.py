@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -194,24 +194,13 @@ def test_who_is_called_with_nonsense_says_so(reading: Reading) -> None:
             reading.receiver(*wrong)
     with pytest.raises(TypeError):
         reading.receiver.follow("before", b"after", [], [], 1)
-    for wrong in ((1,), ("1", 1), 1):
+    for call in (_receive.Round, _receive.Round(-1).wait, _receive.Round(-1).has, _receive.Round(-1).hand_over):
         with pytest.raises(TypeError):
-            _receive.hand_over([wrong], [])
+            call("1")
+    with pytest.raises(OSError, match="Bad file"):
+        _receive.Round(-1).wait(0.0)
     with pytest.raises(AttributeError):
         _receive.Receiver(0, reading, object())
-
-
-@pytest.mark.parametrize("hand_over", [_receive.hand_over, receiver._hand_over])
-def test_who_is_gone_is_not_called(hand_over: Callable[..., None]) -> None:
-    called: list[tuple[int, int]] = []
-
-    def first(events: int) -> None:
-        called.append((1, events))
-        handlers[2] = None
-
-    handlers: list[Callable[[int], None] | None] = [None, first, lambda events: called.append((2, events))]
-    hand_over([(1, 5), (2, 6), (3, 7), (1, 8)], handlers)
-    assert called == [(1, 5), (1, 8)]
 
 
 def test_nothing_is_left_behind(reading: Reading) -> None:

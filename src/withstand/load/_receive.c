@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -24,6 +25,7 @@
 #define FINE_BITS 10        /* lag.FINE_BITS */
 #define CHUNK_DIGITS 3      /* shortway._SIZE_LINES */
 #define TOGETHER_MAX 64     /* chunks of one read; more are read in full */
+#define AT_ONCE 256         /* poller.AT_ONCE */
 #define CACHE_LINE 64
 #define AHEAD 3             /* reads */
 
@@ -46,6 +48,12 @@ typedef struct {
 
 static char buffer[READ_BYTES]; /* one for all: nothing is left in it behind a call */
 static PyObject *s_long_way, *s_together, *s_other, *s_broke;
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
 
 static void forget_pattern(Receiver *self) {
     Py_CLEAR(self->before);
@@ -128,6 +136,15 @@ static PyObject *stamp_of(Receiver *self, struct msghdr *message, int64_t read_n
     return settled;
 }
 
+/* A number, to a method of it; with no name, to itself. */
+static PyObject *told(PyObject *whom, PyObject *name, long number) {
+    PyObject *boxed = PyLong_FromLong(number), *done = NULL;
+    if (boxed != NULL)
+        done = name == NULL ? PyObject_CallOneArg(whom, boxed) : PyObject_CallMethodOneArg(whom, name, boxed);
+    Py_XDECREF(boxed);
+    return done;
+}
+
 static PyObject *receive(Receiver *self) {
     union {
         char bytes[96];
@@ -145,14 +162,9 @@ static PyObject *receive(Receiver *self) {
             return NULL;
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             Py_RETURN_NONE;
-        PyObject *number = PyLong_FromLong(errno);
-        PyObject *done = number == NULL ? NULL : PyObject_CallMethodObjArgs(self->owner, s_broke, number, NULL);
-        Py_XDECREF(number);
-        return done;
+        return told(self->owner, s_broke, errno);
     }
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t read_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    const int64_t read_ns = now_ns();
     PyObject *stamp = stamp_of(self, &message, read_ns), *done = NULL;
     if (stamp == NULL)
         return NULL;
@@ -172,12 +184,9 @@ static PyObject *receive(Receiver *self) {
     return done;
 }
 
-static PyObject *on_event(Receiver *self, PyObject *told) {
-    const long events = PyLong_AsLong(told);
-    if (events == -1 && PyErr_Occurred())
-        return NULL;
+static PyObject *on_event(Receiver *self, long events) {
     Py_INCREF(self); /* a connection may close, and let go of it, in the midst of its own event */
-    PyObject *done = events == POLLIN ? receive(self) : PyObject_CallMethodObjArgs(self->owner, s_other, told, NULL);
+    PyObject *done = events == POLLIN ? receive(self) : told(self->owner, s_other, events);
     Py_DECREF(self);
     return done;
 }
@@ -187,7 +196,8 @@ static PyObject *receiver_call(PyObject *object, PyObject *const *args, size_t f
         PyErr_SetString(PyExc_TypeError, "a receiver is called with the events");
         return NULL;
     }
-    return on_event((Receiver *)object, args[0]);
+    const long events = PyLong_AsLong(args[0]);
+    return events == -1 && PyErr_Occurred() ? NULL : on_event((Receiver *)object, events);
 }
 
 static PyObject *receiver_follow(Receiver *self, PyObject *args) {
@@ -294,28 +304,57 @@ static PyTypeObject ReceiverType = {
     .tp_methods = receiver_methods,
 };
 
-/* Who handles the i-th of what is ready, and its events; NULL = nobody, and without events it is no (int, events). */
-static PyObject *handler_of(PyObject *ready, Py_ssize_t i, PyObject *handlers, PyObject **events) {
-    PyObject *told = PyList_GET_ITEM(ready, i);
-    if (!PyTuple_Check(told) || PyTuple_GET_SIZE(told) != 2 || !PyLong_Check(PyTuple_GET_ITEM(told, 0))) {
-        *events = NULL;
+/* What a wait has found, kept as the kernel tells it: a list of pairs of numbers takes longer than the wait. */
+typedef struct {
+    PyObject_HEAD
+    int descriptor, found;
+    struct epoll_event ready[AT_ONCE];
+} Round;
+
+static PyObject *round_wait(Round *self, PyObject *timeout) {
+    const double timeout_s = PyFloat_AsDouble(timeout);
+    if (timeout_s == -1 && PyErr_Occurred())
         return NULL;
-    }
-    *events = PyTuple_GET_ITEM(told, 1);
-    int overflow;
-    const long descriptor = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(told, 0), &overflow);
-    if (descriptor < 0 || descriptor >= PyList_GET_SIZE(handlers))
+    const int64_t until_ns = timeout_s > 0 ? now_ns() + (int64_t)(timeout_s * 1e9) : 0;
+    int64_t left_ns = until_ns ? until_ns - now_ns() : 0;
+    do {
+        const int left_ms = left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+        Py_BEGIN_ALLOW_THREADS
+        self->found = epoll_wait(self->descriptor, self->ready, AT_ONCE, left_ms);
+        Py_END_ALLOW_THREADS
+        if (self->found < 0 && errno != EINTR)
+            return PyErr_SetFromErrno(PyExc_OSError);
+        if (self->found < 0 && PyErr_CheckSignals() < 0)
+            return NULL;
+        left_ns = self->found < 0 && until_ns ? until_ns - now_ns() : 0;
+    } while (self->found < 0); /* who was stopped has seen nothing yet */
+    return PyLong_FromLong(self->found);
+}
+
+static PyObject *round_has(Round *self, PyObject *descriptor) {
+    const long wanted = PyLong_AsLong(descriptor);
+    if (wanted == -1 && PyErr_Occurred())
         return NULL;
-    PyObject *handler = PyList_GET_ITEM(handlers, descriptor);
+    for (int i = 0; i < self->found; i++)
+        if (self->ready[i].data.fd == wanted)
+            Py_RETURN_TRUE;
+    Py_RETURN_FALSE;
+}
+
+/* Who handles the i-th of what is ready; NULL = nobody. */
+static PyObject *handler_of(const Round *self, int i, PyObject *handlers) {
+    if (i >= self->found || self->ready[i].data.fd >= PyList_GET_SIZE(handlers))
+        return NULL;
+    PyObject *handler = PyList_GET_ITEM(handlers, self->ready[i].data.fd);
     return handler == Py_None ? NULL : handler;
 }
 
 /* Thousands of streams are more than a core's cache holds, and each read would wait for its receiver and the end of its
    list of stamps. So these are asked for while the reads before it are made, each a read after what points to it. */
-static void expect(PyObject *ready, Py_ssize_t i, PyObject *handlers) {
-    PyObject *coming[AHEAD] = {NULL}, *events;
-    for (int ahead = 0; ahead < AHEAD && i + ahead < PyList_GET_SIZE(ready); ahead++)
-        coming[ahead] = handler_of(ready, i + ahead, handlers, &events);
+static void expect(const Round *self, int i, PyObject *handlers) {
+    PyObject *coming[AHEAD];
+    for (int ahead = 0; ahead < AHEAD; ahead++)
+        coming[ahead] = handler_of(self, i + ahead, handlers);
     if (coming[2] != NULL)
         for (size_t at = 0; at < sizeof(Receiver); at += CACHE_LINE)
             __builtin_prefetch((char *)coming[2] + at);
@@ -327,26 +366,20 @@ static void expect(PyObject *ready, Py_ssize_t i, PyObject *handlers) {
     }
 }
 
-/* Loop.turn's loop over what is ready: who is not there any more is not called. */
-static PyObject *hand_over(PyObject *module, PyObject *args) {
-    PyObject *ready, *handlers;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &ready, &PyList_Type, &handlers))
+/* Who is not there any more is not called. */
+static PyObject *round_hand_over(Round *self, PyObject *handlers) {
+    if (!PyList_Check(handlers)) {
+        PyErr_SetString(PyExc_TypeError, "handlers come as a list");
         return NULL;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ready); i++) {
-        PyObject *events, *handler = handler_of(ready, i, handlers, &events), *done;
-        if (events == NULL) {
-            PyErr_SetString(PyExc_TypeError, "what is ready is told as (descriptor, events)");
-            return NULL;
-        }
+    }
+    for (int i = 0; i < self->found; i++) {
+        PyObject *handler = handler_of(self, i, handlers), *done;
         if (handler == NULL)
             continue;
-        expect(ready, i + 1, handlers);
+        expect(self, i + 1, handlers);
+        const long events = self->ready[i].events;
         Py_INCREF(handler);
-        if (Py_IS_TYPE(handler, &ReceiverType))
-            done = on_event((Receiver *)handler, events);
-        else
-            done = PyObject_CallOneArg(handler, events);
+        done = Py_IS_TYPE(handler, &ReceiverType) ? on_event((Receiver *)handler, events) : told(handler, NULL, events);
         Py_DECREF(handler);
         if (done == NULL)
             return NULL;
@@ -355,15 +388,41 @@ static PyObject *hand_over(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyMethodDef functions[] = {
-    {"hand_over", hand_over, METH_VARARGS, "Call who handles each of the (descriptor, events)."},
+static PyObject *round_new(PyTypeObject *type, PyObject *args, PyObject *names) {
+    int descriptor;
+    if (names != NULL && PyDict_GET_SIZE(names)) {
+        PyErr_SetString(PyExc_TypeError, "a round's arguments have no names");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "i", &descriptor))
+        return NULL;
+    Round *self = (Round *)type->tp_alloc(type, 0);
+    if (self != NULL)
+        self->descriptor = descriptor;
+    return (PyObject *)self;
+}
+
+static PyMethodDef round_methods[] = {
+    {"wait", (PyCFunction)round_wait, METH_O, "Until something is ready, for at most so many seconds; how many are."},
+    {"has", (PyCFunction)round_has, METH_O, "Whether this descriptor was found."},
+    {"hand_over", (PyCFunction)round_hand_over, METH_O, "Call who handles each of what was found with its events."},
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_receive", .m_size = -1, .m_methods = functions};
+static PyTypeObject RoundType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "withstand.load._receive.Round",
+    .tp_doc = "One wait after another on an epoll descriptor.",
+    .tp_basicsize = sizeof(Round),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = round_new,
+    .tp_methods = round_methods,
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_receive", .m_size = -1};
 
 PyMODINIT_FUNC PyInit__receive(void) {
-    if (PyType_Ready(&ReceiverType) < 0)
+    if (PyType_Ready(&ReceiverType) < 0 || PyType_Ready(&RoundType) < 0)
         return NULL;
     s_long_way = PyUnicode_InternFromString("take_long_way");
     s_together = PyUnicode_InternFromString("took_together");
@@ -372,6 +431,7 @@ PyMODINIT_FUNC PyInit__receive(void) {
     PyObject *made = PyModule_Create(&module);
     if (s_long_way == NULL || s_together == NULL || s_other == NULL || s_broke == NULL || made == NULL ||
         PyModule_AddObjectRef(made, "Receiver", (PyObject *)&ReceiverType) < 0 ||
+        PyModule_AddObjectRef(made, "Round", (PyObject *)&RoundType) < 0 ||
         PyModule_AddStringConstant(made, "SOURCE", SOURCE) < 0) {
         Py_XDECREF(made);
         return NULL;

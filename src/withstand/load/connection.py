@@ -243,19 +243,17 @@ class Connection:
 
     def took_together(self, events: int, stamp_ns: int, read_ns: int) -> None:
         """A read of several chunks has been counted the short way: each had output, and nothing was left over."""
-        exchange, loop = self.exchange, self._owner.loop
+        exchange, owner = self.exchange, self._owner
         self._left_over, self._full = self._full, False
-        self._owner.check.shared_reads += 1
-        if exchange is not None and loop.may_have_waited(stamp_ns, read_ns):
+        owner.check.shared_reads += 1
+        if exchange is not None and owner.loop.may_have_waited(stamp_ns, read_ns):
             exchange.reply.trailed = False
-            ended = not self._owner.check.cuts_chunks
-            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=ended)
+            self._sureness.read_late(exchange.reply, events, self._empty_ns, ended=not owner.check.cuts_chunks)
 
     def on_other_events(self, events: int) -> None:
         """Not only something to read."""
         if self.state is State.CONNECTING:
-            number = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if number:
+            if number := self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 self._failed_to_dial(number)
             else:
                 self._connected()

@@ -9,15 +9,12 @@ token that is read together with the second is one without a time. So what must 
 """
 
 import socket
-from collections.abc import Callable
 
 from withstand import clock
 from withstand.load.corewait import CoreWait
 from withstand.load.poller import AT_ONCE, READ, Poller
-from withstand.load.receiver import hand_over
+from withstand.load.receiver import Handler, round_of
 from withstand.record import LOOK_NS
-
-Handler = Callable[[int], None]
 
 NAP_NS = 1_000_000
 TURN_NAP_NS = 500_000
@@ -42,7 +39,7 @@ class Loop:
     def __init__(self, nap_ns: int) -> None:
         self._poller = Poller()
         self._urgent = self._poller.nest()
-        self._urgent_is_ready = (self._urgent.descriptor, READ)
+        self._round, self._urgent_round = round_of(self._poller), round_of(self._urgent)
         self._poller_of: dict[int, Poller] = {}
         self._handlers: list[Handler | None] = []
         """By descriptor, of which the system gives the least that is free."""
@@ -110,19 +107,24 @@ class Loop:
             clock.sleep_s(nap_ns / 1e9)
             self._naps += 1
         asked_ns = clock.now_ns()
-        ready = self._ready(timeout_s)
+        found = self._round.wait(timeout_s)
+        is_urgent = self._may_be_urgent(found)
+        if is_urgent:
+            found += self._urgent_round.wait(0.0)
         began_ns = clock.now_ns()
-        self._count(len(ready), began_ns - self._counted_ns)
+        self._count(found, began_ns - self._counted_ns)
         self._counted_ns = began_ns
         self._waited = began_ns - asked_ns > LOOK_NS
         self._certain_ns = self._began_ns, self._empty_ns
         woken_ns = self._woken_ns(asked_ns, began_ns) if self._waited else None
         self.looked_ns = began_ns if self._waited and self._slept else self._began_ns
         self.since_ns = woken_ns or self._empty_ns
-        if len(ready) < AT_ONCE:
+        if found < AT_ONCE:
             self._began_ns = began_ns
             self._empty_ns = woken_ns or asked_ns
-        hand_over(ready, self._handlers)
+        if is_urgent:
+            self._urgent_round.hand_over(self._handlers)
+        self._round.hand_over(self._handlers)
         if self._retired:
             self._close_retired()
         self.left_ns = clock.now_ns()
@@ -150,11 +152,8 @@ class Loop:
         woken_ns = None if grown_ns is None else began_ns - grown_ns - _WAKE_NS
         return woken_ns if woken_ns is not None and woken_ns > asked_ns else None
 
-    def _ready(self, timeout_s: float) -> list[tuple[int, int]]:
-        ready = self._poller.wait(timeout_s)
-        if self._urgent is self._poller or (len(ready) < _FEW and self._urgent_is_ready not in ready):
-            return ready
-        return self._urgent.wait(0) + ready
+    def _may_be_urgent(self, found: int) -> bool:
+        return self._urgent is not self._poller and (found >= _FEW or self._round.has(self._urgent.descriptor))
 
     def shorten_naps(self) -> None:
         """Events of one stream come so fast that naps throw them together."""
