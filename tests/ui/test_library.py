@@ -78,6 +78,16 @@ def test_a_stage_that_the_plan_leaves_out_is_not_missed(finished: Path, tmp_path
     assert (entry.stages, entry.stages_done, entry.state, entry.why) == (2, 2, State.DONE, None)
 
 
+def test_a_further_cycle_that_the_budget_leaves_out_is_not_missed(finished: Path, tmp_path: Path) -> None:
+    one = copied(finished, tmp_path / "one")
+    manifest = json.loads((one / "run.json").read_text())
+    manifest["plan"]["cycles"] = 2
+    manifest["stages"].append(manifest["stages"][-1] | {"state": "left_out"})
+    (one / "run.json").write_text(json.dumps(manifest))
+    entry = listed(tmp_path)["one"]
+    assert (entry.stages, entry.stages_done, entry.state, entry.why) == (2, 2, State.DONE, None)
+
+
 def test_a_run_without_a_good_answer_is_not_done(finished: Path, tmp_path: Path) -> None:
     """20 of 20 had failed, and it was green."""
     one = copied(finished, tmp_path / "one")

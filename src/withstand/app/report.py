@@ -224,7 +224,7 @@ def _datasets(entries: Sequence[StageEntry], plan: Plan) -> str | None:
 
 def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:
     """One sentence on why a run is not whole; None = it is. ``silent``: stages that ended without a good answer."""
-    planned = [e for e in manifest.stages if e.state not in NOT_MISSED and not _is_again(e, manifest)]
+    planned = wanted(manifest)
     done = sum(e.state is RunState.DONE for e in planned)
     measured = [e for e in planned if not e.stage.warmup]
     empty = sum(e.had_no_arrival for e in measured)
@@ -251,6 +251,11 @@ def why_partial(manifest: Manifest, silent: Collection[str] = ()) -> str | None:
     told = manifest.error or next((e.error for e in planned if e.error), None)
     why = f" ({told})" if told else ""
     return f"Partial: the run could not go on{why}; {so_far}."
+
+
+def wanted(manifest: Manifest) -> list[StageEntry]:
+    """The stages of a whole run, warm-ups too."""
+    return [e for e in manifest.stages if e.state not in NOT_MISSED and not _is_again(e, manifest)]
 
 
 def _is_again(entry: StageEntry, manifest: Manifest) -> bool:

@@ -7,12 +7,12 @@ import msgspec
 
 from withstand import clock
 from withstand.app.limit import limit_in
-from withstand.app.report import why_partial
+from withstand.app.report import wanted, why_partial
 from withstand.metrics.rates import has_limits, share_good, telling
 from withstand.metrics.summary import cut_by_us
 from withstand.report.limit import sentence
 from withstand.report.numbers import counted
-from withstand.runs import NOT_MISSED, Manifest, RunState, StageEntry, manifest_of, still_runs
+from withstand.runs import Manifest, RunState, StageEntry, manifest_of, still_runs
 from withstand.ui.entry import Detail, DoubtLine, Entry, Kind, StageLine, State, at_best_rate, best, doubt_lines, shown
 from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
@@ -100,7 +100,7 @@ def detail_of(place: Place, root: Path, about: Entry) -> Detail:
 
 def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry) -> Entry:
     stages, state = summary.stages, _state(manifest, summary)
-    planned = [e for e in manifest.stages if e.state not in NOT_MISSED and not e.stage.warmup]
+    planned = [e for e in wanted(manifest) if not e.stage.warmup]
     ended = [e.name for e in planned if e.state is RunState.DONE and not e.had_no_arrival]
     unheard = sum(name in summary.silent for name in ended)
     doubts = [*summary.doubts, *(doubt for stage in stages for doubt in stage.doubts)]
