@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from withstand.metrics import rates
 from withstand.metrics.flow import Flow
 from withstand.metrics.latency import timing_of
-from withstand.record import Record, Status
+from withstand.record import OUR_DOING, Record, Status
 from withstand.spec import Slo
 
 MS = 1_000_000
@@ -100,3 +100,25 @@ def test_what_was_not_seen_was_not_kept_but_one_token_has_no_tpot(answer: Answer
     assert not rates.is_good(whole, timing_of(whole), Slo(tpot=1000))
     assert not rates.is_good(whole, timing_of(whole), Slo(ttft=1000))
     assert rates.is_good(whole, timing_of(whole), Slo(e2el=1000))
+
+
+def test_a_server_that_is_gone_does_not_shorten_the_time_in_which_little_was_done() -> None:
+    """Ten a second were asked for ten seconds; after five nobody answered: that is five a second, not ten."""
+    good = [Record(id=i, stage=0, status=Status.OK, started_ns=t, sent_ns=t, end_ns=t + MS) for i, t in timed(0, 50)]
+    refused = [Record(id=i, stage=0, status=Status.REFUSED, started_ns=t, end_ns=t + MS) for i, t in timed(50, 100)]
+    for records in (good + refused, refused + good):
+        assert rates.duration_s(flow_of(records)) == pytest.approx(9.901)
+    assert rates.duration_s(flow_of(good)) == pytest.approx(4.901)
+    assert rates.duration_s(flow_of(refused)) is None
+
+
+@pytest.mark.parametrize("status", sorted(OUR_DOING))
+def test_what_we_did_not_send_is_no_time_of_the_server_s(status: Status) -> None:
+    good = Record(id=0, stage=0, status=Status.OK, started_ns=0, sent_ns=0, end_ns=MS)
+    ours = Record(id=1, stage=0, status=status, started_ns=5 * MS, end_ns=9 * MS)
+    assert rates.duration_s(flow_of([good, ours])) == pytest.approx(0.001)
+
+
+def timed(first: int, last: int) -> list[tuple[int, int]]:
+    """Ids, and the instant of each: ten a second."""
+    return [(i, i * 100 * MS) for i in range(first, last)]

@@ -186,7 +186,13 @@ load_options = _all_of(
         _option(
             _LOAD, "--burstiness", "1 (default): Poisson arrivals. Below burstier, above steadier.", "SHAPE", type=float
         ),
-        _option(_LOAD, "--duration", "A stage ends after this time at the latest: 90, 90s, 5m.", "TIME", type=SECONDS),
+        _option(
+            _LOAD,
+            "--duration",
+            "Send nothing after this time, then wait for what runs: 90, 90s, 5m.",
+            "TIME",
+            type=SECONDS,
+        ),
         _option(
             _LOAD,
             "--num-warmups",

@@ -138,7 +138,7 @@ _METRICS = (
         title="Duration",
         unit="s",
         better="neither",
-        definition="First send to last end, failed requests included. All throughputs of a stage are over it.",
+        definition="First send or try to last end, failed requests included. All throughputs of a stage are over it.",
         source="vLLM's benchmark duration, without the time before the first send.",
     ),
     Metric(

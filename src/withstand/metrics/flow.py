@@ -6,12 +6,12 @@ Tokens are kept in bins of 100 ms of the run's clock, everything else as instant
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import chain, repeat
 from operator import floordiv
 from typing import Self
 
 from withstand.metrics.latency import last_token_ns
-from withstand.record import Record, Status
+from withstand.record import OUR_DOING, Record, Status
 
 BIN_NS = 100_000_000
 BINS_PER_S = 10
@@ -25,6 +25,8 @@ class Flow:
         self.sent = array("q")
         self.left = array("q")
         """When the request that stands at the same place in ``sent`` was over."""
+        self.unreached = array("q")
+        """Begin and end of each try that came to no send, and not by our doing."""
         self.completed = array("q")
         self.failed = array("q")
         self.tokens_by_bin: defaultdict[int, float] = defaultdict(float)
@@ -37,6 +39,8 @@ class Flow:
             self.sent.append(record.sent_ns)
         if (over_ns := _over_ns(record)) is not None:
             self._add_end(record, over_ns)
+            if record.sent_ns is None and record.started_ns is not None and record.status not in OUR_DOING:
+                self.unreached.extend((record.started_ns, over_ns))
 
     def _add_end(self, record: Record, over_ns: int) -> None:
         if record.sent_ns is not None:
@@ -62,20 +66,20 @@ class Flow:
 
     def merge(self, other: Self) -> None:
         """What else happened in the stage."""
-        for name in ("scheduled", "sent", "left", "completed", "failed"):
+        for name in ("scheduled", "sent", "left", "unreached", "completed", "failed"):
             getattr(self, name).extend(getattr(other, name))
         for slot, tokens in other.tokens_by_bin.items():
             self.tokens_by_bin[slot] += tokens
 
     @property
     def begin_ns(self) -> int | None:
-        """The first send."""
-        return min(self.sent, default=None)
+        """The first send, or the first try before it; None where nothing was sent."""
+        return min(chain(self.sent, self.unreached)) if self.sent else None
 
     @property
     def end_ns(self) -> int | None:
-        """The last end of what was sent."""
-        return max(self.left, default=None)
+        """The last end of what was sent, or tried behind it."""
+        return max(chain(self.left, self.unreached)) if self.left else None
 
     def course(self) -> Iterator[tuple[int, int]]:
         """(instant, requests in flight from then on), at every change. One that ends as another starts is not both."""

@@ -17,7 +17,7 @@ NS_PER_S = 1e9
 
 
 def duration_s(flow: Flow) -> float | None:
-    """First send to last end; None if nothing was sent, or all in one instant."""
+    """First send, or try, to last end; None if nothing was sent, or all in one instant."""
     if flow.begin_ns is None or flow.end_ns is None or flow.end_ns == flow.begin_ns:
         return None
     return (flow.end_ns - flow.begin_ns) / NS_PER_S
