@@ -20,6 +20,7 @@ from withstand.wire import Dialect
 
 _AHEAD_REQUESTS = 256
 _AHEAD_ENOUGH = 64
+_AT_ONCE_BYTES = 128 << 10
 _AHEAD_BYTES = 32 << 20
 _BURST = 32
 
@@ -59,9 +60,11 @@ class Sender:
         return not self._spool.ended and self._dispatcher.ahead < _AHEAD_REQUESTS and self._payload_bytes < _AHEAD_BYTES
 
     def feed(self) -> None:
-        """Read ahead a little at a time, for what is due waits meanwhile, and more while hardly anything is ahead."""
+        """Read ahead a little, for what is due waits meanwhile; where hardly anything is ahead, a little more."""
+        enough_bytes = self._spool.bytes_read + _AT_ONCE_BYTES
         while self._read_some() and self.hungry and self._dispatcher.ahead < _AHEAD_ENOUGH:
-            pass
+            if self._spool.bytes_read >= enough_bytes:
+                return
 
     def _read_some(self) -> bool:
         """Put some requests into bytes; whether there were any. A session is offered when all of it is here."""
@@ -83,9 +86,9 @@ class Sender:
             self._dispatcher.offer(request)
         self._session.clear()
 
-    def feed_up(self) -> None:
-        """Read ahead as much as there is room for, before the start."""
-        while self.hungry and self._read_some():
+    def feed_up(self, until_ns: int) -> None:
+        """Read ahead as much as there is room and time for, before the start."""
+        while self.hungry and clock.now_ns() < until_ns and self._read_some():
             pass
 
     def _encode(self, request: Request) -> bytes:

@@ -80,6 +80,7 @@ class SpoolReader:
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
         self._tail = b""
+        self.bytes_read = 0
         self.ended = False
 
     def close(self) -> None:
@@ -101,6 +102,7 @@ class SpoolReader:
         pieces = [self._tail]
         while piece := self._file.read(_READ_BYTES):
             pieces.append(piece)
+            self.bytes_read += len(piece)
             if b"\n" in piece:
                 break
         return b"".join(pieces)

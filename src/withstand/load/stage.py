@@ -27,7 +27,7 @@ _LISTEN_S = 0.25
 _SPOOL_FIRST_BYTES = 64 << 20
 _SPOOL_FIRST_REQUESTS = 200_000
 _CHUNK_REQUESTS = 64
-_AHEAD_ENDLESS = 512
+_AHEAD_SESSIONS, _AHEAD_SESSIONS_MAX = 512, 1 << 16
 
 
 class Stripes(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class StageDriver:
         with SpoolWriter(self._folder, self._stripes.workers) as spool:
             jobs = [self._job_of(spool, i) for i in range(self._stripes.workers)]
             with self._muster(jobs, self._folder / "workers.log") as fleet:
-                feeder = _Feeder(spool, requests, endless=self._stripes.endless)
+                feeder = _Feeder(spool, requests, self._stripes)
                 feeder.fill_first()
                 fleet.wait_ready(_READY_S)
                 begun()
@@ -220,11 +220,13 @@ class _Watch:
 class _Feeder:
     """Writes the stream into the spool: all of it beforehand where that is little, else ahead of the workers."""
 
-    def __init__(self, spool: SpoolWriter, requests: Iterator[Request], *, endless: bool) -> None:
+    def __init__(self, spool: SpoolWriter, requests: Iterator[Request], stripes: Stripes) -> None:
         self._spool = spool
         self._requests = requests
-        self._endless = endless
-        self._sessions = 0
+        self._endless = stripes.endless
+        self._sessions = self._taken = 0
+        self._ahead = max(_AHEAD_SESSIONS, 2 * (stripes.cap or 0))
+        """How many sessions there are to be before the workers, who tell a few times a second how many they took."""
         self.ended = False
         self.busy = False
 
@@ -241,15 +243,24 @@ class _Feeder:
 
     def _enough(self) -> bool:
         if self._endless:
-            return self._sessions >= _AHEAD_ENDLESS
+            return self._sessions >= self._ahead or self._spool.bytes >= _SPOOL_FIRST_BYTES
         return self._spool.bytes >= _SPOOL_FIRST_BYTES or self.written >= _SPOOL_FIRST_REQUESTS
 
     def go_on(self, taken: int) -> None:
         """A little more, if the workers have not enough ahead of them."""
-        self.busy = not self.ended and self._sessions - taken < _AHEAD_ENDLESS
+        left = self._sessions - taken
+        if taken != self._taken and left < self._ahead // 4:
+            self._go_further_ahead()
+        self._taken = taken
+        self.busy = not self.ended and left < self._ahead
         if self.busy:
             self._write_some()
             self._spool.flush()
+
+    def _go_further_ahead(self) -> None:
+        """They had nearly run out of it between two reports."""
+        if 2 * self._ahead * self._spool.bytes <= _SPOOL_FIRST_BYTES * self._sessions:
+            self._ahead = min(2 * self._ahead, _AHEAD_SESSIONS_MAX)
 
     def _write_some(self) -> None:
         for _ in range(_CHUNK_REQUESTS):

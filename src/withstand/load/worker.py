@@ -51,8 +51,8 @@ class Worker:
         self._shared_reads = 0
 
     def wait_for_start(self) -> bool:
-        """Read ahead, say that we are ready, wait; False = it was called off."""
-        self._sender.feed_up()
+        """Say that we are ready, wait, read ahead until then; False = it was called off."""
+        self._sender.feed_up(clock.now_ns() + _SWEEP_NS)
         self._watch_naps()
         self._check.count_own_descriptors()
         self._preconnect()
@@ -63,6 +63,7 @@ class Worker:
                 return False
             if command.start_ns is not None:
                 self._sender.start_ns = command.start_ns
+                self._sender.feed_up(command.start_ns - _FEED_NS)
                 return True
 
     def _preconnect(self) -> None:
