@@ -59,7 +59,7 @@ def test_before_the_start_is_read_what_there_is_time_for(tmp_path: Path) -> None
         assert sender._dispatcher.ahead < 500
 
 
-@pytest.mark.parametrize(("cap", "at_first"), [(None, 512), (16, 512), (2_000, 4_000)])
+@pytest.mark.parametrize(("cap", "at_first"), [(None, 512), (16, 512), (2_000, 4_000), (2_000_000_000, 1 << 16)])
 def test_of_a_load_without_end_more_is_made_where_the_workers_nearly_run_out(
     tmp_path: Path, cap: int | None, at_first: int
 ) -> None:
@@ -77,10 +77,11 @@ def test_of_a_load_without_end_more_is_made_where_the_workers_nearly_run_out(
         assert reported(feeder, taken=feeder.written - 50_000) < 20_000  # they do not take so many any more
 
 
-def test_of_large_requests_no_more_is_made_than_there_is_room_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cap", [1, 5_000, 2_000_000_000])
+def test_of_large_requests_no_more_is_made_than_there_is_room_for(tmp_path: Path, cap: int) -> None:
     with SpoolWriter(tmp_path, 1) as spool:
         large = (msgspec.structs.replace(request, messages=(LARGE,) * 8) for request in endless())
-        feeder = _Feeder(spool, large, Stripes(workers=1, endless=True))
+        feeder = _Feeder(spool, large, Stripes(workers=1, cap=cap, closed=True, endless=True))
         feeder.fill_first()
         made = [reported(feeder, taken=feeder.written) for _ in range(4)]
         assert made[-1] * spool.bytes / feeder.written < 80_000_000

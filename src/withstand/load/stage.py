@@ -225,8 +225,7 @@ class _Feeder:
         self._requests = requests
         self._endless = stripes.endless
         self._sessions = self._taken = 0
-        self._ahead = max(_AHEAD_SESSIONS, 2 * (stripes.cap or 0))
-        """How many sessions there are to be before the workers, who tell a few times a second how many they took."""
+        self._ahead = max(_AHEAD_SESSIONS, min(2 * (stripes.cap or 0), _AHEAD_SESSIONS_MAX))
         self.ended = False
         self.busy = False
 
@@ -249,18 +248,19 @@ class _Feeder:
     def go_on(self, taken: int) -> None:
         """A little more, if the workers have not enough ahead of them."""
         left = self._sessions - taken
-        if taken != self._taken and left < self._ahead // 4:
-            self._go_further_ahead()
+        if taken != self._taken and left < self._wanted // 4:  # they had nearly run out of it between two reports
+            self._ahead = min(2 * self._ahead, _AHEAD_SESSIONS_MAX)
         self._taken = taken
-        self.busy = not self.ended and left < self._ahead
+        self.busy = not self.ended and left < self._wanted
         if self.busy:
             self._write_some()
             self._spool.flush()
 
-    def _go_further_ahead(self) -> None:
-        """They had nearly run out of it between two reports."""
-        if 2 * self._ahead * self._spool.bytes <= _SPOOL_FIRST_BYTES * self._sessions:
-            self._ahead = min(2 * self._ahead, _AHEAD_SESSIONS_MAX)
+    @property
+    def _wanted(self) -> int:
+        """How many sessions there are to be before the workers, who tell a few times a second how many they took."""
+        room = _SPOOL_FIRST_BYTES * self._sessions // max(1, self._spool.bytes)
+        return max(_AHEAD_SESSIONS, min(self._ahead, room))
 
     def _write_some(self) -> None:
         for _ in range(_CHUNK_REQUESTS):
