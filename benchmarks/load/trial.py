@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -240,12 +239,10 @@ def run_reference(server: Server, cores: Cores, load: Load, folder: Path) -> Out
         process.wait(_RUN_S_MAX)
     decode = msgspec.json.Decoder(_RefRow).decode
     found = (decode(line) for line in rows.read_bytes().splitlines())
-    return _outcome(load, (Seen(r.id, r.send_ns, r.w_ns) for r in found), server, meter)
+    return _outcome(load, (Seen(r.id, r.send_ns, r.w_ns) for r in found), server, meter, {})
 
 
-def _outcome(
-    load: Load, seen: Iterator[Seen], server: Server, meter: Meter, passed_ns: Mapping[str, int] = MappingProxyType({})
-) -> Outcome:
+def _outcome(load: Load, seen: Iterator[Seen], server: Server, meter: Meter, passed_ns: Mapping[str, int]) -> Outcome:
     truths = [msgspec.structs.replace(truth, wire_ns=passed_ns.get(truth.mark)) for truth in server.truth()]
     first_ns, last_ns = min(t.arrival_ns for t in truths), max(t.arrival_ns for t in truths)
     steady = meter.span(first_ns + max(load.answer_ns, _SETTLED_NS), last_ns)

@@ -65,7 +65,7 @@ def test_of_a_load_without_end_more_is_made_where_the_workers_nearly_run_out(
 ) -> None:
     stripes = Stripes(workers=1, cap=cap, closed=cap is not None, endless=True)
     with SpoolWriter(tmp_path, 1) as spool:
-        feeder = _Feeder(spool, iter(endless()), stripes)
+        feeder = _Feeder(spool, endless(), stripes)
         feeder.fill_first()
         assert at_first <= feeder.written < at_first + 100
         for _ in range(20):  # they look, and have not heard anything new
@@ -87,10 +87,10 @@ def test_of_large_requests_no_more_is_made_than_there_is_room_for(tmp_path: Path
         assert made[-1] * spool.bytes / feeder.written < 80_000_000
 
 
-def endless() -> "itertools.chain[Request]":
+def endless() -> Iterator[Request]:
     """Requests like those of a small stage, over and over."""
     (one,) = asked(1)
-    return itertools.chain(msgspec.structs.replace(one, id=i, session=i) for i in itertools.count())
+    return (msgspec.structs.replace(one, id=i, session=i) for i in itertools.count())
 
 
 def reported(feeder: _Feeder, taken: int) -> int:

@@ -116,7 +116,6 @@ def test_no_more_is_found_at_once_than_there_is_room_for(rounds: Any, poller: Po
 
 
 _STOPPED = """
-import sys
 from withstand.load import receiver
 from withstand.load.poller import Poller
 poller = Poller()

@@ -315,8 +315,8 @@ static PyObject *round_wait(Round *self, PyObject *timeout) {
     const double timeout_s = PyFloat_AsDouble(timeout);
     if (timeout_s == -1 && PyErr_Occurred())
         return NULL;
-    const int64_t until_ns = timeout_s > 0 ? now_ns() + (int64_t)(timeout_s * 1e9) : 0;
-    int64_t left_ns = until_ns ? until_ns - now_ns() : 0;
+    int64_t left_ns = (int64_t)(timeout_s * 1e9);
+    const int64_t until_ns = now_ns() + left_ns;
     do {
         const int left_ms = left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
         Py_BEGIN_ALLOW_THREADS
@@ -326,7 +326,8 @@ static PyObject *round_wait(Round *self, PyObject *timeout) {
             return PyErr_SetFromErrno(PyExc_OSError);
         if (self->found < 0 && PyErr_CheckSignals() < 0)
             return NULL;
-        left_ns = self->found < 0 && until_ns ? until_ns - now_ns() : 0;
+        if (self->found < 0)
+            left_ns = until_ns - now_ns();
     } while (self->found < 0); /* who was stopped has seen nothing yet */
     return PyLong_FromLong(self->found);
 }

@@ -241,9 +241,9 @@ class _Feeder:
         self._spool.flush()
 
     def _enough(self) -> bool:
-        if self._endless:
-            return self._sessions >= self._ahead or self._spool.bytes >= _SPOOL_FIRST_BYTES
-        return self._spool.bytes >= _SPOOL_FIRST_BYTES or self.written >= _SPOOL_FIRST_REQUESTS
+        if self._spool.bytes >= _SPOOL_FIRST_BYTES:
+            return True
+        return self._sessions >= self._ahead if self._endless else self.written >= _SPOOL_FIRST_REQUESTS
 
     def go_on(self, taken: int) -> None:
         """A little more, if the workers have not enough ahead of them."""

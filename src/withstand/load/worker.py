@@ -51,7 +51,7 @@ class Worker:
         self._shared_reads = 0
 
     def wait_for_start(self) -> bool:
-        """Say that we are ready, wait, read ahead until then; False = it was called off."""
+        """Read ahead, say that we are ready, wait, read on until the start; False = it was called off."""
         self._sender.feed_up(clock.now_ns() + _SWEEP_NS)
         self._watch_naps()
         self._check.count_own_descriptors()
