@@ -20,11 +20,11 @@ SLOTS = Queue(8, exponential(0.1, 0.9))
 def grown(queue: Queue, rate_rps: float, seed: int, until_s: float) -> tuple[Growth | None, float]:
     """What is seen, and when."""
     growing = Growing()
-    for ended, now_ns, in_flight in in_order_of_ends(queue.records(rate_rps, seed), until_s):
+    for ended, count in in_order_of_ends(queue.records(rate_rps, seed), until_s):
         growing.feed(ended)
-        growing.in_flight(now_ns, in_flight)
+        growing.in_flight(*count)
         if growth := growing.growth():
-            return growth, now_ns / NS
+            return growth, count[0] / NS
     return None, until_s
 
 
@@ -39,6 +39,18 @@ def test_a_server_that_keeps_up_is_hardly_ever_said_to_queue() -> None:
     """At 60, 80 and 90 % of what it can do, ten minutes each."""
     seen = [(rate, seed) for rate in (4.8, 6.4, 7.2) for seed in range(12) if grown(SLOTS, rate, seed, 600)[0]]
     assert len(seen) <= 1
+
+
+def test_once_the_server_has_long_been_full_no_further_answer_is_read() -> None:
+    """To decode them takes time from those that send."""
+    growing = Growing()
+    for ended, count in in_order_of_ends(SLOTS.records(4.0, 1), 120):
+        growing.feed(ended)
+        growing.in_flight(*count)
+        assert growing.growth() is None
+    unread = iter([GOOD])
+    growing.feed(unread)
+    assert next(unread) is GOOD
 
 
 @pytest.mark.parametrize("times", [fixed(1, 29), exponential(1, 29), batched(1, 5, 0.05)])
@@ -67,7 +79,7 @@ def of(**until: object) -> Sequence[StopRule]:
 
 def test_several_rules_stand_side_by_side_and_the_first_that_knows_ends_the_stage() -> None:
     rule = FirstOf(of(errors=0.5, queue="grows"))
-    rule.in_flight(0, 1)
+    rule.in_flight(0, 1, 1)
     assert rule.ending() is None
     rule.feed(iter(failing(30)))
     ending = rule.ending()
@@ -97,9 +109,9 @@ def test_what_is_only_to_be_noticed_is_told_once_and_ends_nothing() -> None:
 def test_a_growing_queue_ends_a_stage_at_once() -> None:
     rule = UntilGrowing()
     ending = None
-    for ended, now_ns, in_flight in in_order_of_ends(SLOTS.records(16.0, 1), 300):
+    for ended, count in in_order_of_ends(SLOTS.records(16.0, 1), 300):
         rule.feed(ended)
-        rule.in_flight(now_ns, in_flight)
+        rule.in_flight(*count)
         ending = ending or rule.ending()
     assert ending is not None
     assert ending.at_once

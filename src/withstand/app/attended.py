@@ -25,7 +25,8 @@ def watches_queue(stage: Stage) -> bool:
 
 def attend(stage: Stage, rules: Sequence[StopRule], tail: RecordTail) -> "Attended | None":
     """None where nothing ends the stage but its limit, and nothing is looked for."""
-    rule, gives_up = FirstOf(rules) if rules else None, _gives_up(stage)
+    rule = rules[0] if len(rules) == 1 else FirstOf(rules) if rules else None
+    gives_up = _gives_up(stage)
     return Attended(rule, tail, gives_up=gives_up) if rule or gives_up else None
 
 
@@ -59,7 +60,7 @@ class Attended:
             return Ending(f"requests failed for {_UNHEARD_NS / 1e9:g} s, and no byte came from the server any more")
         if self._rule is None:
             return None
-        self._rule.in_flight(since_start_ns, report.in_flight)
+        self._rule.in_flight(since_start_ns, report.in_flight, report.sent)
         self._rule.feed(self._tail.read())
         return self._rule.ending()
 

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -52,11 +53,13 @@ class RecordTail:
         self._stage = stage
         self._tails = {path: Tail(path, path.stat().st_size) for path in folder.worker_files()}
 
-    def read(self) -> list[Record]:
-        """What is no record is left to whoever reads the folder in the end."""
-        new = [self._tails.setdefault(path, Tail(path)).read() for path in self._folder.worker_files()]
-        found = [record for data in new for line in data.splitlines() if (record := record_of(line))]
-        return [record for record in found if record.stage == self._stage]
+    def read(self) -> Iterator[Record]:
+        """What is new, once it is asked for. What is no record is left to whoever reads the folder in the end."""
+        for path in self._folder.worker_files():
+            for line in self._tails.setdefault(path, Tail(path)).read().splitlines():
+                record = record_of(line)
+                if record and record.stage == self._stage:
+                    yield record
 
 
 def record_of(line: bytes) -> Record | None:

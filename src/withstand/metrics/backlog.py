@@ -25,19 +25,26 @@ def queue_growth(points: Sequence[tuple[int, int]], requests: int, took_ns: Sequ
     """None = none is sure. Of (instant, on their way) pairs, sorted by instant.
 
     ``requests`` were asked by then. ``took_ns``: how long they took, of those that are over, in the order in which they
-    were asked; without any, none is told. The earlier half of them tells how long the server filled: the later ones
-    have waited in the queue that is in question.
+    were asked; without any, none is told.
     """
     if not points or not took_ns:
         return None
-    first_ns = sorted(took_ns[: (len(took_ns) + 1) // 2])
-    filled_ns = points[0][0] + first_ns[int(_FILLED_SHARE * len(first_ns))]
+    filled_ns = points[0][0] + filling_ns(took_ns)
     steady = [point for point in points if point[0] >= filled_ns]
     if len(steady) < _FEWEST or not _rises(steady):
         return None
     part = len(steady) // _PARTS
     early, late = (median(n for _, n in some) for some in (steady[:part], steady[-part:]))
     return Growth(early, late, sure=True) if late - early > _WALK * math.sqrt(requests + late) else None
+
+
+def filling_ns(took_ns: Sequence[int]) -> int:
+    """How long an empty server fills, by how long requests took, in the order in which they were asked; one at least.
+
+    The earlier half of them tells: the later ones have waited in the queue that is in question.
+    """
+    first_ns = sorted(took_ns[: (len(took_ns) + 1) // 2])
+    return first_ns[int(_FILLED_SHARE * len(first_ns))]
 
 
 def _rises(points: Sequence[tuple[int, int]]) -> bool:

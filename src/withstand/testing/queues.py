@@ -62,10 +62,10 @@ class Queue(msgspec.Struct, frozen=True):
         return list(islice(self.records(rate_rps, seed), count))
 
 
-def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tuple[list[Record], int, int]]:
-    """As a client sees them: at each arrival, (what has ended since the last one, the instant in ns, in flight)."""
+def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tuple[list[Record], tuple[int, int, int]]]:
+    """As a client sees it, at each arrival: what has ended since the last, (the instant in ns, in flight, asked)."""
     running: list[tuple[int, int, Record]] = []
-    for record in records:
+    for asked, record in enumerate(records, 1):
         assert record.sent_ns is not None
         assert record.end_ns is not None
         if record.sent_ns > until_s * NS:
@@ -74,7 +74,7 @@ def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tupl
         while running and running[0][0] <= record.sent_ns:
             ended.append(heapq.heappop(running)[2])
         heapq.heappush(running, (record.end_ns, record.id, record))
-        yield ended, record.sent_ns, len(running)
+        yield ended, (record.sent_ns, len(running), asked)
 
 
 def probed(
@@ -82,12 +82,12 @@ def probed(
 ) -> tuple[Look, float]:
     """What a probe finds of a rate, and after how many seconds."""
     probe = Probe((promise,), until_s)
-    for ended, now_ns, in_flight in in_order_of_ends(queue.records(rate_rps, seed, from_s), until_s):
+    for ended, count in in_order_of_ends(queue.records(rate_rps, seed, from_s), until_s):
         probe.feed(ended)
-        probe.in_flight(now_ns, in_flight)
+        probe.in_flight(*count)
         look = probe.look()
         if look and (look.standing is not Standing.OPEN or probe.is_futile(look)):
-            return look, now_ns / NS
+            return look, count[0] / NS
     return probe.last_look(), until_s
 
 
