@@ -4,7 +4,6 @@
 one. A run folder can be followed by anybody, so whoever measures only says where it is.
 """
 
-import os
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -12,10 +11,10 @@ from pathlib import Path
 from withstand.app.follow import Follower
 from withstand.errors import WithstandError
 from withstand.metrics.live.exposition import run_exposition
+from withstand.processes.courtesy import go_after_others
 from withstand.runs import RunFolder
 
 _HOST = "127.0.0.1"
-_BELOW_OTHERS = 5
 POINTER = "run"
 """The file's name in a stack's folder."""
 
@@ -48,7 +47,7 @@ class _Run:
 
 def main() -> None:
     """Until ended."""
-    os.nice(_BELOW_OTHERS)
+    go_after_others()
     run = _Run(Path(sys.argv[2]))
 
     class Page(BaseHTTPRequestHandler):

@@ -10,6 +10,7 @@ from withstand.app.watching import Exporter, WatchJob, asker_of
 from withstand.errors import SpecError, TargetError
 from withstand.load.ask import Asker
 from withstand.load.lines import Lines
+from withstand.processes.courtesy import go_after_others
 from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
 from withstand.watch import host, nvml
@@ -20,7 +21,6 @@ from withstand.wire.engine_metrics import read_engine
 _STDIN, _STDOUT = 0, 1
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=2.0, total_s=2.0)
 _PATIENCE_S = 0.5
-_BELOW_OTHERS = 5
 _OK, _SERVER_ERROR = 200, 500
 _MOVED = frozenset({301, 302, 307, 308})
 
@@ -28,7 +28,7 @@ _MOVED = frozenset({301, 302, 307, 308})
 def main() -> None:
     """Look until the parent lets go."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_BELOW_OTHERS)  # who sends comes first
+    go_after_others()  # who sends comes first
     lines = Lines(_STDIN)
     job = msgspec.json.decode(lines.wait() or b"null", type=WatchJob | None)
     if job is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from withstand.processes.courtesy import go_after_others
 from withstand.ui.entry import shown
 from withstand.ui.walk import Place
 
@@ -22,7 +23,6 @@ LIMIT_S = 120.0
 _AT_ONCE = 2
 _WAITING_MAX = 16
 _KEPT_MAX = 64
-_NICE = 10
 """A run may be going on beside us."""
 _SAYS = "withstand: "
 
@@ -106,7 +106,7 @@ class Maker:
         )
         self._groups.add(process.pid)
         try:
-            os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+            go_after_others(process.pid)
             async with asyncio.timeout(self._limit_s):
                 _, said = await process.communicate()
         except TimeoutError:
