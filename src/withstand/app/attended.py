@@ -10,6 +10,8 @@ from withstand.load.stage import Order
 from withstand.spec import Stage, rate_rps_of
 
 _LOOK_NS = 200_000_000
+_READ_NS = 1_000_000_000
+"""Between two looks at the records, where nothing ends by them: each costs those that send more than what it reads."""
 _UNHEARD_NS = 60_000_000_000
 _WATCHED_RPS_MAX = 500.0
 """At a higher rate to read along would take from those that send; the report sees the queue all the same."""
@@ -27,7 +29,8 @@ def attend(stage: Stage, rules: Sequence[StopRule], tail: RecordTail) -> "Attend
     """None where nothing ends the stage but its limit, and nothing is looked for."""
     rule = rules[0] if len(rules) == 1 else FirstOf(rules) if rules else None
     gives_up = _gives_up(stage)
-    return Attended(rule, tail, gives_up=gives_up) if rule or gives_up else None
+    read_ns = _LOOK_NS if stage.until else _READ_NS
+    return Attended(rule, tail, read_ns, gives_up=gives_up) if rule or gives_up else None
 
 
 def _gives_up(stage: Stage) -> bool:
@@ -38,11 +41,12 @@ def _gives_up(stage: Stage) -> bool:
 class Attended:
     """Tells the stage when it is enough."""
 
-    def __init__(self, rule: StopRule | None, tail: RecordTail, *, gives_up: bool = False) -> None:
+    def __init__(self, rule: StopRule | None, tail: RecordTail, read_ns: int, *, gives_up: bool = False) -> None:
         self._rule = rule
         self._tail = tail
+        self._read_ns = read_ns
         self._gives_up = gives_up
-        self._next_ns = 0
+        self._next_ns = self._read_next_ns = 0
         self.ending: Ending | None = None
         """Why it ended; None = it did not, or at its limit."""
 
@@ -61,7 +65,9 @@ class Attended:
         if self._rule is None:
             return None
         self._rule.in_flight(since_start_ns, report.in_flight, report.sent)
-        self._rule.feed(self._tail.read())
+        if since_start_ns >= self._read_next_ns:
+            self._read_next_ns = since_start_ns + self._read_ns
+            self._rule.feed(self._tail.read())
         return self._rule.ending()
 
     def found(self) -> Look | None:
