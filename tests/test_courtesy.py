@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from cutting import wait_until
 from withstand.processes.courtesy import go_after_others
 
 
 @contextmanager
-def sleeper(*, leads: bool) -> Iterator[int]:
-    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+def sleeper(*, leads: bool, nice: int = 0) -> Iterator[int]:
+    command = ["nice", "-n", str(nice), sys.executable, "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(command, start_new_session=leads) as process:
         yield process.pid
         process.kill()
@@ -27,11 +28,23 @@ def group_of(pid: int) -> str:
     return path.read_text()
 
 
+def niceness(pid: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
 @pytest.mark.parametrize("leads", [True, False])
 def test_its_own_priority_falls(leads: bool) -> None:
     with sleeper(leads=leads) as pid:
         go_after_others(pid)
-        assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+        assert niceness(pid) == os.nice(0) + 10
+
+
+def test_what_is_nice_already_becomes_nicer_and_never_the_other_way() -> None:
+    """As batch systems start all that they run; only a privileged process may take it back."""
+    with sleeper(leads=True, nice=15) as pid:
+        wait_until(lambda: niceness(pid) >= 15)
+        go_after_others(pid)
+        assert niceness(pid) == 19
 
 
 def test_the_session_that_it_leads_falls_with_it() -> None:

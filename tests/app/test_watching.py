@@ -1,7 +1,9 @@
 """The server's side of real runs: a real load, a real child that looks, a server that plays vLLM's metrics."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -89,6 +91,28 @@ def test_an_address_that_was_named_and_tells_nothing_is_told(tmp_path: Path) -> 
         done = run("--base-url", server.base_url, "--metrics-url", exporter.url, cwd=tmp_path)
     assert code(done, tmp_path) == 0
     assert f"--metrics-url {exporter.url} told nothing" in done.stderr
+
+
+def kill_who_looks() -> None:
+    """The child of a run that we have started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            ours = int(Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+            if ours and b"withstand.app.watch_part" in (folder / "cmdline").read_bytes():
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def test_that_what_looks_was_ended_is_told_and_no_address_is_blamed(tmp_path: Path) -> None:
+    def ends_it(number: int) -> tuple[int, str]:
+        kill_who_looks()
+        return busy(number)
+
+    with TruthServer(QUICK) as server, Exporter(ends_it) as exporter:
+        done = run("--base-url", server.base_url, "--metrics-url", exporter.url, cwd=tmp_path)
+    assert code(done, tmp_path) == 0
+    assert "server's side was not looked at to the end" in done.stderr
+    assert "told nothing" not in done.stderr
 
 
 @pytest.mark.parametrize("answer", [(404, "no"), (401, "no")])

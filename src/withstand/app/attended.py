@@ -64,7 +64,7 @@ class Attended:
             return Ending(f"requests failed for {_UNHEARD_NS / 1e9:g} s, and no byte came from the server any more")
         if self._rule is None:
             return None
-        self._rule.in_flight(since_start_ns, report.in_flight, report.sent)
+        self._rule.in_flight(since_start_ns, report.in_flight, report.done)
         if since_start_ns >= self._read_next_ns:
             self._read_next_ns = since_start_ns + self._read_ns
             self._rule.feed(self._tail.read())

@@ -79,8 +79,11 @@ def watching(
         try:
             yield lookout.look
         finally:
-            lookout.end()
-    _tell_silent(plan.asked_watch, exporters, folder, screen)
+            why = lookout.end()
+    if why:
+        screen.message(f"The server's side was not looked at to the end: what does that has ended ({why}).")
+    else:
+        _tell_silent(plan.asked_watch, exporters, folder, screen)
 
 
 def exporters_of(watch: Watch, endpoint: Endpoint) -> tuple[Exporter, ...]:
@@ -148,9 +151,11 @@ class _Child:
         readable, _, _ = select.select([self._child], [], [], _LOOK_S)
         return bool(readable) and bool(self._child.hear())
 
-    def end(self) -> None:
-        """It writes no more."""
+    def end(self) -> str | None:
+        """It writes no more. Why it had failed before."""
+        why = self._child.why() if self._child.failed else None
         self._child.end(_END_S)
+        return why
 
 
 def _tell_silent(watch: Watch, exporters: tuple[Exporter, ...], folder: RunFolder, screen: Screen) -> None:

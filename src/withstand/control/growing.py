@@ -37,10 +37,10 @@ class Growing:
             if record.status is Status.OK and record.sent_ns is not None and last_ns is not None:
                 self._took_ns.append(last_ns - record.sent_ns)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
-        """How many are on their way at an instant, of so many that were asked by then."""
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
+        """How many are on their way at an instant, and how many are over by then."""
         self._points.append((at_ns, requests))
-        self._asked = asked
+        self._asked = over + requests
 
     def growth(self) -> Growth | None:
         """None = none is sure, or it is not yet time for another look."""

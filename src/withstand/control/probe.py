@@ -113,7 +113,7 @@ class Probe:
         self._order = InOrder()
         self._series = _Series(promises)
         self._in_flight: list[tuple[int, int]] = []
-        self._asked = 0
+        self._over = 0
         self._next_look = _FIRST_LOOK
 
     def feed(self, records: Iterable[Record], most: float = math.inf) -> None:
@@ -122,10 +122,10 @@ class Probe:
             if len(self._series) < most:
                 self._series.add(record)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
-        """How many are on their way at an instant, of so many that were asked by then."""
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
+        """How many are on their way at an instant, and how many are over by then."""
         self._in_flight.append((at_ns, requests))
-        self._asked = asked
+        self._over = over
 
     def look(self) -> Look | None:
         """None where it is not yet time for another one."""
@@ -163,7 +163,7 @@ class Probe:
         return told(Standing.OPEN)
 
     def _grows(self) -> bool:
-        return queue_growth(self._in_flight, self._asked, self._series.took_ns) is not None
+        return queue_growth(self._in_flight, self._over, self._series.took_ns) is not None
 
 
 class _Series:

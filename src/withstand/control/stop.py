@@ -32,8 +32,8 @@ class StopRule(Protocol):
     def feed(self, records: Iterable[Record]) -> None:
         """Requests of the stage that are over; what it does not take need not be read."""
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
-        """How many are on their way, of so many that were asked."""
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
+        """How many are on their way, and how many are over by then."""
 
     def ending(self) -> Ending | None:
         """None = it goes on."""
@@ -53,9 +53,9 @@ class UntilKnown:
         """Requests of the stage that are over."""
         self._probe.feed(records)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """How many are on their way."""
-        self._probe.in_flight(at_ns, requests, asked)
+        self._probe.in_flight(at_ns, requests, over)
 
     def ending(self) -> Ending | None:
         """None = it goes on."""
@@ -81,7 +81,7 @@ class UntilPrecise:
         """Requests of the stage that are over."""
         self._exactness.feed(records)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """Does not matter here."""
 
     def ending(self) -> Ending | None:
@@ -124,7 +124,7 @@ class UntilFailing:
         """Requests of the stage that are over."""
         self._failing.feed(records)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """Does not matter here."""
 
     def ending(self) -> Ending | None:
@@ -149,9 +149,9 @@ class UntilGrowing:
         """Requests of the stage that are over."""
         self._growing.feed(records)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """How many are on their way."""
-        self._growing.in_flight(at_ns, requests, asked)
+        self._growing.in_flight(at_ns, requests, over)
 
     def ending(self) -> Ending | None:
         """None = it goes on."""
@@ -178,9 +178,9 @@ class Noticing:
         if not self._told:
             self._rule.feed(records)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """How many are on their way."""
-        self._rule.in_flight(at_ns, requests, asked)
+        self._rule.in_flight(at_ns, requests, over)
 
     def ending(self) -> None:
         """It goes on."""
@@ -204,10 +204,10 @@ class FirstOf:
         for rule in self._rules:
             rule.feed(new)
 
-    def in_flight(self, at_ns: int, requests: int, asked: int) -> None:
+    def in_flight(self, at_ns: int, requests: int, over: int) -> None:
         """How many are on their way."""
         for rule in self._rules:
-            rule.in_flight(at_ns, requests, asked)
+            rule.in_flight(at_ns, requests, over)
 
     def ending(self) -> Ending | None:
         """None = it goes on."""

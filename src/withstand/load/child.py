@@ -46,6 +46,11 @@ class Child:
         """Whether it has closed its mouth: it is about to go, or gone."""
         return self._lines.ended
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended, and not well."""
+        return bool(self._process.poll())
+
     def send(self, line: bytes) -> None:
         """One line; that a child is dead is noticed where it is heard."""
         assert self._process.stdin is not None

@@ -63,7 +63,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tuple[list[Record], tuple[int, int, int]]]:
-    """As a client sees it, at each arrival: what has ended since the last, (the instant in ns, in flight, asked)."""
+    """As a client sees it, at each arrival: what has ended since the last, (the instant in ns, in flight, over)."""
     running: list[tuple[int, int, Record]] = []
     for asked, record in enumerate(records, 1):
         assert record.sent_ns is not None
@@ -74,7 +74,7 @@ def in_order_of_ends(records: Iterator[Record], until_s: float) -> Iterator[tupl
         while running and running[0][0] <= record.sent_ns:
             ended.append(heapq.heappop(running)[2])
         heapq.heappush(running, (record.end_ns, record.id, record))
-        yield ended, (record.sent_ns, len(running), asked)
+        yield ended, (record.sent_ns, len(running), asked - len(running))
 
 
 def probed(
