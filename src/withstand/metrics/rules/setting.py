@@ -25,7 +25,7 @@ def prefix_cache(case: Case) -> Doubt | None:
     return Doubt(
         DoubtKind.PREFIX_CACHE,
         f"{identical:,} of {counted(asked, 'request')} ({percent(identical, asked)}) repeat a prompt that was sent "
-        "before: a prefix cache, if there is one, answers them without prefill, and then TTFT and throughput look better "
+        "before: a prefix cache, if there is one, answers them without prefill; TTFT and throughput then look better "
         "than they are.",
         "Use more distinct prompts or another seed, or turn the cache off.",
     )
