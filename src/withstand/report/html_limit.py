@@ -7,7 +7,7 @@ from withstand.report.markup import Markup, joined, tag, unbroken
 
 _LEGEND = (
     "Green: the load holds; red: it breaks a promise, or (triangle) its queue has no end; open: not known. Bars are "
-    "95 % intervals. Dotted: what is promised."
+    "95 % intervals; one that ends at its point is open there. Dotted: what is promised."
 )
 _SHADED = "The limit lies in the shaded part."
 
