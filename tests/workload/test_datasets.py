@@ -22,6 +22,7 @@ class Words:
 
     name = "words"
     exact = True
+    remote = False
 
     def counts(self, texts: list[str]) -> list[int]:
         return [len(text.split()) for text in texts]

@@ -20,6 +20,7 @@ class Words:
 
     name = "words"
     exact = True
+    remote = False
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]

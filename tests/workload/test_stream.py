@@ -21,6 +21,7 @@ class Words:
 
     name = "words"
     exact = True
+    remote = False
 
     def __init__(self) -> None:
         self.counted = 0

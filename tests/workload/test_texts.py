@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from withstand.errors import DatasetError, UsageError
-from withstand.workload import Tokenizer, open_tokenizer
+from withstand.spec import Workload
+from withstand.workload import Seed, Tokenizer, open_dataset, open_tokenizer
 from withstand.workload.wording import Wording
 
 TIKTOKEN = open_tokenizer("tiktoken", None)
@@ -144,3 +146,21 @@ def test_the_engine_counts_where_it_can() -> None:
 
 def test_special_tokens_inside_a_text_are_text() -> None:
     assert TIKTOKEN.counts(["<|endoftext|>"])[0] > 1
+
+
+class Asked(Words):
+    """Each text is a question to the engine."""
+
+    remote = True
+
+
+@pytest.mark.parametrize("name", ["random", "synthetic", "prefix-repetition"])
+def test_an_engine_counts_no_more_prompts_than_are_drawn(name: str) -> None:
+    asked, local = Asked(), Words()
+    workload, seed = Workload(dataset=name), Seed(number=1, stage="one")
+    drawn = open_dataset(workload, asked, seed).sessions()
+    next(drawn)
+    before = sum(asked.calls)
+    found = list(islice(drawn, 40))
+    assert sum(asked.calls) == before + 40
+    assert found == list(islice(open_dataset(workload, local, seed).sessions(), 1, 41))

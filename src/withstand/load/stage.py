@@ -26,8 +26,9 @@ _SILENCE_NS = 30_000_000_000
 _LISTEN_S = 0.25
 _SPOOL_FIRST_BYTES = 64 << 20
 _SPOOL_FIRST_REQUESTS = 200_000
-_CHUNK_REQUESTS = 64
-_AHEAD_SESSIONS, _AHEAD_SESSIONS_MAX = 512, 1 << 16
+_CHUNK_REQUESTS, _CHUNK_NS = 64, 50_000_000
+_AHEAD_SESSIONS_MIN, _AHEAD_SESSIONS, _AHEAD_SESSIONS_MAX = 16, 512, 1 << 16
+_FIRST_NS = 500_000_000
 
 
 class Stripes(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,14 +219,20 @@ class _Watch:
 
 
 class _Feeder:
-    """Writes the stream into the spool: all of it beforehand where that is little, else ahead of the workers."""
+    """Writes the stream into the spool: all of it beforehand where that is little, else ahead of the workers.
+
+    Making a request may be slow, and may cost the very server that is measured (it counts the tokens): of a stream
+    without end as many are made as there is time for, and then as many as were taken.
+    """
 
     def __init__(self, spool: SpoolWriter, requests: Iterator[Request], stripes: Stripes) -> None:
         self._spool = spool
         self._requests = requests
         self._endless = stripes.endless
         self._sessions = self._taken = 0
-        self._ahead = max(_AHEAD_SESSIONS, min(2 * (stripes.cap or 0), _AHEAD_SESSIONS_MAX))
+        at_once = min(2 * (stripes.cap or 0), _AHEAD_SESSIONS_MAX)
+        self._least = max(_AHEAD_SESSIONS_MIN, at_once)
+        self._ahead = max(_AHEAD_SESSIONS, at_once)
         self.ended = False
         self.busy = False
 
@@ -235,15 +242,20 @@ class _Feeder:
         return sum(self._spool.written)
 
     def fill_first(self) -> None:
-        """What there is time for before the start."""
-        while not self.ended and not self._enough():
-            self._write_some()
+        """What there is time for before the start; where time ran out, half of it is what is kept ahead."""
+        late_ns = clock.now_ns() + _FIRST_NS
+        while not self.ended and not self._enough(late := clock.now_ns() > late_ns):
+            self._write_some(_CHUNK_REQUESTS)
+        if late and self._endless:
+            self._ahead = max(self._least, self._sessions) // 2
         self._spool.flush()
 
-    def _enough(self) -> bool:
+    def _enough(self, late: bool) -> bool:
         if self._spool.bytes >= _SPOOL_FIRST_BYTES:
             return True
-        return self._sessions >= self._ahead if self._endless else self.written >= _SPOOL_FIRST_REQUESTS
+        if not self._endless:
+            return self.written >= _SPOOL_FIRST_REQUESTS
+        return self._sessions >= (self._least if late else self._ahead)
 
     def go_on(self, taken: int) -> None:
         """A little more, if the workers have not enough ahead of them."""
@@ -253,23 +265,27 @@ class _Feeder:
         self._taken = taken
         self.busy = not self.ended and left < self._wanted
         if self.busy:
-            self._write_some()
+            self._write_some(min(_CHUNK_REQUESTS, self._wanted - left))
             self._spool.flush()
 
     @property
     def _wanted(self) -> int:
         """How many sessions there are to be before the workers, who tell a few times a second how many they took."""
         room = _SPOOL_FIRST_BYTES * self._sessions // max(1, self._spool.bytes)
-        return max(_AHEAD_SESSIONS, min(self._ahead, room))
+        return min(self._ahead, max(_AHEAD_SESSIONS, room))
 
-    def _write_some(self) -> None:
-        for _ in range(_CHUNK_REQUESTS):
+    def _write_some(self, most: int) -> None:
+        """No longer than the workers may be left alone."""
+        until_ns = clock.now_ns() + _CHUNK_NS
+        for _ in range(most):
             request = self._next()
             if request is None:
                 self.stop()
                 return
             self._sessions += request.turn == 0
             self._spool.write(request)
+            if clock.now_ns() > until_ns:
+                return
 
     def _next(self) -> Request | None:
         try:

@@ -47,11 +47,14 @@ class MadeUp:
         write: Callable[[list[int]], list[str]],
         *,
         ignore_eos: bool,
+        one_by_one: bool = False,
     ) -> None:
+        """``one_by_one``: a batch is no faster, as where each text is a question to the engine."""
         self.name = name
         self._lengths = lengths
         self._write = write
         self._ignore_eos = ignore_eos
+        self._most = 1 if one_by_one else _BATCH
 
     def sessions(self) -> Iterator[Session]:
         """Made as they are drawn."""
@@ -61,7 +64,7 @@ class MadeUp:
             texts = self._write([input_len for input_len, _ in batch])
             for text, (input_len, output_len) in zip(texts, batch, strict=True):
                 yield one_turn(text, input_len, output_len, ignore_eos=self._ignore_eos)
-            size = max(1, min(2 * size, _BATCH, _BATCH_TOKENS // max(1, batch[-1][0])))
+            size = max(1, min(2 * size, self._most, _BATCH_TOKENS // max(1, batch[-1][0])))
 
     def shortage(self) -> str:
         """There is none."""

@@ -42,4 +42,6 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
     def lengths() -> Iterator[tuple[int, int]]:
         return itertools.repeat((options.prefix_len + options.suffix_len, options.output_len))
 
-    return MadeUp("prefix-repetition", lengths, write, ignore_eos=workload.ignore_eos is not False)
+    return MadeUp(
+        "prefix-repetition", lengths, write, ignore_eos=workload.ignore_eos is not False, one_by_one=tokenizer.remote
+    )

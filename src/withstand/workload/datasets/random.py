@@ -42,4 +42,4 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
             own_len = drawn(draw, options.input_len, options.range_ratio)
             yield options.prefix_len + own_len, drawn(draw, options.output_len, options.range_ratio)
 
-    return MadeUp("random", lengths, write, ignore_eos=workload.ignore_eos is not False)
+    return MadeUp("random", lengths, write, ignore_eos=workload.ignore_eos is not False, one_by_one=tokenizer.remote)

@@ -47,7 +47,9 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
         while True:
             yield options.input_len, options.output_len
 
-    return MadeUp("sonnet", lengths, poem.write, ignore_eos=workload.ignore_eos is not False)
+    return MadeUp(
+        "sonnet", lengths, poem.write, ignore_eos=workload.ignore_eos is not False, one_by_one=tokenizer.remote
+    )
 
 
 class _Poem:

@@ -32,4 +32,5 @@ def open_dataset(workload: Workload, tokenizer: Tokenizer, seed: Seed) -> Datase
         lambda: itertools.repeat((options.input_len, options.output_len)),
         lambda lengths: words.texts(random, lengths),
         ignore_eos=workload.ignore_eos is not False,
+        one_by_one=tokenizer.remote,
     )
