@@ -222,7 +222,11 @@ def test_a_gguf_file_is_looked_for_by_every_verb(
     ("verb", "more", "said"),
     [
         ("check", '[plan.workload]\ndataset = "nope"\n', "'nope'"),
-        ("check", "[plan.workload.options]\nkinds = 1\n", "unknown field `kinds`"),
+        (
+            "check",
+            "[plan.workload.options]\nkinds = 1\n",
+            "is wrong: the dataset random has no option kinds; it has input_len, ",
+        ),
         ("check", '[plan.workload]\ndataset = "sharegpt"\npath = "no.json"\n', "no.json cannot be read: No such file"),
         ("check", '[plan.workload]\ndataset = "agent"\nnum_prompts = 10000\n', "10,000 were asked for"),
         ("check", '[plan.workload]\ntokenizer = "no/tokenizer.json"\n', "--tokenizer"),
@@ -245,6 +249,25 @@ def test_what_is_wrong_with_a_plan_is_said_before_anything_is_started(
     assert said in told
     assert "starting" not in told
     assert standings() == []
+
+
+def test_an_option_that_the_plans_dataset_has_not_is_what_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('[engines.x]\nkind = "sim"\n[plan.workload]\ndataset = "agent"\nnum_prompts = 4\n')
+    said = (
+        "withstand: What was typed is wrong: the dataset agent has no option input_len / --input-len; "
+        "it has kinds, output_len, shuffle - at `$.workload.options`.\n"
+    )
+    typed = ["run", str(file), "--input-len", "64", "--quiet"]
+    assert exit_code_of(typed) == 2
+    assert capsys.readouterr() == ("", said)
+    assert exit_code_of(["up", str(file), "--quiet"]) == 0
+    capsys.readouterr()
+    assert exit_code_of(typed) == 2
+    assert capsys.readouterr() == ("", said)
+    assert exit_code_of(["down", str(file)]) == 0
 
 
 @pytest.mark.parametrize("verb", ["run", "ab"])
