@@ -69,7 +69,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_file_that_is_not_here_is_named(tree: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=re.escape(said)):
-        planned(stack_of(tree, "s"), lambda *_: None)
+        planned(stack_of(tree, "s"))
 
 
 def test_certificates_and_keys_are_read_before_nginx_does(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_model_that_is_none_is_not_simulated(text: str, tmp_path: Path) -> Non
 def test_a_program_that_the_gateway_would_not_find_is_named(engine: dict[str, Any]) -> None:
     told = {"engines": {"a": engine | {"deploy": {"min_replicas": 0}}}, "gateway": {}}
     with pytest.raises(EngineError, match=r"^a: there is no program /no/such/p"):
-        planned(stack_of(told, "s"), lambda *_: None)
+        planned(stack_of(told, "s"))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("langgraph") is None, reason="the agent's extra is not installed")
@@ -120,7 +120,7 @@ def test_a_program_that_the_gateway_would_not_find_is_named(engine: dict[str, An
 )
 def test_what_the_agent_would_refuse_is_said_before(config: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
-        planned(stack_of({"engines": {"a": SIM}, "agent": {"config": config}}, "s"), lambda *_: None)
+        planned(stack_of({"engines": {"a": SIM}, "agent": {"config": config}}, "s"))
 
 
 def test_paths_of_a_file_belong_to_its_folder(tmp_path: Path) -> None:
@@ -222,7 +222,11 @@ def test_a_gguf_file_is_looked_for_by_every_verb(
     ("verb", "more", "said"),
     [
         ("check", '[plan.workload]\ndataset = "nope"\n', "'nope'"),
-        ("check", "[plan.workload.options]\nkinds = 1\n", "unknown field `kinds`"),
+        (
+            "check",
+            "[plan.workload.options]\nkinds = 1\n",
+            "is wrong: the dataset random has no option kinds; it has input_len, ",
+        ),
         ("check", '[plan.workload]\ndataset = "sharegpt"\npath = "no.json"\n', "no.json cannot be read: No such file"),
         ("check", '[plan.workload]\ndataset = "agent"\nnum_prompts = 10000\n', "10,000 were asked for"),
         ("check", '[plan.workload]\ntokenizer = "no/tokenizer.json"\n', "--tokenizer"),
@@ -245,6 +249,76 @@ def test_what_is_wrong_with_a_plan_is_said_before_anything_is_started(
     assert said in told
     assert "starting" not in told
     assert standings() == []
+
+
+SMALL = '[engines.a]\nkind = "llamacpp"\n[engines.b]\nkind = "vllm"\npython = "{python}"\n'
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WITHSTAND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setattr("withstand.stack.llamacpp._NEEDS", ())
+    monkeypatch.setattr("withstand.stack.small._TOOLS", (), raising=False)
+    return tmp_path / "cache"
+
+
+def test_a_check_fetches_nothing_and_says_what_would_be(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(SMALL.format(python=sys.executable))
+    assert exit_code_of(["up", "--check", str(file)]) == 0
+    steps = "fetched (93 MB), then converted to F16, then laid out for Hugging Face"
+    assert f"The small model is not ready here: it would first be {steps}\n" in capsys.readouterr().out
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("verb", ["up", "run"])
+@pytest.mark.parametrize(
+    ("python", "more", "said"),
+    [
+        ("/no/such/python", "", "b: there is no program /no/such/python."),
+        (sys.executable, "[plan.workload.options]\nkinds = 1\n", "the dataset random has no option kinds"),
+        (sys.executable, "", "a: llama.cpp is not installed (no_such_package missing): install withstand's extra "),
+    ],
+)
+def test_what_is_missing_is_said_before_the_small_model_is_fetched(
+    verb: str,
+    python: str,
+    more: str,
+    said: str,
+    cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "llama.cpp" in said:
+        monkeypatch.setattr("withstand.stack.llamacpp._NEEDS", ("no_such_package",))
+    file = tmp_path / "s.toml"
+    file.write_text(SMALL.format(python=python) + more)
+    assert exit_code_of([verb, str(file)]) in {2, 3}
+    assert said in capsys.readouterr().err
+    assert not cache.exists()
+
+
+def test_an_option_that_the_plans_dataset_has_not_is_what_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('[engines.x]\nkind = "sim"\n[plan.workload]\ndataset = "agent"\nnum_prompts = 4\n')
+    said = (
+        "withstand: What was typed is wrong: the dataset agent has no option input_len / --input-len; "
+        "it has kinds, output_len, shuffle - at `$.workload.options`.\n"
+    )
+    typed = ["run", str(file), "--input-len", "64", "--quiet"]
+    assert exit_code_of(typed) == 2
+    assert capsys.readouterr() == ("", said)
+    assert exit_code_of(["up", str(file), "--quiet"]) == 0
+    capsys.readouterr()
+    assert exit_code_of(typed) == 2
+    assert capsys.readouterr() == ("", said)
+    assert exit_code_of(["down", str(file)]) == 0
 
 
 @pytest.mark.parametrize("verb", ["run", "ab"])

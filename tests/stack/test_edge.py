@@ -174,6 +174,11 @@ def test_what_it_says_and_passes_on(engine: Callable[[Behave], Engine], nginx: C
     client.send(post(body())).answer()
     hidden = client.send(get("/metrics")).answer()
     assert (hidden.status, hidden.error["type"]) == (404, "invalid_request_error")
+    passed = "what is below /v1/, /tokenize, /detokenize, /health and /ready"
+    assert hidden.error["message"] == f"The edge does not pass this path; it passes {passed}."
+    assert "what is below /v1/ and /agent/v1/, /tokenize" in nginx_conf(
+        Edge(), Behind((behind.url,), (behind.url,)), (1, 2), root=False, cores=1
+    )
     large = client.send(post(b" " * (1 << 20) + b"  ")).answer()
     assert (large.status, large.error["type"]) == (413, "invalid_request_error")
     client.close()  # or nginx waits for the rest of what was too large

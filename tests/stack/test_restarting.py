@@ -126,7 +126,7 @@ def in_vain(state: Path, tmp_path: Path) -> Iterator[Path]:
     """The file of a stack whose engine has started thrice in vain, as a supervisor would have written it down."""
     file = tmp_path / "s.json"
     file.write_text(json.dumps({"engines": {"a": command(restart=True, ready_s=1.5)}, "gateway": {}}))
-    blueprint, folder = planned(settled_stack(file), lambda *_: None), state / "stacks" / "s"
+    blueprint, folder = planned(settled_stack(file)), state / "stacks" / "s"
     folder.mkdir(parents=True)
     write_blueprint(folder, blueprint)
     engine = UnitState(name="a", phase=Phase.BACKING_OFF, since_s=1, reason="ended: no more.", vain_starts=3)

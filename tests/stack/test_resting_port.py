@@ -70,6 +70,6 @@ def test_who_else_listens_there_does_not_make_it_awake(
 def test_ports_besides_those_of_services_are_claimed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("withstand.stack.local.check_programs", bool)
     roles = {role: {"kind": "vllm", "model": "m", "python": sys.executable, "role": role} for role in _ROLES}
-    blueprint = planned(stack_of({"name": "s", "engines": roles, "gateway": {}}, "s"), lambda *_: None)
+    blueprint = planned(stack_of({"name": "s", "engines": roles, "gateway": {}}, "s"))
     assert len(set(blueprint.ports)) == len(blueprint.processes) + len(_ROLES)
     assert set(up(stack(a=command())).blueprint.ports) == set(claimed_ports())

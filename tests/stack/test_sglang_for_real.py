@@ -55,7 +55,7 @@ def answer_of(url: str, body: dict[str, Any] | None = None) -> str:
 
 
 def test_it_knows_its_options_answers_and_tells_its_metrics(stack: Stack) -> None:
-    assert not any(one.unknown for one in checked(planned(stack, lambda *_: None).processes, {}))
+    assert not any(one.unknown for one in checked(planned(stack).processes, {}))
     standing = up(stack)
     alive, door = everybody(standing), standing.blueprint.door
     body = {"model": standing.blueprint.model, "prompt": "The capital of France is", "max_tokens": 4, "temperature": 0}

@@ -77,6 +77,18 @@ def interrupted(*argv: str, when: str) -> str:
     return " ".join(process.communicate(timeout=120)[1].split())
 
 
+def test_what_is_up_already_is_not_told_of_as_if_it_had_just_started(capsys: pytest.CaptureFixture[str]) -> None:
+    write()
+    assert exit_code_of(["up", "e.toml"]) == 0
+    told = said(capsys)
+    assert "a: ready after" in told
+    assert "already" not in told
+    assert exit_code_of(["run", "e.toml"]) == 0
+    told = said(capsys)
+    assert "a: up already, for " in told
+    assert "ready after" not in told
+
+
 def test_another_plan_is_measured_at_the_stack_that_is_up(tmp_path: Path) -> None:
     write()
     assert exit_code_of(["up", "e.toml", "--quiet"]) == 0

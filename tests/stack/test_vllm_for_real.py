@@ -24,7 +24,7 @@ def test_the_cache_goes_from_prefill_to_decode(tmp_path: Path, monkeypatch: pyte
     for engine in tree["engines"].values():
         engine["python"] = PYTHON
     stack = stack_of(tree, "heavy")
-    assert not any(one.unknown for one in checked(planned(stack, lambda *_: None).processes, {}))
+    assert not any(one.unknown for one in checked(planned(stack).processes, {}))
     standing = bring_up(stack, lambda *_: None, lambda _: None)
     try:
         prompt = "The river ran past the mill and the miller counted his sacks of flour. " * 14

@@ -28,12 +28,15 @@ def test_a_stack_that_is_not_there_is_an_error(
     up(stack("edge", a=command()))
     if verb != ["restart"]:  # which takes it for a service
         assert exit_code_of(named) == 2
-        assert capsys.readouterr() == ("", "withstand: There is no stack 'egde'; there is edge.\n")
+        many = ("and no service ", ", and the services a") if verb == ["logs"] else ("", "")
+        said = "withstand: There is no stack {}'egde' (did you mean edge?); there is edge{}.\n".format(*many)
+        assert capsys.readouterr() == ("", said)
     file = tmp_path / "egde.toml"
     file.write_text("")
     if verb != ["down"]:  # as it is wanted
         assert exit_code_of([*verb, str(file), *named[len(verb) + 1 :]]) == 2
-        assert capsys.readouterr() == ("", "withstand: There is no stack 'egde'; there is edge.\n")
+        said = "withstand: There is no stack 'egde' (did you mean edge?); there is edge.\n"
+        assert capsys.readouterr() == ("", said)
 
 
 def test_none_is_up_is_no_error_where_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +71,11 @@ def test_logs_of_a_service_of_the_only_stack_that_is_up(capsys: pytest.CaptureFi
     assert lines
     assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
     assert not any(" | " in line for line in lines)
+    assert exit_code_of(["logs", "gaet"]) == exit_code_of(["logs", "edge", "gaet"]) == exit_code_of(["restart", "gaet"])
+    alone, *named = capsys.readouterr().err.splitlines()
+    there = "(did you mean gate?); there are b17, edge, and the services gate, b."
+    assert alone == f"withstand: There is no stack and no service 'gaet' {there}"
+    assert set(named) == {"withstand: The stack 'edge' has no service 'gaet' (did you mean gate?); it has gate, b."}
     up(stack("gate", a=command()))
     assert exit_code_of(["logs", "gate"]) == 0, "a stack's name goes before a service's"
     assert all(line.startswith("a | ") for line in capsys.readouterr().out.splitlines())

@@ -116,6 +116,19 @@ def test_a_comparison_is_told_by_its_sides_and_what_it_comes_to(tmp_path: Path) 
     assert listed(tmp_path)[tmp_path.name].headline is None
 
 
+def test_a_comparison_in_turn_that_was_cut_is_partial(tmp_path: Path) -> None:
+    (tmp_path / "comparison.html").write_text("<p>")
+    (tmp_path / "ab.json").write_text('{"pairs": 8}')
+    for whole, state in ((2, State.PARTIAL), (8, State.DONE)):
+        sides = [{"label": side, "sources": [f"{side}-{i}" for i in range(whole)]} for side in "ab"]
+        (tmp_path / "comparison.json").write_text(json.dumps({"sides": sides, "headline": "a is better."}))
+        entry = listed(tmp_path)[tmp_path.name]
+        assert entry.state is state
+        assert (entry.why or "").startswith("Partial: 2 of 8 pairs are measured.") is (whole == 2)
+    (tmp_path / "ab.json").write_text("{")
+    assert listed(tmp_path)[tmp_path.name].state is State.DONE
+
+
 def test_a_comparison_of_very_many_stages_is_no_damaged_one(tmp_path: Path) -> None:
     """Its page is what one opens; only what stands in its line is not known."""
     (tmp_path / "comparison.html").write_text("<p>")
@@ -242,6 +255,30 @@ def test_a_search_tells_its_limit(finished: Path, tmp_path: Path) -> None:
     assert entry.limit
     assert entry.limit.startswith("Nothing is known")
     assert entry.state is State.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (("holds", "breaks"), State.DONE),
+        (("breaks", "breaks"), State.PARTIAL),
+        (("holds", "open"), State.PARTIAL),
+        (("open", "open"), State.NOTHING),
+    ],
+)
+def test_a_search_without_both_ends_is_no_answer(
+    finished: Path, tmp_path: Path, found: tuple[str, str], state: State
+) -> None:
+    search = msgspec.to_builtins(LimitSearch(promises=(promise_of("ttft:p95:500"),)))
+    manifest = json.loads((finished / "run.json").read_text())
+    measured = [entry for entry in manifest["stages"] if not entry["stage"].get("warmup")]
+    for entry, standing in zip(measured, found, strict=True):
+        shares = [{"broken": {"holds": 0, "breaks": 900, "open": 50}[standing], "of": 1000}]
+        entry["look"] = {"standing": standing, "shares": shares, "requests": 1000}
+        entry["stage"]["phase"] = "search"
+    copied(finished, tmp_path / "one", plan=manifest["plan"] | {"find_limit": search}, stages=manifest["stages"])
+    told = listed(tmp_path)["one"]
+    assert (told.state, bool(told.why)) == (state, state is State.PARTIAL), told.limit
 
 
 HOSTILE = {

@@ -363,7 +363,7 @@ def test_a_dataset_that_needs_a_file_says_so(name: str) -> None:
 def test_unknown_names_and_options() -> None:
     with pytest.raises(UsageError, match=r"--dataset-name: 'shargpt' is unknown.*sharegpt"):
         made("shargpt")
-    with pytest.raises(SpecError, match=r"`inputlen` \(did you mean input_len.* - at `\$\.workload\.options`"):
+    with pytest.raises(SpecError, match=r"no option inputlen \(did you mean input_len.* - at `\$\.workload\.options`"):
         made("random", inputlen=3)
     with pytest.raises(SpecError, match=r"at `\$\.workload\.options\.input_len`"):
         made("random", input_len=0)

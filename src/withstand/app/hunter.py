@@ -140,7 +140,6 @@ def limit_code(limit: Limit, outcome: Outcome) -> int:
     """0: both ends are known; 1: nothing can be promised; 3: cut, an end was not found, or we were in the way."""
     if limit.alone is not None:
         return NOT_MEASURED if limit.alone.doubt else MISSED
-    known = limit.interval.low is not None and limit.interval.high is not None
-    if not known or not outcome.summary.complete or limit.doubted or limit.is_worth_it is None:
+    if not limit.is_answered or not outcome.summary.complete or limit.is_worth_it is None:
         return NOT_MEASURED
     return GOOD if limit.is_worth_it else MISSED

@@ -12,10 +12,11 @@ import click
 from withstand import clock
 from withstand.cli.options import Verb
 from withstand.cli.output import say, write_result
-from withstand.cli.stacks import meant, only
+from withstand.cli.stacks import meant, not_there, only
 from withstand.cli.streams import is_heard
 from withstand.errors import EngineError, UsageError
 from withstand.processes.log import is_lost
+from withstand.stack.health import no_service
 from withstand.stack.resting import left_to_gateway
 from withstand.stack.standing import Standing, standings
 from withstand.stack.state import log_of
@@ -39,7 +40,7 @@ def verb(name: str | None, service: str | None, *, follow: bool, lines: int) -> 
     standing, service = _meant(name, service)
     services = _services(standing)
     if service is not None and service not in services:
-        raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(services)}.")
+        raise UsageError(no_service(standing.name, service, services))
     logs = {each: log_of(standing.folder, each) for each in ([service] if service else services)}
     _check_files(logs, alone=service is not None)
     widest = 0 if service else max(map(len, logs))
@@ -58,6 +59,8 @@ def _meant(name: str | None, service: str | None) -> tuple[Standing, str | None]
         alone = only(found)
         if alone and name in _services(alone):
             return alone, name
+        if alone and not Path(name).suffix:
+            raise not_there(name, found, _services(alone))
     return meant(name), service
 
 

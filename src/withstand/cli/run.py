@@ -109,7 +109,7 @@ def verb(
             home = home_of(plan, standing, None if options["named"] else stack.plan)
         source = None if stack else _source(plan, options["named"])
         asked = build_plan(options, written, source)
-        with _blamed(source, asked, written, is_typed=not (stack or folder)):
+        with _blamed(source, asked, written, is_typed=not folder and not (stack and loads_as(asked, written))):
             outcome = _measured(asked, folder, argv, drawn, home)
         kept(drawn, outcome.folder)
     if isinstance(outcome, Outcome):
@@ -139,9 +139,11 @@ def _stack(written: dict[str, Any], path: Path, named: str | None) -> Stack:
 
 def _look(options: dict[str, Any], tree: dict[str, Any], blueprint: Blueprint, *, begins: bool) -> None:
     """What is wrong with the plan is said before a stack is brought up for it; one that goes on has its folder's."""
-    plan = build_plan(options, aimed(options, tree, blueprint))
+    written = aimed(options, tree, blueprint)
+    plan = build_plan(options, written)
     if begins:
-        check_plan(plan)
+        with nullcontext() if loads_as(plan, written) else of_typed():
+            check_plan(plan)
 
 
 def _measured(

@@ -10,6 +10,7 @@ from withstand.cli.columns import Column, lines_of
 from withstand.cli.output import rendered, say, write_result
 from withstand.errors import UsageError
 from withstand.files import spelled
+from withstand.hints import near
 from withstand.processes.identity import Identity
 from withstand.spec.stack import name_in_file
 from withstand.spec.stack_tables import differing
@@ -94,8 +95,8 @@ def only(found: Sequence[Standing]) -> Standing | None:
     return up[0] if len(up) == 1 else None
 
 
-def not_there(name: str, found: Sequence[Standing]) -> UsageError:
-    """Of a name that none of those has.
+def not_there(name: str, found: Sequence[Standing], services: Sequence[str] = ()) -> UsageError:
+    """Of a name that none of those has, nor any of the services that it may be one of.
 
     Raises:
         EngineError: what stands of it cannot be read.
@@ -103,7 +104,9 @@ def not_there(name: str, found: Sequence[Standing]) -> UsageError:
     check_readable(name)
     for folder in unborn(name):
         return UsageError(f"The stack {name!r} did not come up; its logs: {folder / 'logs'}; withstand down {name}.")
-    return UsageError(f"There is no stack {name!r}; {_there_are(found)}.")
+    hint = near(name, [*(standing.name for standing in found), *services])
+    what = f"There is no stack {'and no service ' if services else ''}{name!r}{hint}; {_there_are(found)}"
+    return UsageError(f"{what}, and the services {', '.join(services)}." if services else f"{what}.")
 
 
 def refuse_held(standing: Standing, what: str, *, force: bool) -> None:
@@ -252,6 +255,7 @@ class StackTold:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
+        self._since_s = clock.wall_s()
         self._phases: dict[str, Phase] = {}
         self._is_held_up = False
 
@@ -267,6 +271,8 @@ class StackTold:
                     say(f"{unit.name}: starting")
                 case Phase.BACKING_OFF:
                     say(f"{unit.name} {unit.reason.rstrip('.')}; it is started again")
+                case Phase.READY if unit.since_s < self._since_s:
+                    say(f"{unit.name}: up already, for {_span(self._since_s - unit.since_s)}")
                 case Phase.READY:
                     say(f"{unit.name}: ready after {unit.ready_after_s:.1f} s")
 

@@ -15,10 +15,12 @@ from withstand.errors import UsageError
 from withstand.spec.mistake import of_file
 from withstand.spec.stack import Stack
 from withstand.stack.blueprint import Blueprint
+from withstand.stack.composed import wanted_small
 from withstand.stack.flags import checked
 from withstand.stack.local import bring_up, planned
 from withstand.stack.secrets import environment
 from withstand.stack.settled import settled_stack
+from withstand.stack.small import undone
 
 
 @click.command("up", cls=Verb)
@@ -39,9 +41,11 @@ def verb(path: Path, *, quiet: bool, check: bool) -> None:
     with of_file(path), terminal_screen(quiet=quiet, plain=True, blocks=False) as screen:
         stack = settled_stack(path)
         if check:
-            blueprint = planned(stack, screen.step)
+            blueprint = planned(stack)
             _check_load(stack, blueprint)
             _check(blueprint)
+            if missing := list(undone(wanted_small(stack))):
+                write_result(f"The small model is not ready here: it would first be {', then '.join(missing)}\n")
             return
         standing = bring_up(stack, screen.step, told.hear, partial(_check_load, stack), path)
     show_standing(standing)

@@ -53,6 +53,13 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return self.interval.low is not None or self.interval.high is not None
 
     @property
+    def is_answered(self) -> bool:
+        """Whether both ends are known, whatever tokens cost there, or that nothing can be promised."""
+        if self.alone is not None:
+            return not self.alone.doubt
+        return self.interval.low is not None and self.interval.high is not None and self.doubted is None
+
+    @property
     def by_limiter(self) -> bool:
         """Whether what stands in the way of more is a limiter, and not the engine."""
         breaking = [one for one in self.probes if one.breaks and one.load == self.interval.high]

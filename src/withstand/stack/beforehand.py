@@ -4,18 +4,20 @@ import os
 import re
 import ssl
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from withstand.errors import EngineError, UsageError
+from withstand.errors import EngineError, UsageError, extra
 from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine, Gateway, Stack, Tls, served_of
 from withstand.stack.blueprint import Blueprint, Process
 from withstand.stack.composed import AGENT, GATEWAY
 from withstand.stack.flags import why_absent
+from withstand.stack.llamacpp import SERVER, missing
 from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
@@ -65,10 +67,21 @@ def check_programs(blueprint: Blueprint) -> None:
     found = {p.name: why_absent(p, environment(p.env)) for p in (*blueprint.processes, *blueprint.resting)}
     if absent := "; ".join(f"{name}: {why}" for name, why in found.items() if why):
         raise EngineError(f"{absent}. Install it, or correct its path in the stack's file.")
+    _check_carried([*blueprint.processes, *blueprint.resting])
     for told_of in (blueprint.made_of.gateway, blueprint.made_of.agent):
         kind = GATEWAY if isinstance(told_of, Gateway) else AGENT
         if told_of and (ours := [process for process in blueprint.processes if process.kind == kind]):
             _check_ours(ours[0], told_of.config)  # copies are alike
+
+
+def _check_carried(processes: Sequence[Process]) -> None:
+    """The llama.cpp of the extra."""
+    names = [p.name for p in processes if p.argv[0] == sys.executable and SERVER in p.argv]
+    if names and (absent := missing()):
+        raise EngineError(
+            f"{', '.join(names)}: llama.cpp is not installed ({', '.join(absent)} missing): {extra('engine')}, or name "
+            "a llama-server of your own by `binary`."
+        )
 
 
 def _check_ours(process: Process, config: dict[str, Any]) -> None:

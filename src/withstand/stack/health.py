@@ -1,5 +1,8 @@
 """How a stack that is up fares, in words, each with its cure. Pure, but that it asks whether a process lives."""
 
+from collections.abc import Sequence
+
+from withstand.hints import near
 from withstand.spec.stack import Stack
 from withstand.spec.stack_tables import differing, in_brackets
 from withstand.stack.blueprint import Blueprint
@@ -29,6 +32,11 @@ def not_whole(name: str, units: list[UnitState]) -> str:
     """One sentence of a stack that is up without some of its services."""
     told = "; ".join(f"{unit.name} {why_down(unit)}" for unit in units)
     return f"The stack {name!r} is up, but not all of it: {told}. Start it again: {restart_line(name, units)}."
+
+
+def no_service(name: str, service: str, services: Sequence[str]) -> str:
+    """One sentence, with what was meant."""
+    return f"The stack {name!r} has no service {service!r}{near(service, services)}; it has {', '.join(services)}."
 
 
 def supervisor_is_gone(name: str) -> str:

@@ -36,13 +36,22 @@ def hf_folder(model: ModelFile, progress: Progress) -> Path:
     Raises:
         EngineError: no disk, or the file is of a kind that cannot be laid out so.
     """
-    parent = cache_folder() / "models" / "hf"
-    folder = parent / model.name
+    folder = place_of(model.name)
     if not _is_whole(folder, model):
-        with workplace(parent, progress) as work:
+        with workplace(folder.parent, progress) as work:
             if not _is_whole(folder, model):  # another process has made it while we waited
                 _make(model, folder, work, progress)
     return folder
+
+
+def place_of(name: str) -> Path:
+    """Where it is, or will be."""
+    return cache_folder() / "models" / "hf" / name
+
+
+def is_laid_out(model: ModelFile) -> bool:
+    """Whether it is there, and whole."""
+    return _is_whole(place_of(model.name), model)
 
 
 def _is_whole(folder: Path, model: ModelFile) -> bool:

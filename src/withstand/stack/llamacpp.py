@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from withstand.stack.model import ModelFile
 from withstand.stack.service import Service
 
 _NEEDS = ("xllamacpp", "gguf", "numpy")
+
+SERVER: Final = "withstand.stack.llamacpp_server"
 
 ENV: Final = {
     # Without it, OpenMP's threads spin for each other, and one busy neighbour on a core (a client that measures is
@@ -44,12 +47,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def name() -> str:
     """``llama.cpp (xllamacpp 2026.10.11549)``."""
-    if missing := [name for name in _NEEDS if importlib.util.find_spec(name) is None]:
+    if absent := missing():
         raise EngineError(
-            f"The embedded engine is not installed ({', '.join(missing)} missing): "
+            f"The embedded engine is not installed ({', '.join(absent)} missing): "
             f"{extra('engine')}, or measure another endpoint by --base-url."
         )
     return f"llama.cpp (xllamacpp {metadata.version('xllamacpp')})"
+
+
+def missing(needs: Iterable[str] | None = None) -> list[str]:
+    """Packages that are not installed beside us: of what the server needs, or of these."""
+    return [name for name in (_NEEDS if needs is None else needs) if importlib.util.find_spec(name) is None]
 
 
 def memory_bytes(model: ModelFile, settings: Settings) -> int:
@@ -62,7 +70,7 @@ def service(model: ModelFile, settings: Settings, log_file: Path) -> Service:
     return Service(
         name="The embedded engine",
         argv=(
-            *(sys.executable, "-P", "-m", "withstand.stack.llamacpp_server"),
+            *(sys.executable, "-P", "-m", SERVER),
             *arguments(str(model.path), model.name, settings),
         ),
         env=dict(ENV),

@@ -29,10 +29,8 @@ from withstand.stack.composed import (
     welcome_programs_of,
 )
 from withstand.stack.health import dead, is_of_another_file, is_up_already, not_whole
-from withstand.stack.hf_model import hf_folder
 from withstand.stack.launching import supervise
 from withstand.stack.machine import usable_cores
-from withstand.stack.model import ready_model
 from withstand.stack.patience import why_too_long
 from withstand.stack.ports import HOST, free_port, listener_on
 from withstand.stack.programs import found_programs
@@ -40,6 +38,7 @@ from withstand.stack.progress import Progress
 from withstand.stack.ray import RAY
 from withstand.stack.resting import with_resting
 from withstand.stack.secrets import environment
+from withstand.stack.small import foreseen, make_ready
 from withstand.stack.standing import (
     Standing,
     check_readable,
@@ -120,8 +119,9 @@ class _Claim:
         """Who comes later finds the holder there before anything else."""
         with _alone(progress):
             _clear_away(self._folder, self._stack)
-            blueprint = replace(planned(self._stack, progress), file=self._file)
+            blueprint = replace(planned(self._stack), file=self._file)
             look(blueprint)
+            make_ready(wanted_small(self._stack), progress)
             self._blueprint = blueprint
             _write(self._folder, blueprint, self._holder)
             with deferred() as interrupts:
@@ -248,8 +248,8 @@ def _clear_away(folder: Path, stack: Stack) -> None:
         remove_folder(folder)
 
 
-def planned(stack: Stack, progress: Progress) -> Blueprint:
-    """What would be started, on ports that are free now.
+def planned(stack: Stack) -> Blueprint:
+    """What would be started, on ports that are free now; nothing is made for it yet.
 
     Raises:
         WithstandError: something in it cannot be.
@@ -257,18 +257,16 @@ def planned(stack: Stack, progress: Progress) -> Blueprint:
     check_machine(stack)
     programs = found_programs(programs_of(stack), welcome_programs_of(stack))
     ports, side_ports = _ports(stack)
-    wanted = wanted_small(stack)
-    model = ready_model(progress) if wanted else None
-    small_folder = hf_folder(model, progress) if model and "folder" in wanted else None
+    small = foreseen(wanted_small(stack))
     place = Place(
         folder=stacks_folder() / stack.name,
         python=sys.executable,
         ports=ports,
         side_ports=side_ports,
         threads=usable_cores(),
-        small_model=model.path if model else None,
-        small_folder=small_folder,
-        small_model_name=model.name if model else "",
+        small_model=small.path if small else None,
+        small_folder=small.folder if small else None,
+        small_model_name=small.name if small else "",
         programs=programs,
         is_root=os.geteuid() == 0,
     )

@@ -68,11 +68,42 @@ def ready_model(progress: Progress) -> ModelFile:
         EngineError: the small one cannot be had.
     """
     own = os.environ.get(OWN_MODEL_ENV)
-    return own_model(Path(own)) if own else small_model(SMOLLM2, cache_folder() / "models", progress)
+    return own_model(Path(own)) if own else small_model(SMOLLM2, _models(), progress)
+
+
+def foreseen_model() -> tuple[str, Path]:
+    """The name and the file of what ``ready_model`` gives; nothing is fetched.
+
+    Raises:
+        UsageError: the user's own is no GGUF file.
+    """
+    if own := os.environ.get(OWN_MODEL_ENV):
+        _check_own(Path(own))
+        return Path(own).stem.lower(), Path(own).absolute()
+    return NAME, _f16(SMOLLM2, _models())
+
+
+def kept_model() -> ModelFile | None:
+    """What ``ready_model`` would give, where it is there and whole.
+
+    Raises:
+        UsageError: the user's own is no GGUF file.
+    """
+    own = os.environ.get(OWN_MODEL_ENV)
+    return own_model(Path(own)) if own else _kept(SMOLLM2, _models())
+
+
+def _models() -> Path:
+    return cache_folder() / "models"
 
 
 def own_model(path: Path) -> ModelFile:
     """A file that llama.cpp may read as it is."""
+    _check_own(path)
+    return ModelFile(name=path.stem.lower(), path=path.absolute(), sha256=_sha256(path))
+
+
+def _check_own(path: Path) -> None:
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
@@ -80,7 +111,6 @@ def own_model(path: Path) -> ModelFile:
         raise UsageError(f"{OWN_MODEL_ENV}: {path} cannot be read: {e.strerror}.") from None
     if magic != _MAGIC:
         raise UsageError(f"{OWN_MODEL_ENV}: {path} is no GGUF file; name one, or unset the variable.")
-    return ModelFile(name=path.stem.lower(), path=path.absolute(), sha256=_sha256(path))
 
 
 def small_model(pinned: Pinned, folder: Path, progress: Progress) -> ModelFile:

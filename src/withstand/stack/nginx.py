@@ -44,7 +44,7 @@ _COUNTED = {
 }
 """Numbers; null where nginx has none (it writes ``-``), an array of them where several upstreams were tried."""
 _ERRORS = {
-    404: ("invalid_request_error", "The edge does not pass this path; it passes those below /v1/."),
+    404: ("invalid_request_error", "The edge does not pass this path; it passes {passed}."),
     413: ("invalid_request_error", "The request is larger than the edge lets pass; edge.max_body_mb is its limit."),
     502: ("server_error", "Nothing answers behind the edge."),
     504: ("server_error", "What is behind the edge does not answer in time."),
@@ -183,7 +183,7 @@ def _server(told: Edge, port: int, behind: Behind) -> list[str]:
         _retries(several=len(behind.gateways) > 1),
         "add_header X-Accel-Buffering no always;  # for a proxy in front: nginx eats the one from behind",
         'add_header Server-Timing "edge-whole;dur=$edge_whole_ms, edge-behind;dur=$edge_behind_ms";',
-        *(line for status in _ERRORS for line in _error(status)),
+        *(line for status in _ERRORS for line in _error(status, _passed(behind))),
         *(line for path in _PASSED for line in _block(f"location {path}", ["proxy_pass http://behind;"])),
         *(_block(f"location {AGENT_PATH}/v1/", ["proxy_pass http://agent/v1/;"]) if behind.agents else []),
         *_block("location /", ["return 404;"]),
@@ -213,10 +213,18 @@ def _quoted(path: str) -> str:
     return json.dumps(str(Path(path).absolute()), ensure_ascii=False)
 
 
-def _error(status: int) -> list[str]:
+def _passed(behind: Behind) -> str:
+    """For people."""
+    below, *paths, last = (path.removeprefix("= ") for path in _PASSED)
+    agents = f" and {AGENT_PATH}/v1/" if behind.agents else ""
+    return f"what is below {below}{agents}, {', '.join(paths)} and {last}"
+
+
+def _error(status: int, passed: str) -> list[str]:
     """Nginx's own errors, in the form that OpenAI's clients understand."""
     kind, message = _ERRORS[status]
-    body = json.dumps({"error": {"message": message, "type": kind, "param": None, "code": None}})
+    error = {"message": message.format(passed=passed), "type": kind, "param": None, "code": None}
+    body = json.dumps({"error": error})
     return [
         f"error_page {status} @e{status};",
         *_block(f"location @e{status}", ["default_type application/json;", f"return {status} '{body}';"]),

@@ -6,7 +6,7 @@ import msgspec
 
 from withstand import clock
 from withstand.errors import EngineError, StorageError, UsageError
-from withstand.stack.health import dead, restart_line, supervisor_is_gone, why_down
+from withstand.stack.health import dead, no_service, restart_line, supervisor_is_gone, why_down
 from withstand.stack.orders import heard, order, ordered
 from withstand.stack.patience import waited_for, why_too_long
 from withstand.stack.resting import left_to_gateway
@@ -42,7 +42,7 @@ def _check(standing: Standing, services: Sequence[str]) -> None:
         if service in left_to_gateway(standing.blueprint):
             raise UsageError(f"{service} is started and stopped by the gateway, when somebody asks for it.")
         if service not in names:
-            raise UsageError(f"The stack {standing.name!r} has no service {service!r}; it has {', '.join(names)}.")
+            raise UsageError(no_service(standing.name, service, names))
     standing.check_here()
     if not standing.is_up:
         raise EngineError(supervisor_is_gone(standing.name))

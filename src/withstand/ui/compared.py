@@ -4,13 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from withstand.ui.entry import Entry, shown
+from withstand.ui.entry import Entry, State, shown
 from withstand.ui.reach import OutOfReachError, read
 from withstand.ui.walk import Place
 
 
 class _Side(msgspec.Struct, frozen=True):
     label: str
+    sources: tuple[str, ...] = ()
 
 
 class _Comparison(msgspec.Struct, frozen=True):
@@ -18,6 +19,12 @@ class _Comparison(msgspec.Struct, frozen=True):
 
     sides: tuple[_Side, ...]
     headline: str
+
+
+class _Turns(msgspec.Struct, frozen=True):
+    """What is shown of ``ab.json``."""
+
+    pairs: int
 
 
 def compared_of(place: Place, root: Path, about: Entry) -> Entry:
@@ -30,8 +37,23 @@ def compared_of(place: Place, root: Path, about: Entry) -> Entry:
         return msgspec.structs.replace(about, why=shown(str(e)))
     except (msgspec.MsgspecError, RecursionError):
         return about
+    lack = _lack(place, root, told)
     return msgspec.structs.replace(
         about,
+        state=State.PARTIAL if lack else about.state,
+        why=lack,
         target=shown(", ".join(side.label for side in told.sides)),
         headline=shown(told.headline),
     )
+
+
+def _lack(place: Place, root: Path, told: _Comparison) -> str | None:
+    """Of two sides measured in turn that were cut: each pair that is whole is a source of either side."""
+    if place.stamps[3] is None:
+        return None
+    try:
+        asked = msgspec.json.decode(read(place.path / "ab.json", root), type=_Turns).pairs
+    except (OutOfReachError, msgspec.MsgspecError, RecursionError):  # then nobody knows
+        return None
+    whole = min((len(side.sources) for side in told.sides), default=0)
+    return f"Partial: {whole} of {asked} pairs are measured. `--resume` goes on with it." if whole < asked else None

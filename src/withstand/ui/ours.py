@@ -109,7 +109,12 @@ def _entry(manifest: Manifest, summary: _Summary, why: str | None, about: Entry)
         kind=Kind.SEARCH if manifest.plan.find_limit else Kind.RUN,
         state=state,
         why=shown(
-            why or (None if state is State.RUNNING else why_partial(manifest, summary.silent) or _no_answer(unheard))
+            why
+            or (
+                None
+                if state is State.RUNNING
+                else why_partial(manifest, summary.silent) or _no_answer(unheard) or _open(manifest)
+            )
         ),
         at_s=clock.wall_of(manifest.created_utc) or about.at_s,
         tool="withstand",
@@ -146,6 +151,14 @@ def _no_answer(stages: int) -> str | None:
     return f"{counted(stages, 'stage')} ended without a good answer." if stages else None
 
 
+def _open(manifest: Manifest) -> str | None:
+    """Of a search that has ended; what it has found stands beside it."""
+    limit = limit_in(manifest)
+    if limit is None or limit.is_answered or not limit.is_known:
+        return None
+    return "Partial: the search ended before both ends of the limit were known."
+
+
 def _state(manifest: Manifest, summary: _Summary) -> State:
     if manifest.state is RunState.RUNNING and still_runs(manifest.writer):
         return State.RUNNING
@@ -155,7 +168,8 @@ def _state(manifest: Manifest, summary: _Summary) -> State:
         return State.PARTIAL
     if manifest.plan.find_limit:
         limit = limit_in(manifest)
-        return State.DONE if limit and limit.is_known else State.NOTHING
+        known = limit is not None and limit.is_known
+        return (State.DONE if limit and limit.is_answered else State.PARTIAL) if known else State.NOTHING
     if not summary.silent:
         return State.DONE
     return State.PARTIAL if len(summary.silent) < len(summary.stages) else State.NOTHING

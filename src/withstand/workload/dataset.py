@@ -1,5 +1,6 @@
 """The shape of a dataset: sessions of turns, drawn in a seeded order, lazily and at most once each."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -7,7 +8,7 @@ import msgspec
 
 from withstand import plugins
 from withstand.errors import SpecError, UsageError
-from withstand.hints import hinted
+from withstand.hints import hinted, near
 from withstand.request import Message
 from withstand.spec import Workload
 from withstand.workload.seed import Seed
@@ -55,6 +56,9 @@ class Dataset(Protocol):
 OptionsT = TypeVar("OptionsT")
 _MADE_UP = frozenset({"random", "synthetic", "prefix-repetition"})
 """Those of ours that read no file."""
+_TYPED = frozenset({"input_len", "output_len"})
+"""What a command line has an option for."""
+_UNKNOWN = re.compile("Object contains unknown field `([^`]*)`")
 
 
 def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
@@ -66,12 +70,22 @@ def read_options(workload: Workload, kind: type[OptionsT]) -> OptionsT:
     try:
         return msgspec.convert(workload.options, kind)
     except msgspec.ValidationError as e:
-        told = hinted(str(e), kind).replace("`$", "`$.workload.options")
+        unknown = _UNKNOWN.fullmatch(str(e))
+        told = _not_its(workload.dataset, unknown[1], kind) if unknown else hinted(str(e), kind)
+        told = told.replace("`$", "`$.workload.options")
         if "Expected `array`" in str(e):  # a plan's list stands for as many stages
             told += '; write a list in a list, as [["one", "another"]], or give what is in it by itself'
         if "`$" not in told:
             told += " - at `$.workload.options`"
         raise SpecError(f"The plan is wrong: {told}.") from None
+
+
+def _not_its(dataset: str, option: str, kind: Any) -> str:
+    """It may be another dataset's: then what is spelled alike is no help, and what there is is."""
+    typed = f" / --{option.replace('_', '-')}" if option in _TYPED else ""
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    hint = "" if typed else near(option, names)
+    return f"the dataset {dataset} has no option {option}{typed}{hint}; it has {', '.join(names)}"
 
 
 def check_name(workload: Workload) -> Any:

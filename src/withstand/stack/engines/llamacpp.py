@@ -6,7 +6,7 @@ from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine
 from withstand.stack.blueprint import Place, Process, upkeep_of
 from withstand.stack.engines.kind import Kind, Small, options, refuse
-from withstand.stack.llamacpp import ENV, REASON, Settings, arguments
+from withstand.stack.llamacpp import ENV, REASON, SERVER, Settings, arguments
 from withstand.stack.ports import HOST
 
 _NEVER = (
@@ -58,7 +58,7 @@ def _carried(name: str, told: Engine, place: Place, served: tuple[str, str, Sett
     refuse(name, told, _ONLY_BINARY, "llamacpp without `binary`")
     caching = ("--prefix-caching",) if told.prefix_caching else ()
     return (
-        *(told.python or place.python, "-P", "-m", "withstand.stack.llamacpp_server"),
+        *(told.python or place.python, "-P", "-m", SERVER),
         *arguments(*served),
         *caching,
     )
