@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -279,3 +280,44 @@ def test_one_target_is_not_asked_at_two_places(tmp_path: Path, capsys: pytest.Ca
     assert "it and base_url both say who is asked; keep one of them - at `$.plan.targets.a.service`" in (
         capsys.readouterr().err
     )
+
+
+SECRETS = {
+    "is no regular file": None,
+    "is larger than 64 KiB": b"x" * 70_000,
+    "is not UTF-8": b"\xff\xfe",
+    "holds a NUL, which no variable can": b"a\0b",
+    "holds no secret; put it there": b" \n",
+}
+
+
+@pytest.mark.parametrize(("said", "held"), SECRETS.items())
+def test_a_file_that_holds_no_secret_is_told_with_what_it_is(said: str, held: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "secret" if held else Path("/dev/null")
+    if held:
+        file.write_bytes(held)
+    path = {"from_file": str(file)}
+    with pytest.raises(UsageError, match=re.escape(f"a: env.KEY: the file {file} {said}")):
+        planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": path}}}}, "s"), lambda *_: None)
+    with pytest.raises(UsageError, match=re.escape(f"engines.a.api_key: the file {file} {said}")):
+        check_machine(stack_of({"engines": {"a": SIM | {"api_key": path}}, "gateway": {}}, "s"))
+
+
+def test_a_pipe_is_not_waited_for_a_secret(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "s.toml").write_text(STACK.replace("[gateway]", 'env = { KEY = { from_file = "pipe" } }'))
+    argv = [sys.executable, "-m", "withstand", "up", "--check", str(tmp_path / "s.toml")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == UsageError.exit_code
+    assert "/pipe is no regular file; name one that holds the secret alone, as text." in done.stderr
+
+
+def test_a_secret_that_is_not_there_is_told_with_its_field() -> None:
+    for told, said in (
+        ({"from_env": "NO_SUCH_KEY"}, "the variable NO_SUCH_KEY holds no secret; put it there."),
+        ({"from_file": "/no/key"}, "the file /no/key is not there; put the secret into it."),
+        ({"from_file": "n" * 5000}, "cannot be read: File name too long."),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)) as caught:
+            planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": told}}}}, "s"), lambda *_: None)
+        assert str(caught.value).startswith("a: env.KEY: the ")

@@ -48,9 +48,9 @@ def check_machine(stack: Stack) -> None:
         _check_certificate("key", stack.edge.tls.key)
         _check_pair(stack.edge.tls)
     if stack.gateway:
-        for engine in stack.engines.values():
+        for name, engine in stack.engines.items():
             if engine.api_key:
-                secret(engine.api_key)
+                secret(engine.api_key, f"engines.{name}.api_key")
 
 
 def check_programs(blueprint: Blueprint) -> None:
@@ -62,7 +62,7 @@ def check_programs(blueprint: Blueprint) -> None:
         UsageError: it would not take it otherwise.
         EngineError: a program is not there.
     """
-    found = {p.name: why_absent(p, environment(p.env)) for p in (*blueprint.processes, *blueprint.resting)}
+    found = {p.name: why_absent(p, environment(p.env, p.name)) for p in (*blueprint.processes, *blueprint.resting)}
     if absent := "; ".join(f"{name}: {why}" for name, why in found.items() if why):
         raise EngineError(f"{absent}. Install it, or correct its path in the stack's file.")
     for told_of in (blueprint.made_of.gateway, blueprint.made_of.agent):
@@ -79,7 +79,7 @@ def _check_ours(process: Process, config: dict[str, Any]) -> None:
         try:
             done = subprocess.run(  # noqa: S603  our own module
                 [*process.argv[:-1], "check", str(file)],
-                env=os.environ | environment(process.env),
+                env=os.environ | environment(process.env, process.name),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_CHECK_S,
