@@ -1,10 +1,13 @@
 """What is wrong with a stack here is said before anything of it is started."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, SpecError, UsageError
 from withstand.spec.stack import Secret, Tls, stack_of
 from withstand.stack.beforehand import check_machine
+from withstand.stack.exports.table import exported
 from withstand.stack.local import planned
-from withstand.stack.settled import settled
+from withstand.stack.settled import settled, with_programs, with_variables_of_keys
 from withstand.stack.standing import standings
 from withstand.testing.certs import make_certificates
 
@@ -321,3 +325,49 @@ def test_a_secret_that_is_not_there_is_told_with_its_field() -> None:
         with pytest.raises(UsageError, match=re.escape(said)) as caught:
             planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": told}}}}, "s"), lambda *_: None)
         assert str(caught.value).startswith("a: env.KEY: the ")
+
+
+@pytest.fixture
+def shut() -> Iterator[Path]:
+    """A folder that is closed to us, in one that is not."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        (closed := Path(folder) / "closed").mkdir(0o000)
+        if user == 0:
+            os.seteuid(65534)  # to root no folder is closed
+        yield closed
+        os.seteuid(user)
+
+
+VLLM = {"kind": "vllm", "model": "org/m"}
+UNSEEN = [
+    ({"engines": {"a": LLAMA | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": VLLM | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": SIM | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": VLLM | {"speculative": {"draft_model": "PATH"}}}}, "engines.a.speculative.draft_model"),
+    ({"engines": {"a": VLLM | {"python": "PATH"}}}, "engines.a.python"),
+    ({"engines": {"a": {"kind": "command", "args": ["PATH"], "served_as": "m"}}}, "engines.a.args[0]"),
+    ({"engines": {"a": SIM}, "edge": {"program": "PATH"}}, "edge.program"),
+    ({"engines": {"a": SIM}, "monitoring": {"program": "PATH"}}, "monitoring.program"),
+    ({"engines": {"a": SIM}, "edge": {"tls": {"certificate": "PATH", "key": "k.pem"}}}, "edge.tls.certificate"),
+    ({"engines": {"a": SIM | {"api_key": {"from_file": "PATH"}}}, "gateway": {}}, "engines.a.api_key"),
+]
+
+
+@pytest.mark.parametrize(("tree", "field"), UNSEEN)
+def test_what_may_not_be_looked_at_is_told_with_its_field(tree: dict[str, Any], field: str, shut: Path) -> None:
+    for path, why in ((f"{shut}/m", "Permission denied"), ("closed/m", "Permission denied"), ("/" + "n" * 300, "")):
+        told = json.loads(json.dumps(tree).replace("PATH", path))
+        with pytest.raises(UsageError, match=f"{re.escape(path)} cannot be read: {why}") as caught:
+            check_machine(with_programs(settled(stack_of(told, "s"), shut.parent), shut.parent))
+        assert field in str(caught.value)
+
+
+def test_what_is_exported_may_lie_where_it_cannot_be_looked_at(shut: Path) -> None:
+    """It is read elsewhere; but the keys of a gateway are read here."""
+    told = {"engines": {"a": LLAMA | {"model": f"{shut}/m", "api_key": {"from_file": f"{shut}/k"}}}, "gateway": {}}
+    assert exported(settled(stack_of(told, "s"), shut.parent), "compose")
+    told["gateway"] = {"config": {"keys_file": f"{shut}/keys.toml"}}
+    with pytest.raises(UsageError, match=r"The keys_file .*/keys\.toml cannot be read: Permission denied\."):
+        with_variables_of_keys(settled(stack_of(told, "s"), shut.parent))

@@ -166,7 +166,8 @@ def test_one_that_is_not_ready_in_time_is_named() -> None:
 
 
 def test_one_that_answers_but_not_with_200_is_told_with_what_it_answers() -> None:
-    script = "import sys, http.server as h; h.HTTPServer(('127.0.0.1', int(sys.argv[1])), h.BaseHTTPRequestHandler).serve_forever()"
+    serves = "h.HTTPServer(('127.0.0.1', int(sys.argv[1])), h.BaseHTTPRequestHandler).serve_forever()"
+    script = f"import sys, http.server as h; {serves}"
     never = {"kind": "command", "args": [sys.executable, "-c", script, "{port}"], "served_as": "m", "health": "/h"}
     with pytest.raises(EngineError, match=r"a was not ready within 5 s \(it answers 501 at /h\)"):
         up(stack(a=never | {"ready_s": 5}))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from withstand.errors import EngineError, UsageError
+from withstand.files import why_closed
 from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine, Gateway, Stack, Tls, served_of
@@ -20,6 +21,8 @@ from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
+_FILES = frozenset({"llamacpp", "sim"})
+"""Kinds whose ``model`` is a file."""
 _PATHS = ("/", "./", "../")
 """So begins what is no hub's name."""
 _CHECK_S = 60.0
@@ -41,6 +44,8 @@ def check_machine(stack: Stack) -> None:
             raise wrong(
                 f"{where}.room.cpus", f"there is no core {missing[0]} here, but {_ranges(cores)}; take some of those"
             )
+    for where, path in _programs(stack):
+        _check_seen(where, path)
     if stack.runner == "local" or stack.ray.address == "local":  # a cluster may have files that are not here
         _check_models(stack.engines)
     if stack.edge and stack.edge.tls:
@@ -113,11 +118,33 @@ def _paths(tree: dict[str, Any]) -> Iterator[str]:
             yield from (f"{key}.{path}" for path in _paths(value))
 
 
+def _programs(stack: Stack) -> Iterator[tuple[str, str]]:
+    """Where each that is given as a path stands → the path."""
+    told: dict[str, str | None] = {"ray.python": stack.ray.python if stack.runner == "ray" else None}
+    for name, engine in stack.engines.items() if stack.runner == "local" else ():
+        command = engine.args[0] if engine.kind == "command" and engine.args else None
+        told |= {f"engines.{name}.{key}": getattr(engine, key) for key in ("python", "binary")}
+        told[f"engines.{name}.args[0]"] = command
+    if stack.edge:
+        told["edge.program"] = stack.edge.program
+    if stack.monitoring:
+        told["monitoring.program"] = stack.monitoring.program
+    return ((where, path) for where, path in told.items() if path and "/" in path)
+
+
+def _check_seen(where: str, path: str) -> None:
+    """A file in a closed folder may be there, which nobody is told."""
+    if why := why_closed(Path(path)):
+        raise wrong(where, f"{path} {why}")
+
+
 def _check_models(engines: dict[str, Engine]) -> None:
     for name, engine in engines.items():
         draft = engine.speculative.draft_model if engine.speculative else None
         paths = [("model", engine.model), ("speculative.draft_model", draft)]
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
+            if path and (engine.kind in _FILES or path.startswith(_PATHS)):
+                _check_seen(f"engines.{name}.{key}", path)
             if path and engine.kind == "llamacpp" and not Path(path).is_file():
                 raise wrong(f"engines.{name}.{key}", f"there is no file {path}; correct it")
             if path and path.startswith(_PATHS) and not Path(path).exists():
@@ -139,6 +166,7 @@ def _check_certificate(key: str, path: str) -> None:
     where = f"edge.tls.{key}"
     if not Path(path).is_absolute():
         raise wrong(where, f"nginx would look for {path} in the stack's own folder; give its whole path")
+    _check_seen(where, path)
     if not Path(path).is_file():
         raise wrong(where, f"there is no file {path}; correct it")
 
