@@ -100,6 +100,17 @@ def is_there(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {e.strerror}.") from None
 
 
+def why_closed(path: Path) -> str | None:
+    """A clause of a path that may not even be looked at; None = it may, whether something is there or not."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: it holds a NUL
+        return None
+    except OSError as e:
+        return f"cannot be read: {e.strerror}"
+    return None
+
+
 def ensure_empty(path: Path) -> None:
     """A folder that is to be filled is not there, or empty.
 

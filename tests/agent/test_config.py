@@ -37,6 +37,8 @@ def test_each_mistake_is_named(tree: dict[str, Any], where: str) -> None:
     ("toml", "word"),
     [
         ('search = { path = "/no/such/folder" }', "search.path"),
+        (f'search = {{ path = "/{"n" * 300}" }}', "cannot be read: File name too long."),
+        (f'sessions = {{ path = "/{"n" * 300}/s.db" }}', "cannot be read: File name too long."),
         ('search = { kind = "altavista" }', "search.kind"),
         ('files = { allow = ["/no/such/file"] }', "files.allow[0]"),
         ('sessions = { path = "/no/such/folder/s.db" }', "sessions.path"),

@@ -46,3 +46,10 @@ def test_the_plans_own_server_is_not_started_for_a_name_that_is_unknown(
     assert exit_code_of(["run", str(plan), *wrong, "--num-prompts", "1", "--output-dir", str(tmp_path / "r")]) == 2
     assert told in capsys.readouterr().err
     assert not mark.exists()
+
+
+def test_a_datasets_path_that_cannot_be_looked_at_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    path = f"/{'n' * 300}"
+    asked = ["run", "--base-url", "http://127.0.0.1:9", "--dataset-name", "sharegpt", "--dataset-path", path]
+    assert exit_code_of(asked) == 2
+    assert f"--dataset-path {path} cannot be read: File name too long" in capsys.readouterr().err

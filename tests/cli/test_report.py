@@ -94,6 +94,10 @@ def test_a_path_that_is_no_run_is_one_sentence(tmp_path: Path, capsys: pytest.Ca
 def test_an_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(["report", str(SAMPLE), "--output", "/dev/null/x.json"]) == 2
     assert "there is no folder" in capsys.readouterr().err
+    too_long = f"/{'n' * 300}/x/x.json"
+    assert exit_code_of(["report", str(SAMPLE), "--output", too_long]) == 2
+    assert f"--output {too_long}: " in (said := capsys.readouterr().err)
+    assert "cannot be read: File name too long." in said
 
 
 def test_a_cut_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -307,6 +307,8 @@ def test_more_routes_go_to_engines(engine: Engines, gateway: Gateways, path: str
     [
         ('state = "{}/none/usage.sqlite3"', "there is no folder"),
         ('state = "{}"', "is a folder"),
+        (f'state = "{{}}/{"n" * 300}/s"', "cannot be read: File name too long. Name another file."),
+        (f'log.path = "{{}}/{"n" * 300}/l"', "cannot be read: File name too long. Choose another in [log]."),
         ('state = "{}/gateway.toml"', "not a database"),
         ('log.path = "{}/none/log"', "there is no folder"),
         ("", None),

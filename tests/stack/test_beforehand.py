@@ -1,9 +1,13 @@
 """What is wrong with a stack here is said before anything of it is started."""
 
 import importlib.util
+import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +17,9 @@ from withstand.cli.entry import exit_code_of
 from withstand.errors import EngineError, SpecError, UsageError
 from withstand.spec.stack import Secret, Tls, stack_of
 from withstand.stack.beforehand import check_machine
+from withstand.stack.exports.table import exported
 from withstand.stack.local import planned
-from withstand.stack.settled import settled
+from withstand.stack.settled import settled, with_programs, with_variables_of_keys
 from withstand.stack.standing import standings
 from withstand.testing.certs import make_certificates
 
@@ -353,3 +358,90 @@ def test_one_target_is_not_asked_at_two_places(tmp_path: Path, capsys: pytest.Ca
     assert "it and base_url both say who is asked; keep one of them - at `$.plan.targets.a.service`" in (
         capsys.readouterr().err
     )
+
+
+SECRETS = {
+    "is no regular file": None,
+    "is larger than 64 KiB": b"x" * 70_000,
+    "is not UTF-8": b"\xff\xfe",
+    "holds a NUL, which no variable can": b"a\0b",
+    "holds no secret; put it there": b" \n",
+}
+
+
+@pytest.mark.parametrize(("said", "held"), SECRETS.items())
+def test_a_file_that_holds_no_secret_is_told_with_what_it_is(said: str, held: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "secret" if held else Path("/dev/null")
+    if held:
+        file.write_bytes(held)
+    path = {"from_file": str(file)}
+    with pytest.raises(UsageError, match=re.escape(f"a: env.KEY: the file {file} {said}")):
+        planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": path}}}}, "s"), lambda *_: None)
+    with pytest.raises(UsageError, match=re.escape(f"engines.a.api_key: the file {file} {said}")):
+        check_machine(stack_of({"engines": {"a": SIM | {"api_key": path}}, "gateway": {}}, "s"))
+
+
+def test_a_pipe_is_not_waited_for_a_secret(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "s.toml").write_text(STACK.replace("[gateway]", 'env = { KEY = { from_file = "pipe" } }'))
+    argv = [sys.executable, "-m", "withstand", "up", "--check", str(tmp_path / "s.toml")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == UsageError.exit_code
+    assert "/pipe is no regular file; name one that holds the secret alone, as text." in done.stderr
+
+
+def test_a_secret_that_is_not_there_is_told_with_its_field() -> None:
+    for told, said in (
+        ({"from_env": "NO_SUCH_KEY"}, "the variable NO_SUCH_KEY holds no secret; put it there."),
+        ({"from_file": "/no/key"}, "the file /no/key is not there; put the secret into it."),
+        ({"from_file": "n" * 5000}, "cannot be read: File name too long."),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)) as caught:
+            planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": told}}}}, "s"), lambda *_: None)
+        assert str(caught.value).startswith("a: env.KEY: the ")
+
+
+@pytest.fixture
+def shut() -> Iterator[Path]:
+    """A folder that is closed to us, in one that is not."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        (closed := Path(folder) / "closed").mkdir(0o000)
+        if user == 0:
+            os.seteuid(65534)  # to root no folder is closed
+        yield closed
+        os.seteuid(user)
+
+
+VLLM = {"kind": "vllm", "model": "org/m"}
+UNSEEN = [
+    ({"engines": {"a": LLAMA | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": VLLM | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": SIM | {"model": "PATH"}}}, "engines.a.model"),
+    ({"engines": {"a": VLLM | {"speculative": {"draft_model": "PATH"}}}}, "engines.a.speculative.draft_model"),
+    ({"engines": {"a": VLLM | {"python": "PATH"}}}, "engines.a.python"),
+    ({"engines": {"a": {"kind": "command", "args": ["PATH"], "served_as": "m"}}}, "engines.a.args[0]"),
+    ({"engines": {"a": SIM}, "edge": {"program": "PATH"}}, "edge.program"),
+    ({"engines": {"a": SIM}, "monitoring": {"program": "PATH"}}, "monitoring.program"),
+    ({"engines": {"a": SIM}, "edge": {"tls": {"certificate": "PATH", "key": "k.pem"}}}, "edge.tls.certificate"),
+    ({"engines": {"a": SIM | {"api_key": {"from_file": "PATH"}}}, "gateway": {}}, "engines.a.api_key"),
+]
+
+
+@pytest.mark.parametrize(("tree", "field"), UNSEEN)
+def test_what_may_not_be_looked_at_is_told_with_its_field(tree: dict[str, Any], field: str, shut: Path) -> None:
+    for path, why in ((f"{shut}/m", "Permission denied"), ("closed/m", "Permission denied"), ("/" + "n" * 300, "")):
+        told = json.loads(json.dumps(tree).replace("PATH", path))
+        with pytest.raises(UsageError, match=f"{re.escape(path)} cannot be read: {why}") as caught:
+            check_machine(with_programs(settled(stack_of(told, "s"), shut.parent), shut.parent))
+        assert field in str(caught.value)
+
+
+def test_what_is_exported_may_lie_where_it_cannot_be_looked_at(shut: Path) -> None:
+    """It is read elsewhere; but the keys of a gateway are read here."""
+    told = {"engines": {"a": LLAMA | {"model": f"{shut}/m", "api_key": {"from_file": f"{shut}/k"}}}, "gateway": {}}
+    assert exported(settled(stack_of(told, "s"), shut.parent), "compose")
+    told["gateway"] = {"config": {"keys_file": f"{shut}/keys.toml"}}
+    with pytest.raises(UsageError, match=r"The keys_file .*/keys\.toml cannot be read: Permission denied\."):
+        with_variables_of_keys(settled(stack_of(told, "s"), shut.parent))

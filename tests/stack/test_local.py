@@ -165,6 +165,14 @@ def test_one_that_is_not_ready_in_time_is_named() -> None:
         up(stack(a=command("0", "600", ready_s=0.3)))
 
 
+def test_one_that_answers_but_not_with_200_is_told_with_what_it_answers() -> None:
+    serves = "h.HTTPServer(('127.0.0.1', int(sys.argv[1])), h.BaseHTTPRequestHandler).serve_forever()"
+    script = f"import sys, http.server as h; {serves}"
+    never = {"kind": "command", "args": [sys.executable, "-c", script, "{port}"], "served_as": "m", "health": "/h"}
+    with pytest.raises(EngineError, match=r"a was not ready within 5 s \(it answers 501 at /h\)"):
+        up(stack(a=never | {"ready_s": 5}))
+
+
 def test_one_that_takes_a_second_to_answer_comes_up() -> None:
     assert up(stack(a=command("0", "0", "1.2", ready_s=60))).is_up
 

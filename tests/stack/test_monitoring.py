@@ -19,7 +19,7 @@ from withstand.gateway.routes import ROUTES
 from withstand.spec.stack import stack_of
 from withstand.stack.blueprint import Place
 from withstand.stack.composed import composed, service_names
-from withstand.stack.monitoring import LIMITS, dashboard, rules
+from withstand.stack.monitoring import EXPORTERS, LIMITS, dashboard, rules
 from withstand.stack.programs import found_program
 from withstand.stack.queries import ALERTS, PANELS, RULES
 
@@ -66,6 +66,15 @@ def test_the_configuration_and_the_rules_are_taken(tmp_path: Path) -> None:
     checked("check", "config", str(tmp_path / "prometheus.json"))
     scraped = [job["job_name"] for job in json.loads(files["prometheus.json"])["scrape_configs"]]
     assert scraped == ["a", "gateway", "bench", "host"]
+
+
+def test_an_engine_that_is_called_edge_is_none() -> None:
+    stack = stack_of({"name": "s", "engines": {"edge": TREE["engines"]["a"]}, "monitoring": {}}, "s")
+    ports = {name: 9000 + i for i, name in enumerate(service_names(stack))}
+    place = Place(
+        folder=Path("/s"), python="p", ports=ports, threads=1, programs=dict.fromkeys((*NEEDED, *EXPORTERS), "x")
+    )
+    assert [process.name for process in composed(stack, place).processes] == ["edge", "bench", "host", "monitoring"]
 
 
 def test_a_gateways_engines_have_the_names_of_their_services() -> None:

@@ -106,6 +106,17 @@ def test_never_ready_is_told_and_ended(
     assert gone(int((tmp_path / "pid").read_text()), port, within_s=0.5)
 
 
+def test_an_answer_that_is_not_200_is_told(make_service: Callable[..., Service]) -> None:
+    with running(make_service()):
+        url = make_service().health_url.replace("health", "elsewhere")
+        never = make_service("import time; time.sleep(60)", before="", ready_within_s=0.3, health_url=url)
+        with (
+            pytest.raises(EngineError, match=r"0\.3 s \(it answers 404 at /elsewhere\) and said nothing"),
+            running(never),
+        ):
+            pass
+
+
 def test_an_end_in_mid_work_is_an_error(make_service: Callable[..., Service]) -> None:
     def kill_it() -> None:
         with running(make_service()) as up:
@@ -187,6 +198,8 @@ def test_the_last_line_is_the_last_that_says_something(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"x" * 100_000 + b"\nthe reason \xff\n\n  \n")
     assert said_reason(tail(log), None) == said_reason(tail(log), "no match") == "the reason \N{REPLACEMENT CHARACTER}"
+    log.write_bytes(b"the reason\n-------\n  ____ \n")
+    assert said_reason(tail(log), None) == "the reason"
     log.write_bytes(b"")
     assert said_reason(tail(log), None) == ""
 

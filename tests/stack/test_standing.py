@@ -115,6 +115,15 @@ def test_a_state_that_cannot_be_read_is_not_hidden_and_hides_no_other(
     assert exit_code_of(["down", "whole", "--force"]) == 0
 
 
+def test_where_one_cannot_be_read_none_is_not_what_is_said(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (state / "stacks" / "broken").mkdir(parents=True)
+    (state / "stacks" / "broken" / "state.json").write_text("{")
+    assert exit_code_of(["ps"]) == EngineError.exit_code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "broken tells of a stack cannot be read" in said.err
+
+
 def test_a_folders_name_does_not_command_the_terminal(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     standing = up(stack(a=command()))
     shutil.copytree(standing.folder, state / "stacks" / "x\x1b]0;pwned\x07")

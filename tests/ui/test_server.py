@@ -206,6 +206,9 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     done = subprocess.run([*UI, str(tmp_path / "file")], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "is no folder" in done.stderr
+    done = subprocess.run([*UI, "n" * 300], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "cannot be read: File name too long." in done.stderr
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:

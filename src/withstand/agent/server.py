@@ -14,6 +14,7 @@ from withstand.agent.app import agent_app
 from withstand.agent.config import Config, split_listen
 from withstand.agent.house import house_of
 from withstand.errors import StorageError, UsageError, WithstandError
+from withstand.files import why_closed
 
 
 def serve_forever(config: Config, ready: Callable[[str], None]) -> None:
@@ -53,6 +54,8 @@ def check_unchanged(config: Config) -> None:
 
 def _check_folder(config: Config) -> None:
     path = Path(config.sessions.path) if config.sessions.path else None
+    if path and (why := why_closed(path)):
+        raise UsageError(f"sessions.path: {path} {why}. Choose a folder that may be written.")
     if path and not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(f"sessions.path: {path} cannot be made. Choose a folder that may be written.")
 

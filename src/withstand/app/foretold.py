@@ -16,6 +16,7 @@ from withstand.app.retold import named
 from withstand.app.salt import seed_of
 from withstand.app.stages import all_stages, unlike
 from withstand.app.watching import check_watch
+from withstand.files import why_closed
 from withstand.spec import Plan, Stage, Trace
 from withstand.workload.tokenizers import Estimate, Tokenizer
 
@@ -53,7 +54,12 @@ def check_before_start(plan: Plan, stages: Sequence[Stage]) -> None:
 
 
 def _is_large(path: str | None) -> bool:
-    return path is not None and Path(path).is_file() and Path(path).stat().st_size > _READ_AT_ONCE
+    return (
+        path is not None
+        and not why_closed(Path(path))
+        and Path(path).is_file()
+        and Path(path).stat().st_size > _READ_AT_ONCE
+    )
 
 
 def check_asked(plan: Plan, where: str | None = None) -> Sequence[Stage]:

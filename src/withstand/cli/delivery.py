@@ -5,7 +5,7 @@ from pathlib import Path
 
 from withstand.cli.output import say, write_result
 from withstand.errors import UsageError
-from withstand.files import write_atomically
+from withstand.files import why_closed, write_atomically
 
 _TEXT = frozenset({"", ".txt", ".text", ".log", ".out"})
 
@@ -20,6 +20,8 @@ def deliver(text: str, output: Path | None) -> None:
     if output is None:
         write_result(text)
     else:
+        if why := why_closed(output.parent):
+            raise UsageError(f"--output {output}: {output.parent} {why}.")
         if not output.parent.is_dir():
             raise UsageError(f"--output {output}: there is no folder {output.parent}.")
         write_atomically(output, text.encode())

@@ -31,14 +31,14 @@ def verb(name: str | None, *, as_json: bool) -> int:
     else:
         _draw(found)
     check_readable(name)
+    if not found and not as_json:
+        write_result("No stack is up.")
     return int(any(_cure(standing) or standing.outdated for standing in found))
 
 
 def _draw(found: list[Standing]) -> None:
     for standing in found:
         write_result(rendered(lambda console, shown=standing: draw_standing(shown, console)))  # type: ignore[misc]
-    if not found:
-        write_result("No stack is up.")
 
 
 def _cure(standing: Standing) -> str | None:

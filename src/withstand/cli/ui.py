@@ -8,6 +8,7 @@ import click
 from withstand.cli.options import TYPED_PATH, Verb
 from withstand.cli.output import write_result
 from withstand.errors import UsageError, extra
+from withstand.files import why_closed
 
 _PORT = 8410
 _FOLDER = Path("runs")
@@ -29,6 +30,8 @@ def verb(folder: Path, port: int, *, opened: bool) -> None:
     except ImportError:
         raise UsageError(f"The page is not installed: {extra('ui')}.") from None
 
+    if why := why_closed(folder):
+        raise UsageError(f"{folder} {why}.")
     if not folder.is_dir() and folder != _FOLDER:
         raise UsageError(f"{folder} is no folder; give the one in which runs lie, such as runs.")
 

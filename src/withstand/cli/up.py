@@ -68,7 +68,7 @@ def _check(blueprint: Blueprint) -> None:
         UsageError: one does not know an option.
     """
     everything = (*blueprint.processes, *blueprint.resting)
-    found = checked(everything, {p.name: environment(p.env) for p in everything})
+    found = checked(everything, {p.name: environment(p.env, p.name) for p in everything})
     for one in found:
         if one.is_asked and not one.unknown:
             write_result(f"{one.name}: {one.why_not or 'every option is known'}\n")

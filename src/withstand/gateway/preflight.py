@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from withstand.errors import UsageError, extra
+from withstand.files import why_closed
 from withstand.gateway.config import Config
 from withstand.gateway.money.stores.opening import kind_of, told_state
 
@@ -60,6 +61,8 @@ def _check_state(config: Config) -> None:
 
 
 def _check_writable(path: Path, what: str, cure: str) -> None:
+    if why := why_closed(path):
+        raise UsageError(f"The {what} {path} {why}. {cure}")
     if path.is_dir():
         raise UsageError(f"The {what} {path} is a folder. {cure}")
     if not path.exists() and not path.parent.is_dir():

@@ -9,6 +9,7 @@ _LOG_TAIL_BYTES = 16_384
 _LOG_LINE_CHARS = 300
 _BY_A_KEEPER = 128
 """A keeper, as a shell does, ends with this and the signal's number."""
+_TELLS = re.compile(r"[^\W_]")
 _DEADLY = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM}
 
 
@@ -50,7 +51,7 @@ def _tail(log: int, start: int) -> str:
 
 
 def said_reason(log: str, pattern: str | None) -> str:
-    """The last that fits the pattern, else the last line that is not empty. Of a pattern's groups the one that fits."""
+    """The last that fits the pattern (of its groups the one that does), else the last line with a letter or digit."""
     found = re.finditer(pattern, log) if pattern else ()
-    said = [match[match.lastindex or 0] for match in found] or [line for line in log.split("\n") if line.strip()]
+    said = [match[match.lastindex or 0] for match in found] or [line for line in log.split("\n") if _TELLS.search(line)]
     return said[-1].strip()[:_LOG_LINE_CHARS] if said else ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from withstand.errors import EngineError, UsageError, extra
+from withstand.files import why_closed
 from withstand.sim import parameters_from_file
 from withstand.spec.mistake import wrong
 from withstand.spec.stack import Engine, Gateway, Stack, Tls, served_of
@@ -22,6 +23,8 @@ from withstand.stack.secrets import environment, secret
 
 _THEIR_OWN = frozenset({"command", "remote"})
 """Kinds whose ``model`` is a name that only they understand."""
+_FILES = frozenset({"llamacpp", "sim"})
+"""Kinds whose ``model`` is a file."""
 _PATHS = ("/", "./", "../")
 """So begins what is no hub's name."""
 _CHECK_S = 60.0
@@ -43,6 +46,8 @@ def check_machine(stack: Stack) -> None:
             raise wrong(
                 f"{where}.room.cpus", f"there is no core {missing[0]} here, but {_ranges(cores)}; take some of those"
             )
+    for where, path in _programs(stack):
+        _check_seen(where, path)
     if stack.runner == "local" or stack.ray.address == "local":  # a cluster may have files that are not here
         _check_models(stack.engines)
     if stack.edge and stack.edge.tls:
@@ -50,9 +55,9 @@ def check_machine(stack: Stack) -> None:
         _check_certificate("key", stack.edge.tls.key)
         _check_pair(stack.edge.tls)
     if stack.gateway:
-        for engine in stack.engines.values():
+        for name, engine in stack.engines.items():
             if engine.api_key:
-                secret(engine.api_key)
+                secret(engine.api_key, f"engines.{name}.api_key")
 
 
 def check_programs(blueprint: Blueprint) -> None:
@@ -64,7 +69,7 @@ def check_programs(blueprint: Blueprint) -> None:
         UsageError: it would not take it otherwise.
         EngineError: a program is not there.
     """
-    found = {p.name: why_absent(p, environment(p.env)) for p in (*blueprint.processes, *blueprint.resting)}
+    found = {p.name: why_absent(p, environment(p.env, p.name)) for p in (*blueprint.processes, *blueprint.resting)}
     if absent := "; ".join(f"{name}: {why}" for name, why in found.items() if why):
         raise EngineError(f"{absent}. Install it, or correct its path in the stack's file.")
     _check_carried([*blueprint.processes, *blueprint.resting])
@@ -92,7 +97,7 @@ def _check_ours(process: Process, config: dict[str, Any]) -> None:
         try:
             done = subprocess.run(  # noqa: S603  our own module
                 [*process.argv[:-1], "check", str(file)],
-                env=os.environ | environment(process.env),
+                env=os.environ | environment(process.env, process.name),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_CHECK_S,
@@ -126,11 +131,33 @@ def _paths(tree: dict[str, Any]) -> Iterator[str]:
             yield from (f"{key}.{path}" for path in _paths(value))
 
 
+def _programs(stack: Stack) -> Iterator[tuple[str, str]]:
+    """Where each that is given as a path stands → the path."""
+    told: dict[str, str | None] = {"ray.python": stack.ray.python if stack.runner == "ray" else None}
+    for name, engine in stack.engines.items() if stack.runner == "local" else ():
+        command = engine.args[0] if engine.kind == "command" and engine.args else None
+        told |= {f"engines.{name}.{key}": getattr(engine, key) for key in ("python", "binary")}
+        told[f"engines.{name}.args[0]"] = command
+    if stack.edge:
+        told["edge.program"] = stack.edge.program
+    if stack.monitoring:
+        told["monitoring.program"] = stack.monitoring.program
+    return ((where, path) for where, path in told.items() if path and "/" in path)
+
+
+def _check_seen(where: str, path: str) -> None:
+    """A file in a closed folder may be there, which nobody is told."""
+    if why := why_closed(Path(path)):
+        raise wrong(where, f"{path} {why}")
+
+
 def _check_models(engines: dict[str, Engine]) -> None:
     for name, engine in engines.items():
         draft = engine.speculative.draft_model if engine.speculative else None
         paths = [("model", engine.model), ("speculative.draft_model", draft)]
         for key, path in paths if engine.kind not in _THEIR_OWN else ():
+            if path and (engine.kind in _FILES or path.startswith(_PATHS)):
+                _check_seen(f"engines.{name}.{key}", path)
             if path and engine.kind == "llamacpp" and not Path(path).is_file():
                 raise wrong(f"engines.{name}.{key}", f"there is no file {path}; correct it")
             if path and path.startswith(_PATHS) and not Path(path).exists():
@@ -152,6 +179,7 @@ def _check_certificate(key: str, path: str) -> None:
     where = f"edge.tls.{key}"
     if not Path(path).is_absolute():
         raise wrong(where, f"nginx would look for {path} in the stack's own folder; give its whole path")
+    _check_seen(where, path)
     if not Path(path).is_file():
         raise wrong(where, f"there is no file {path}; correct it")
 

@@ -19,7 +19,7 @@ from withstand.processes.words import killer
 from withstand.spec.stack import Room
 from withstand.stack.blueprint import Process
 from withstand.stack.question import Question
-from withstand.stack.service import last_words
+from withstand.stack.service import last_words, not_ready
 from withstand.stack.state import log_of
 
 _STARVED = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS})
@@ -102,6 +102,11 @@ class Kept:
         code = self.keeper.poll()
         said = last_words(self.log, self.log_start, code, self.process.reason)
         return in_its_room(said, code, self.process.upkeep.room)
+
+    def why_late(self) -> str:
+        """Of one whose time to become ready is over."""
+        process = self.process
+        return f"{not_ready(process.upkeep.ready_s, process.health_url, self.health.status)}{self.last_words()}"
 
     def close(self) -> None:
         """Nothing more is read of it."""

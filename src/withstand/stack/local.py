@@ -272,7 +272,7 @@ def planned(stack: Stack) -> Blueprint:
     )
     blueprint = replace(with_resting(composed(stack, place), place), ports=(*ports.values(), *side_ports.values()))
     for process in blueprint.processes:
-        environment(process.env)  # said now, and not by a log
+        environment(process.env, process.name)  # said now, and not by a log
     check_programs(blueprint)
     return blueprint
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from withstand.spec.stack import Monitoring
 from withstand.stack.blueprint import Place, Process, Upkeep, upkeep_of
-from withstand.stack.edge import EDGE, EDGE_STATUS
+from withstand.stack.edge import EDGE, EDGE_STATUS, NGINX
 from withstand.stack.ports import HOST
 from withstand.stack.queries import ALERTS, PANELS, RULES, STAGES, windowed
 
@@ -55,7 +55,7 @@ def monitoring(told: Monitoring, place: Place, services: Iterable[Process], stac
     """Prometheus, and the exporters; ``services`` are those of the stack so far."""
     services = list(services)
     exporters = [_bench(place), *([_machine(place)] if MACHINE in place.programs else [])]
-    if EDGE_COUNTS in place.programs and any(process.name == EDGE for process in services):
+    if EDGE_COUNTS in place.programs and any(process.kind == NGINX for process in services):
         exporters.append(_edge_counts(place))
     port = place.ports[MONITORING]
     url = f"http://{HOST}:{port}"

@@ -2,7 +2,7 @@
 
 from threading import Thread
 
-from withstand.stack.service import is_healthy
+from withstand.stack.service import HEALTHY, status_at
 
 _ANSWER_S = 20.0
 
@@ -13,14 +13,15 @@ class Question:
     def __init__(self, url: str) -> None:
         self._url = url
         self._asking: Thread | None = None
-        self._is_answered = False
+        self.status: int | None = None
+        """That was answered last; None = nothing was."""
 
     def is_answered(self) -> bool:
         """At once, by what is known now."""
-        if not self._is_answered and not (self._asking and self._asking.is_alive()):
+        if self.status != HEALTHY and not (self._asking and self._asking.is_alive()):
             self._asking = Thread(target=self._ask, daemon=True)
             self._asking.start()
-        return self._is_answered
+        return self.status == HEALTHY
 
     def _ask(self) -> None:
-        self._is_answered = is_healthy(self._url, _ANSWER_S)
+        self.status = status_at(self._url, _ANSWER_S)

@@ -6,6 +6,7 @@ It knows nothing of what the process serves.
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,6 +24,8 @@ from withstand.wire.reply import one_line
 
 _LOOK_S = 0.02
 _ANSWER_S = 2.0
+_STATUS = re.compile(rb"\S+\s+(\d{3})\b")
+HEALTHY = 200
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,26 +89,37 @@ def _start(service: Service) -> tuple[int, subprocess.Popen[bytes]]:
 
 def _wait_until_healthy(service: Service, process: subprocess.Popen[bytes], started_ns: int, log_start: int) -> None:
     give_up_ns = started_ns + int(service.ready_within_s * 1e9)
-    while not is_healthy(service.health_url):
+    while (status := status_at(service.health_url)) != HEALTHY:
         if process.poll() is not None:
             raise EngineError(f"{service.name} ended at its start{_words(service, process, log_start)}")
         if clock.now_ns() > give_up_ns:
-            raise EngineError(
-                f"{service.name} was not ready within {service.ready_within_s:g} s{_words(service, process, log_start)}"
-            )
+            late = not_ready(service.ready_within_s, service.health_url, status)
+            raise EngineError(f"{service.name} {late}{_words(service, process, log_start)}")
         clock.sleep_s(_LOOK_S)
 
 
-def is_healthy(url: str, within_s: float = _ANSWER_S) -> bool:
+def not_ready(within_s: float, url: str, status: int | None) -> str:
+    """A clause of one whose time is over; ``status`` is what it has answered last."""
+    told = f" (it answers {status} at {urlsplit(url).path or '/'})" if status else ""
+    return f"was not ready within {within_s:g} s{told}"
+
+
+def is_healthy(url: str) -> bool:
     """Whether a GET is answered with 200."""
+    return status_at(url) == HEALTHY
+
+
+def status_at(url: str, within_s: float = _ANSWER_S) -> int | None:
+    """With which a GET is answered; None = nobody listens yet, it is too busy, or it speaks no HTTP."""
     at = urlsplit(url)
     question = f"GET {at.path or '/'} HTTP/1.0\r\nHost: {at.netloc}\r\n\r\n"
     try:
         with socket.create_connection((at.hostname, at.port), timeout=within_s) as connection:
             connection.sendall(question.encode("ascii"))
-            return connection.recv(64).split()[1:2] == [b"200"]
-    except OSError:  # nobody listens yet, or it is too busy: not healthy
-        return False
+            found = _STATUS.match(connection.recv(64))
+    except OSError:
+        return None
+    return int(found[1]) if found else None
 
 
 def _stop(process: subprocess.Popen[bytes], stop_s: float) -> None:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from withstand.files import why_closed
 from withstand.spec.mistake import of_file
 from withstand.spec.parse import tree_from_file
 from withstand.spec.stack import (
@@ -84,11 +85,11 @@ def with_variables_of_keys(stack: Stack) -> Stack:
     """The same, its gateway with the variables that the keys of its ``keys_file`` stand in, where that is here.
 
     Raises:
-        UsageError: it is no such file.
+        UsageError: it is no such file, or cannot be read.
     """
     gateway = stack.gateway
     for _, path in found(gateway and gateway.config, "keys_file"):
-        if gateway and Path(path).is_file():
+        if gateway and (why_closed(Path(path)) or Path(path).is_file()):
             names = [name for _, name in found(tree_from_file(Path(path), "keys_file"), "keys.*.sha256_env")]
             gateway = replace(gateway, env={name: Secret(from_env=name) for name in names} | gateway.env)
     return replace(stack, gateway=gateway)
@@ -172,7 +173,9 @@ def _whole(path: str, folder: Path) -> str:
 
 
 def _there(path: str | None, folder: Path) -> str | None:
-    """As it is, where nothing of that name lies in the folder: a hub's name, or a path of who calls us."""
-    if not path or not (folder / path).exists():
-        return path
-    return _whole(path, folder)
+    """As it is, where nothing of that name lies in the folder: a hub's name, or a path of who calls us.
+
+    What may not be looked at is taken for a path: who reads it tells.
+    """
+    there = folder / path if path else None
+    return _whole(str(path), folder) if there and (why_closed(there) or there.exists()) else path

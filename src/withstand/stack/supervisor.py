@@ -117,7 +117,7 @@ class Supervisor:
             self._bury(name)
         for name in supervision.overdue(now_s := clock.steady_s()):
             if (kept := self._kept[name]).dismissed is None:
-                kept.dismiss(f"was not ready within {kept.process.upkeep.ready_s:g} s{kept.last_words()}", now_s)
+                kept.dismiss(kept.why_late(), now_s)
         for process in supervision.to_start(clock.steady_s()):
             self._start(process)
         for name, kept in list(self._kept.items()):

@@ -70,13 +70,10 @@ class Corpus:
 
     def __init__(self, config: SearchConfig) -> None:
         folder = Path(config.path) if config.path else OUR_CORPUS
-        self.passages: list[Found] = []
-        size = 0
-        for path in sorted(p for p in folder.rglob("*") if p.suffix in {".md", ".txt"} and p.is_file()):
-            size += path.stat().st_size
-            if size > _CORPUS_BYTES:
-                raise SpecError(f"search.path: {folder} has more than {_CORPUS_BYTES >> 20} MiB of text; take less.")
-            self.passages += _passages(path.read_text("utf-8", "replace"), str(path.relative_to(folder)))
+        try:
+            self.passages = _read(folder)
+        except OSError as e:
+            raise SpecError(f"search.path: {e.filename} cannot be read: {e.strerror}.") from None
         if not self.passages:
             raise SpecError(f"search.path: {folder} holds no .md or .txt file with text.")
         self._ranking = Ranking([f"{each.title} {each.title} {each.text}" for each in self.passages])
@@ -84,6 +81,17 @@ class Corpus:
     async def find(self, query: str, most: int) -> list[Found]:
         """By BM25; the title counts twice."""
         return [self.passages[i] for i in self._ranking.best(query, most)]
+
+
+def _read(folder: Path) -> list[Found]:
+    found: list[Found] = []
+    size = 0
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".md", ".txt"} and p.is_file()):
+        size += path.stat().st_size
+        if size > _CORPUS_BYTES:
+            raise SpecError(f"search.path: {folder} has more than {_CORPUS_BYTES >> 20} MiB of text; take less.")
+        found += _passages(path.read_text("utf-8", "replace"), str(path.relative_to(folder)))
+    return found
 
 
 def _passages(text: str, where: str) -> list[Found]:
