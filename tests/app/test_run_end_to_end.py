@@ -112,7 +112,11 @@ def records_of(folder: Path) -> list[tuple[object, ...]]:
         (("--request-rate", "-3"), 2, "--request-rate"),
         (("--max-concurrency", "0"), 2, "--max-concurrency"),
         (("--set", "targt.model=x"), 2, "`targt`"),
-        (("--doctor", "--set", "workload.options.inputs=5"), 2, "`inputs`"),  # before the path is examined
+        (
+            ("--doctor", "--set", "workload.options.inputs=5"),
+            2,
+            "no option inputs (did you mean input_len?)",
+        ),  # before the path is examined
         (("bad.toml",), 2, "unknown field `speed` (there are: name, phase, "),
         (("none.toml",), 2, "none.toml"),
         (("--base-url", "localhost:8000"), 2, "--base-url"),

@@ -376,7 +376,7 @@ def test_a_file_that_holds_no_secret_is_told_with_what_it_is(said: str, held: by
         file.write_bytes(held)
     path = {"from_file": str(file)}
     with pytest.raises(UsageError, match=re.escape(f"a: env.KEY: the file {file} {said}")):
-        planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": path}}}}, "s"), lambda *_: None)
+        planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": path}}}}, "s"))
     with pytest.raises(UsageError, match=re.escape(f"engines.a.api_key: the file {file} {said}")):
         check_machine(stack_of({"engines": {"a": SIM | {"api_key": path}}, "gateway": {}}, "s"))
 
@@ -397,7 +397,7 @@ def test_a_secret_that_is_not_there_is_told_with_its_field() -> None:
         ({"from_file": "n" * 5000}, "cannot be read: File name too long."),
     ):
         with pytest.raises(UsageError, match=re.escape(said)) as caught:
-            planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": told}}}}, "s"), lambda *_: None)
+            planned(stack_of({"engines": {"a": SIM | {"env": {"KEY": told}}}}, "s"))
         assert str(caught.value).startswith("a: env.KEY: the ")
 
 
