@@ -115,28 +115,29 @@ class SlowMaker:
             yield request
 
 
-@pytest.mark.parametrize("cap", [1, 2, 8])
-def test_who_makes_requests_slowly_is_asked_for_few_before_the_start(tmp_path: Path, cap: int) -> None:
+@contextmanager
+def slowly_fed(folder: Path, cap: int) -> Iterator[tuple[_Feeder, SlowMaker]]:
+    """After the first filling of a stream without end."""
     maker = SlowMaker()
-    with SpoolWriter(tmp_path, 1) as spool:
+    with SpoolWriter(folder, 1) as spool:
         feeder = _Feeder(spool, maker.requests(), Stripes(workers=1, cap=cap, closed=True, endless=True))
         feeder.fill_first()
-    assert 16 <= maker.made <= 40
+        yield feeder, maker
+
+
+@pytest.mark.parametrize("cap", [1, 2, 8])
+def test_who_makes_requests_slowly_is_asked_for_few_before_the_start(tmp_path: Path, cap: int) -> None:
+    with slowly_fed(tmp_path, cap=cap) as (_, maker):
+        assert 16 <= maker.made <= 40
 
 
 def test_however_slow_the_maker_is_each_user_has_two_requests_at_the_start(tmp_path: Path) -> None:
-    maker = SlowMaker()
-    with SpoolWriter(tmp_path, 1) as spool:
-        feeder = _Feeder(spool, maker.requests(), Stripes(workers=1, cap=40, closed=True, endless=True))
-        feeder.fill_first()
-    assert 80 <= maker.made <= 90
+    with slowly_fed(tmp_path, cap=40) as (_, maker):
+        assert 80 <= maker.made <= 90
 
 
 def test_while_a_stage_runs_a_slow_maker_is_asked_for_no_more_than_was_taken(tmp_path: Path) -> None:
-    maker = SlowMaker()
-    with SpoolWriter(tmp_path, 1) as spool:
-        feeder = _Feeder(spool, maker.requests(), Stripes(workers=1, cap=2, closed=True, endless=True))
-        feeder.fill_first()
+    with slowly_fed(tmp_path, cap=2) as (feeder, maker):
         at_first = maker.made
         assert reported(feeder, taken=at_first // 2) == 0
         made = [reported(feeder, taken=at_first // 2 + n) for n in range(1, 8)]
@@ -145,10 +146,7 @@ def test_while_a_stage_runs_a_slow_maker_is_asked_for_no_more_than_was_taken(tmp
 
 
 def test_a_slow_maker_does_not_keep_the_workers_unheard(tmp_path: Path) -> None:
-    maker = SlowMaker()
-    with SpoolWriter(tmp_path, 1) as spool:
-        feeder = _Feeder(spool, maker.requests(), Stripes(workers=1, cap=32, closed=True, endless=True))
-        feeder.fill_first()
+    with slowly_fed(tmp_path, cap=32) as (feeder, maker):
         at_first = maker.made
         feeder.go_on(taken=at_first)
         assert 1 <= maker.made - at_first <= 4

@@ -24,8 +24,8 @@ _LOOKS = 200
 def queue_growth(points: Sequence[tuple[int, int]], requests: int, took_ns: Sequence[int]) -> Growth | None:
     """None = none is sure. Of (instant, on their way) pairs, sorted by instant.
 
-    ``requests`` were asked by then. ``took_ns``: how long they took, of those that are over, in the order in which they
-    were asked; without any, none is told.
+    ``requests`` were asked by then, or are over. ``took_ns``: how long they took, of those that are over, in the order
+    in which they were asked; without any, none is told.
     """
     if not points or not took_ns:
         return None

@@ -23,7 +23,6 @@ LIMIT_S = 120.0
 _AT_ONCE = 2
 _WAITING_MAX = 16
 _KEPT_MAX = 64
-"""A run may be going on beside us."""
 _SAYS = "withstand: "
 
 
@@ -106,7 +105,7 @@ class Maker:
         )
         self._groups.add(process.pid)
         try:
-            go_after_others(process.pid)
+            go_after_others(process.pid)  # a run may be going on beside us
             async with asyncio.timeout(self._limit_s):
                 _, said = await process.communicate()
         except TimeoutError:
