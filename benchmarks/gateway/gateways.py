@@ -2,6 +2,7 @@
 
 direct              no gateway: the engine itself
 withstand           with keys and access log
+withstand-cold      the same, without ``cache_warming``: only where it is named
 withstand-busy      the same, with ``busy_polling``: only where it is named, since it takes all of its core
 vllm-router, sglang-router, production-stack, litellm    from ``python -m benchmarks.gateway.install``
 nginx               the system's, ``proxy_buffering off``
@@ -30,7 +31,10 @@ from withstand.stack.ports import free_port
 
 DIRECT: Final = "direct"
 OURS: Final = "withstand"
+COLD: Final = "withstand-cold"
 BUSY: Final = "withstand-busy"
+ON_REQUEST: Final = frozenset((COLD, BUSY))
+"""Ours otherwise: nobody wants them but who names them."""
 MODEL: Final = "mock"
 KEY: Final = "sk-local-test-key"
 _BEARER: Final = f"Authorization: Bearer {KEY}"
@@ -80,9 +84,12 @@ def _withstand(wanted: Wanted) -> Start:
     return Start([sys.executable, "-m", "withstand", "gateway", str(config)], _BEARER)
 
 
-def _withstand_busy(wanted: Wanted) -> Start:
-    told = "\n".join(("busy_polling = true", wanted.ours.get("", "")))
-    return _withstand(wanted._replace(ours={**wanted.ours, "": told}))
+def _withstand_with(line: str) -> Callable[[Wanted], Start]:
+    def start(wanted: Wanted) -> Start:
+        told = "\n".join((line, wanted.ours.get("", "")))
+        return _withstand(wanted._replace(ours={**wanted.ours, "": told}))
+
+    return start
 
 
 def _rust(name: str, words: Sequence[str], verb: Sequence[str], wanted: Wanted) -> Start:
@@ -167,7 +174,8 @@ def _nginx_program() -> str | None:
 
 GATEWAYS: Final[Mapping[str, Callable[[Wanted], Start]]] = {
     OURS: _withstand,
-    BUSY: _withstand_busy,
+    COLD: _withstand_with("cache_warming = false"),
+    BUSY: _withstand_with("busy_polling = true"),
     "vllm-router": _vllm_router,
     "nginx": _nginx,
     "sglang-router": _sglang_router,
@@ -178,7 +186,7 @@ GATEWAYS: Final[Mapping[str, Callable[[Wanted], Start]]] = {
 
 def present(name: str) -> bool:
     """Whether it can be started here."""
-    if name in {DIRECT, OURS, BUSY}:
+    if name in {DIRECT, OURS, *ON_REQUEST}:
         return True
     return _nginx_program() is not None if name == "nginx" else is_installed(name)
 

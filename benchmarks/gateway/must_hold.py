@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.gateway.faults import FAULTS
 from benchmarks.gateway.flow import FLOW
-from benchmarks.gateway.gateways import BUSY, DIRECT, GATEWAYS, present
+from benchmarks.gateway.gateways import DIRECT, GATEWAYS, ON_REQUEST, present
 from benchmarks.gateway.household import HOUSEHOLD
 from benchmarks.gateway.probe import Bench, Figures, Probe, middle, side_by_side
 from benchmarks.load.claims import Cell, all_hold, as_table
@@ -38,7 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("probes", nargs="*", metavar="PROBE", help=f"any of: {', '.join(PROBES)}; else all")
     names = [DIRECT, *GATEWAYS]
-    told = f"repeatable; else all that are installed, but {BUSY}"
+    told = f"repeatable; else all that are installed, but {', '.join(sorted(ON_REQUEST))}"
     parser.add_argument("--gateway", action="append", choices=names, help=told)
     parser.add_argument("--rounds", type=int, default=1, help="how often each probe is made; medians are judged")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each load is measured")
@@ -48,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if unknown := set(asked.probes) - set(PROBES):
         parser.error(f"no such probe: {', '.join(sorted(unknown))}")
-    asked.gateway = asked.gateway or [name for name in names if name != BUSY and present(name)]
+    asked.gateway = asked.gateway or [name for name in names if name not in ON_REQUEST and present(name)]
     return asked
 
 

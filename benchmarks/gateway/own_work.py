@@ -1,6 +1,6 @@
 """What the gateway itself does for a request and for a chunk, in µs: no sockets, so the machine's noise is small.
 
-    python -m benchmarks.gateway.own_work [--engines N] [--profile]
+    python -m benchmarks.gateway.own_work [--engines N] [--rest MS] [--profile]
 
 The fastest of many short rounds: what is left when nobody disturbs. The kernel's part of a request is about as much
 again, and of a chunk nearly everything. A chunk is one that goes through the loop; a spliced one does not come here.
@@ -33,7 +33,7 @@ from withstand.gateway.house import House
 from withstand.gateway.link import Link
 
 _ROUNDS, _TIMES = 2000, 30
-_RESTS, _REST_S = 61, 0.05
+_RESTS = 61
 _KEY = "sk-local-test-key"
 _PROMPT = (
     b'{"model":"mock","stream":%b,"max_tokens":1,"messages":[{"role":"user","content":"' + b"hello " * 28 + b'"}]}'
@@ -144,11 +144,11 @@ def _fastest_us(work: Callable[[], None], after: Callable[[], None]) -> float:
     return min(found)
 
 
-def _rested_us(work: Callable[[], None]) -> float:
+def _rested_us(work: Callable[[], None], rest_s: float) -> float:
     """The median of some that come one at a time: by then others have had the core and its caches."""
     found = []
     for _ in range(_RESTS):
-        time.sleep(_REST_S)
+        time.sleep(rest_s)
         began_ns = time.perf_counter_ns()
         work()
         found.append((time.perf_counter_ns() - began_ns) / 1e3)
@@ -160,7 +160,7 @@ async def _main(asked: argparse.Namespace, folder: str) -> None:
     gc.collect()
     gc.freeze()
     request_us = _fastest_us(rig.request, rig.house.ledger.flush)
-    rested_us = _rested_us(rig.request)
+    rested_us = _rested_us(rig.request, asked.rest / 1e3)
     if asked.profile:
         with cProfile.Profile() as profile:
             for _ in range(_ROUNDS * _TIMES):
@@ -168,13 +168,14 @@ async def _main(asked: argparse.Namespace, folder: str) -> None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(60)
     link = rig.begin_stream()
     chunk_us = _fastest_us(lambda: link.data_received(_CHUNK), lambda: None)
-    rest = f"after {_REST_S * 1e3:.0f} ms of rest"
+    rest = f"after {asked.rest:g} ms of rest"
     print(f"a request {request_us:.1f} µs, {rest} {rested_us:.0f} µs, a chunk {chunk_us:.2f} µs")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--engines", type=int, default=1)
+    parser.add_argument("--rest", type=float, default=50.0, help="ms between requests that come one at a time")
     parser.add_argument("--profile", action="store_true", help="say where a request's time goes")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

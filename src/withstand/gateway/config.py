@@ -228,6 +228,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Processes."""
     busy_polling: bool = False
     """No worker's core ever sleeps: each takes all of one, and a request need not wait until a core has woken."""
+    cache_warming: bool = True
+    """While there are requests, what one runs through stays in the core's caches, for 0.8 % of the core."""
     models: dict[str, ModelConfig] = {}
     timeouts: Timeouts = Timeouts()
     routes: dict[str, RouteConfig] = {}

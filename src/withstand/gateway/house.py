@@ -40,7 +40,7 @@ _LOOKS_A_ROUND = 10
 
 
 class House:
-    """Made before the first connection is accepted; lives as long as the process.
+    """Made before the first connection is accepted, and begun then; lives as long as the process.
 
     ``board`` is shared with other workers.
     """
@@ -71,19 +71,26 @@ class House:
         self.held_bytes = 0
         self.descriptors = Descriptors(self.counts, self.now_s)
         self.draining = False
+        self.noted = 0
+        """Requests that are over."""
         self._looks_soon = False
         self._trouble: str | None = None
         """What is wrong with the state."""
         self.polling = Polling(self)
-        self.polling.look()
         self.checking = Checking(self)
         self._bulletin = Bulletin(_tell)
         self._looks = 0
         self._due_ns = 0
+        self._next_look: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Look at what is late from now on, and ask engines how they are."""
+        self.polling.look()
         self._next_look = self._look_again()
 
     def note(self, ending: Ending, permit: Permit | None, parent: bytes | None) -> None:
         """A request is over. ``parent``: its client's span."""
+        self.noted += 1
         if self.traces is not None:
             self.traces.add(ending, parent)
         self.ledger.add(ending, None if permit is None else self.till.settle(permit, ending, self.now_s()))
@@ -132,7 +139,8 @@ class House:
 
     async def close(self) -> None:
         """No more looks; engines of ours have ended, and the log is complete."""
-        self._next_look.cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
         self.splicing.close()
         self.till.close()
         self.polling.close()

@@ -12,7 +12,7 @@ from withstand.gateway.house import House
 
 Reread = Callable[[], Config]
 """Reads the file once more."""
-_FOR_LIFE = ("listen", "state", "state_env", "workers", "busy_polling", "telemetry")
+_FOR_LIFE = ("listen", "state", "state_env", "workers", "busy_polling", "cache_warming", "telemetry")
 """What is opened once."""
 
 

@@ -25,7 +25,9 @@ from withstand.gateway.control.bridge import Control
 from withstand.gateway.control.crew import Alone
 from withstand.gateway.door import Door
 from withstand.gateway.house import House
+from withstand.gateway.rehearsal import Rehearsal
 from withstand.gateway.reload import Reloader, Reread
+from withstand.gateway.trouble import why_of
 from withstand.gateway.workers.board import Board
 from withstand.gateway.workers.foreman import Foreman, Station
 from withstand.gateway.workers.mate import Mate
@@ -133,6 +135,8 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
         )
     except OSError as e:
         raise _not_to_be_had(config.listen, e) from None
+    house.begin()
+    rehearsal = await _rehearse(house, said) if config.cache_warming else None
     if config.busy_polling:
         _never_sleep(loop)
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
@@ -147,6 +151,8 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     server.close()
     reloading.cancel()
     await _drain(house, asked_to_end)
+    if rehearsal is not None:
+        await rehearsal.close()
     await house.close()
 
 
@@ -154,6 +160,16 @@ def _hear(loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
     """A handshake that fails when nobody waits for it any more is nobody's fault."""
     if "future" not in told or not isinstance(told.get("exception"), OSError):
         loop.default_exception_handler(told)
+
+
+async def _rehearse(house: House, said: Said) -> Rehearsal:
+    """A gateway that cannot do so serves all the same."""
+    rehearsal = Rehearsal(house)
+    try:
+        await rehearsal.begin()
+    except OSError as e:
+        said.told(f"The caches are not kept warm: {why_of(e)}.")
+    return rehearsal
 
 
 def _never_sleep(loop: asyncio.AbstractEventLoop) -> None:

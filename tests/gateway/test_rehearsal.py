@@ -1,0 +1,143 @@
+"""What is gone through so that caches stay warm: only while there are requests, and heard of by nobody."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from engines import Behave, Engine, answering
+from gateways import Gateway, body, model
+from withstand.gateway import rehearsal
+from withstand.gateway.config import config_of
+from withstand.gateway.house import House
+from withstand.gateway.rehearsal import Rehearsal
+
+uvloop = pytest.importorskip("uvloop", reason="the gateway's extra is not installed")
+
+Engines = Callable[[Behave], Engine]
+Gateways = Callable[[str], Gateway]
+KEY = "sk-of-somebody"
+QUIET_S, WATCHED_S = 0.2, 0.5
+TRIES = 1000
+TREE = {"models": {"m": {"engines": [{"url": "http://127.0.0.1:9"}]}}}
+
+
+def in_a_house(play: Callable[[House, Rehearsal], Awaitable[None]], tree: dict[str, object]) -> None:
+    async def rehearsed() -> None:
+        house = House(config_of(tree), asyncio.get_running_loop(), local=True)
+        of_it = Rehearsal(house, quiet_s=QUIET_S)
+        try:
+            await play(house, of_it)
+        finally:
+            await of_it.close()
+            await house.close()
+
+    uvloop.run(rehearsed())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    for _ in range(TRIES):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("It never came to that.")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"keys": {"a": {"sha256": "0" * 64}}}, {"usage": {"ask": True}}, {"key_limits": {"rpm": 1}}],
+    ids=["open", "keys", "usage", "limits"],
+)
+def test_it_goes_on_while_there_are_requests_and_no_longer(more: dict[str, object]) -> None:
+    async def play(house: House, of_it: Rehearsal) -> None:
+        await of_it.begin()
+        assert of_it.times == 1
+        await asyncio.sleep(QUIET_S)
+        assert of_it.times == 1
+        house.noted += 1
+        await until(lambda: of_it.times > 5)
+        await asyncio.sleep(2 * QUIET_S)
+        at_rest = of_it.times
+        await asyncio.sleep(QUIET_S)
+        assert of_it.times == at_rest
+        house.noted += 1
+        await until(lambda: of_it.times > at_rest)
+        assert not house.counts.requests
+        assert not house.doors
+
+    in_a_house(play, {**TREE, **more})
+
+
+def test_closed_it_is_over() -> None:
+    async def play(house: House, of_it: Rehearsal) -> None:
+        await of_it.begin()
+        house.noted += 1
+        await until(lambda: of_it.times > 2)
+        await of_it.close()
+        so_far = of_it.times
+        await asyncio.sleep(QUIET_S)
+        assert of_it.times == so_far
+
+    in_a_house(play, TREE)
+
+
+def test_where_there_are_no_connections_it_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearsal, "_HOST", "192.0.2.1")
+
+    async def play(_: House, of_it: Rehearsal) -> None:
+        with pytest.raises(OSError, match="assign requested address"):
+            await of_it.begin()
+
+    in_a_house(play, TREE)
+
+
+@contextmanager
+def watched(gw: Gateway) -> Iterator[Callable[[], int]]:
+    """How often it has given its core away, once the block is over."""
+
+    def so_far() -> int:
+        status = Path(f"/proc/{gw.process.pid}/status").read_text()
+        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1])
+
+    before, after = so_far(), []
+    yield lambda: after[0]
+    time.sleep(WATCHED_S)
+    after.append(so_far() - before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc tells how often a process slept")
+def test_nobody_hears_of_it(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
+    asked, log = engine(answering()), tmp_path / "access.jsonl"
+    told = f'{model(asked.url)}[keys.a]\nsha256 = "{sha256(KEY.encode()).hexdigest()}"\nlimits = {{rpm = 2}}\n'
+    gw = gateway(f'{told}[log]\npath = "{log}"\n')
+    with watched(gw) as before_any:
+        pass
+    answers = [gw.ask(body(), more=f"authorization: Bearer {KEY}\r\n").status]
+    with watched(gw) as afterwards:
+        pass
+    answers.append(gw.ask(body(), more=f"authorization: Bearer {KEY}\r\n").status)
+    assert answers == [200, 200]
+    assert afterwards() > 2 * before_any()
+    counts = {name: value for name, value in gw.metrics().items() if name.startswith("requests_total")}
+    assert sum(counts.values()) == 2
+    assert len(asked.seen) == 2
+    assert gw.stop() == ""
+    assert len(log.read_text("utf-8").splitlines()) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc tells how often a process slept")
+def test_it_can_be_left_out(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway("cache_warming = false\n" + model(engine(answering()).url))
+    with watched(gw) as before_any:
+        pass
+    assert gw.ask(body()).status == 200
+    with watched(gw) as afterwards:
+        pass
+    assert afterwards() < 2 * before_any()
