@@ -24,7 +24,7 @@ Gateways = Callable[[str], Gateway]
 KEY = "sk-of-somebody"
 QUIET_S, WATCHED_S = 0.2, 0.5
 TRIES = 1000
-TREE = {"models": {"m": {"engines": [{"url": "http://127.0.0.1:9"}]}}}
+TREE: dict[str, object] = {"models": {"m": {"engines": [{"url": "http://127.0.0.1:9"}]}}}
 
 
 def in_a_house(play: Callable[[House, Rehearsal], Awaitable[None]], tree: dict[str, object]) -> None:
@@ -106,7 +106,8 @@ def watched(gw: Gateway) -> Iterator[Callable[[], int]]:
         assert found is not None
         return int(found[1])
 
-    before, after = so_far(), []
+    before = so_far()
+    after: list[int] = []
     yield lambda: after[0]
     time.sleep(WATCHED_S)
     after.append(so_far() - before)

@@ -1,6 +1,5 @@
-"""The access log: one JSON object a line, written many at a time, so that no request waits for the disk."""
+"""The access log: one JSON object a line, handed over many at a time."""
 
-import contextlib
 import os
 import sys
 from collections.abc import Iterable
@@ -13,11 +12,10 @@ from withstand import clock
 from withstand.errors import UsageError
 from withstand.gateway.counts import Ending, Outcome
 from withstand.gateway.money.bill import Charge
+from withstand.gateway.scribe import Scribe
 
 _AT_ONCE_BYTES = 128 << 10
-"""Handed over without waiting for more: megabytes would hold the event loop up."""
-_BYTES_MAX = 32 << 20
-"""What may wait to be written; the rest is lost rather than the gateway's memory."""
+"""Handed over without waiting for more."""
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -61,7 +59,7 @@ class Journal:
     """``path`` None = nobody wants to know; ``-`` = stdout."""
 
     def __init__(self, path: str | None) -> None:
-        self._descriptor = _opened(path)
+        self._scribe = _scribe(path)
         self._texts: list[bytes] = []
         """Of many lines each."""
         self._texts_bytes = 0
@@ -71,7 +69,7 @@ class Journal:
 
     def add(self, noted: Iterable[Noted]) -> None:
         """More lines."""
-        if self._descriptor is not None and self._texts_bytes < _BYTES_MAX:
+        if self._scribe is not None:
             text = _written([line_of(ending, charge, self._then(ended_s)) for ended_s, ending, charge in noted])
             self._texts.append(text)
             self._texts_bytes += len(text)
@@ -85,24 +83,23 @@ class Journal:
             self._second, self._at = second, clock.utc_iso(second * 1_000_000_000)
         return self._at
 
-    def close(self) -> None:
-        """All is written; the file may be moved away."""
-        self.flush()
-        if self._descriptor is not None and self._descriptor != sys.stdout.fileno():
-            os.close(self._descriptor)
-        self._descriptor = None
-
     def flush(self) -> None:
-        """Hand over what there is to the system."""
-        if self._texts and self._descriptor is not None:
-            texts = b"".join(self._texts)
+        """Hand over what there is."""
+        if self._texts and self._scribe is not None:
+            self._scribe.write(b"".join(self._texts))
             self._texts.clear()
             self._texts_bytes = 0
-            with contextlib.suppress(OSError):  # a full disk takes the log, not the service
-                written = os.write(self._descriptor, texts)
-                if written < len(texts):
-                    self._texts.append(texts[written:])
-                    self._texts_bytes = len(texts) - written
+
+    def close(self) -> None:
+        """No more lines; those that there are will be written."""
+        self.flush()
+        if self._scribe is not None:
+            self._scribe.close()
+
+    def join(self, patience_s: float) -> None:
+        """Closed, wait until they are, but no longer."""
+        if self._scribe is not None:
+            self._scribe.join(patience_s)
 
 
 def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
@@ -134,12 +131,12 @@ def line_of(ending: Ending, charge: Charge | None, at: str) -> Line:
     )
 
 
-def _opened(path: str | None) -> int | None:
+def _scribe(path: str | None) -> Scribe | None:
     if path is None:
         return None
     if path == "-":
-        return sys.stdout.fileno()
+        return Scribe(sys.stdout.fileno(), keeps_open=True)
     try:
-        return os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        return Scribe(os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640))
     except OSError as e:
         raise UsageError(f"The log {path} cannot be written: {e.strerror}. Choose another in [log].") from None

@@ -7,6 +7,8 @@ from withstand.gateway.money.bill import Charge
 
 _AT_ONCE = 64
 """Not so many that a request would have to wait while they are written down."""
+_END_S = 2.0
+"""How long the log may take at the end."""
 
 
 class Ledger:
@@ -36,10 +38,12 @@ class Ledger:
 
     def turn_to(self, journal: Journal) -> None:
         """Another log, from now on."""
-        self.close()
+        self.write_down()
+        self._journal.close()
         self._journal = journal
 
     def close(self) -> None:
-        """The log is complete."""
+        """The log is complete, unless whoever takes it does not."""
         self.write_down()
         self._journal.close()
+        self._journal.join(_END_S)
