@@ -4,12 +4,14 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 import pytest
 
 from engines import Behave, Engine, answering
 from gateways import Gateway, body, model, post
+from withstand.gateway.scribe import Scribe
 
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
@@ -75,3 +77,19 @@ def test_a_log_whose_reader_has_left_is_no_trouble(engine: Engines, gateway: Gat
         assert set(asked_often(gw)) == {200}
         time.sleep(FLUSHED_S)
     assert gw.stop() == ""
+
+
+def test_where_there_may_be_no_thread_the_log_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", never)
+    path = tmp_path / "log"
+    scribe = Scribe(os.open(path, os.O_WRONLY | os.O_CREAT))
+    scribe.write(b"a\n")
+    scribe.write(b"b\n")
+    scribe.close()
+    scribe.join(1.0)
+    assert path.read_bytes() == b"a\nb\n"

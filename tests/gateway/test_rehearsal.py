@@ -2,9 +2,10 @@
 
 import asyncio
 import re
+import resource
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def in_a_house(play: Callable[[House, Rehearsal], Awaitable[None]], tree: dict[s
         try:
             await play(house, of_it)
         finally:
-            await of_it.close()
+            of_it.close()
             await house.close()
 
     uvloop.run(rehearsed())
@@ -56,9 +57,8 @@ async def until(holds: Callable[[], bool]) -> None:
 def test_it_goes_on_while_there_are_requests_and_no_longer(more: dict[str, object]) -> None:
     async def play(house: House, of_it: Rehearsal) -> None:
         await of_it.begin()
-        assert of_it.times == 1
         await asyncio.sleep(QUIET_S)
-        assert of_it.times == 1
+        assert of_it.times == 0
         house.noted += 1
         await until(lambda: of_it.times > 5)
         await asyncio.sleep(2 * QUIET_S)
@@ -78,7 +78,7 @@ def test_closed_it_is_over() -> None:
         await of_it.begin()
         house.noted += 1
         await until(lambda: of_it.times > 2)
-        await of_it.close()
+        of_it.close()
         so_far = of_it.times
         await asyncio.sleep(QUIET_S)
         assert of_it.times == so_far
@@ -91,6 +91,28 @@ def test_where_there_are_no_connections_it_cannot_begin(monkeypatch: pytest.Monk
 
     async def play(_: House, of_it: Rehearsal) -> None:
         with pytest.raises(OSError, match="assign requested address"):
+            await of_it.begin()
+
+    in_a_house(play, TREE)
+
+
+@contextmanager
+def all_taken_but(few: int) -> Iterator[None]:
+    """Of the descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(int(each.name) for each in Path("/dev/fd").iterdir()) + 1
+    with ExitStack() as kept:
+        while kept.enter_context(Path("/dev/null").open()).fileno() < most:
+            pass
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + 1 + few, hard))
+        kept.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        yield
+
+
+@pytest.mark.parametrize("few", range(10))
+def test_where_there_are_no_descriptors_it_cannot_begin(few: int) -> None:
+    async def play(_: House, of_it: Rehearsal) -> None:
+        with all_taken_but(few), pytest.raises(OSError, match="Too many open files"):
             await of_it.begin()
 
     in_a_house(play, TREE)

@@ -183,7 +183,11 @@ class Engine:
         if not link.release() or not self.is_there or len(self._idle) >= _IDLE_MAX:
             link.close()
         else:
-            self._idle[link] = now_s
+            self.keep(link, now_s)
+
+    def keep(self, link: Link, now_s: float) -> None:
+        """Have one that is fit for work wait for it."""
+        self._idle[link] = now_s
 
     def forget(self, link: Link) -> None:
         """It was closed while it waited."""

@@ -8,8 +8,11 @@ engine hears of it, and nothing is counted, logged or limited.
 """
 
 import asyncio
+import errno
 import math
-from contextlib import closing
+import os
+import socket
+from contextlib import ExitStack
 from hashlib import sha256
 from typing import cast
 
@@ -17,14 +20,15 @@ from withstand.gateway.config import Config, config_of
 from withstand.gateway.door import Door, Exchange
 from withstand.gateway.house import House
 from withstand.gateway.incoming import Incoming
+from withstand.gateway.link import Link
 
 EVERY_S = 0.01
 QUIET_S = 60.0
 """After the last request of somebody's there are no more rehearsals."""
 _LOOK_S = 0.25
 """How soon it is noticed that there are requests again."""
-_BEGIN_S = 5.0
 _HOST = "127.0.0.1"
+_PAIR_S = 1.0
 _KEY = "sk-rehearsal"
 _BODY = b'{"model":"rehearsal","stream":true,"max_tokens":16,"messages":[{"role":"user","content":"Once more."}]}'
 _REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: rehearsal\r\nAuthorization: Bearer %b\r\n" % _KEY.encode() + (
@@ -56,23 +60,22 @@ class _Client(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.answers = 0
-        self.answered = asyncio.Event()
-        self.answered.set()
-        self.transport = cast("asyncio.Transport", None)
+        self._waits = False
+        self._transport = cast("asyncio.Transport", None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if data.endswith(_LAST):
             self.answers += 1
-            self.answered.set()
+            self._waits = False
 
     def ask(self) -> None:
         """Not while an answer is on its way, nor where none will come any more."""
-        if self.answered.is_set():
-            self.answered.clear()
-            self.transport.write(_REQUEST)
+        if not self._waits:
+            self._waits = True
+            self._transport.write(_REQUEST)
 
 
 class Rehearsal:
@@ -94,19 +97,25 @@ class Rehearsal:
         return self._client.answers
 
     async def begin(self) -> None:
-        """Go through it once, and from then on while there are requests.
+        """Go through it from now on while there are requests.
 
         Raises:
-            OSError: there are no connections to be had within this machine.
+            OSError: there are no connections to be had within this machine, or no descriptors for them.
         """
         loop = self._loop
-        with closing(await loop.create_server(lambda: _Engine(loop), _HOST, 0)) as engine:
-            own = self._own = House(_config(self._house.config, *engine.sockets[0].getsockname()), loop, local=True)
-            with closing(await loop.create_server(lambda: Door(own, _elsewhere), _HOST, 0)) as door:
-                await loop.create_connection(lambda: self._client, *door.sockets[0].getsockname())
-                self._client.ask()
-                async with asyncio.timeout(_BEGIN_S):
-                    await self._client.answered.wait()
+        own = self._own = House(_config(self._house.config), loop, local=True)
+        (engine,) = own.roster.engines.values()
+        with ExitStack() as made:
+            clients, doors = _pair(made)
+            links, engines = _pair(made)
+            if own.descriptors.scarce(engines.fileno()):
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            await loop.create_connection(lambda: self._client, sock=clients)
+            await loop.connect_accepted_socket(lambda: Door(own, _elsewhere), doors)
+            await loop.connect_accepted_socket(lambda: _Engine(loop), engines)
+            _, link = await loop.create_connection(lambda: Link(engine), sock=links)
+            made.pop_all()  # whoever has a connection closes it
+        engine.keep(link, own.now_s())
         self._look()
 
     def _look(self) -> None:
@@ -118,7 +127,7 @@ class Rehearsal:
             self._client.ask()
         self._next = self._loop.call_later(_LOOK_S if is_quiet else EVERY_S, self._look)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """No more of it."""
         if self._next is not None:
             self._next.cancel()
@@ -129,18 +138,31 @@ class Rehearsal:
             door.abort()
         for engine in own.roster.engines.values():
             engine.close_idle(math.inf)
-        await own.close()
+        own.splicing.close()
 
 
-def _config(of: Config, host: str, port: int) -> Config:
-    """One engine there, and of what the real one asks of a request, what takes time."""
+def _config(of: Config) -> Config:
+    """One engine, that nobody dials, and of what the real one asks of a request, what takes time."""
     return config_of(
         {
-            "models": {"rehearsal": {"engines": [{"url": f"http://{host}:{port}"}]}},
+            "models": {"rehearsal": {"engines": [{"url": f"http://{_HOST}"}]}},
             "keys": {"rehearsal": {"sha256": sha256(_KEY.encode()).hexdigest()}} if of.keys else {},
             "usage": {"ask": of.counts_usage},
         }
     )
+
+
+def _pair(made: ExitStack) -> tuple[socket.socket, socket.socket]:
+    """A TCP connection's two ends: not a pair of Unix sockets, whose way through the kernel is another."""
+    with socket.create_server((_HOST, 0), backlog=1) as server:
+        near = made.enter_context(socket.create_connection(server.getsockname(), _PAIR_S))
+        far = made.enter_context(server.accept()[0])
+    if far.getpeername() != near.getsockname():
+        raise ConnectionAbortedError(errno.ECONNABORTED, "a stranger came in between")
+    for end in (near, far):
+        end.setblocking(False)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return near, far
 
 
 def _elsewhere(door: Door, incoming: Incoming) -> Exchange:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
 
@@ -20,14 +21,14 @@ class Scribe:
         self._thread: Thread | None = None
 
     def write(self, text: bytes) -> None:
-        """In its turn; never waits."""
-        if self._given_bytes - self._done_bytes > _BYTES_MAX:
-            return
+        """In its turn; it waits only where there may be no thread."""
         if self._thread is None:  # not before it is needed: a process that forks must have none
-            self._thread = Thread(target=self._go_on, name="log", daemon=True)
-            self._thread.start()
-        self._given_bytes += len(text)
-        self._texts.put(text)
+            self._thread = _started(self._go_on)
+        if self._thread is None:
+            self._write_out(text)
+        elif self._given_bytes - self._done_bytes <= _BYTES_MAX:
+            self._given_bytes += len(text)
+            self._texts.put(text)
 
     def close(self) -> None:
         """When all is written; what is written meanwhile goes to the same file, wherever it is moved."""
@@ -43,13 +44,26 @@ class Scribe:
 
     def _go_on(self) -> None:
         while (text := self._texts.get()) is not None:
-            with contextlib.suppress(OSError):  # a full disk takes the log, not the service
-                rest = memoryview(text)
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
+            self._write_out(text)
             self._done_bytes += len(text)
         self._release()
+
+    def _write_out(self, text: bytes) -> None:
+        rest = memoryview(text)
+        with contextlib.suppress(OSError):  # a full disk takes the log, not the service
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
 
     def _release(self) -> None:
         if not self._keeps_open:
             os.close(self._descriptor)
+
+
+def _started(work: Callable[[], None]) -> Thread | None:
+    """None where a limit allows no more threads."""
+    thread = Thread(target=work, name="log", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return None
+    return thread

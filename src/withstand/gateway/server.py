@@ -126,6 +126,8 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     if station is not None:
         mate = Mate(station.number, house, asked_to_end.set)
         await mate.join(station)
+    house.begin()
+    rehearsal = await _rehearse(house, said) if config.cache_warming else None
     crew = mate or Alone(house)
     reloader = Reloader(house, reread, crew)
     control = Control(control_app(house, crew, reloader))
@@ -135,8 +137,6 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
         )
     except OSError as e:
         raise _not_to_be_had(config.listen, e) from None
-    house.begin()
-    rehearsal = await _rehearse(house, said) if config.cache_warming else None
     if config.busy_polling:
         _never_sleep(loop)
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
@@ -151,9 +151,9 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     server.close()
     reloading.cancel()
     await _drain(house, asked_to_end)
-    if rehearsal is not None:
-        await rehearsal.close()
     await house.close()
+    if rehearsal is not None:
+        rehearsal.close()
 
 
 def _hear(loop: asyncio.AbstractEventLoop, told: dict[str, Any]) -> None:
@@ -168,7 +168,8 @@ async def _rehearse(house: House, said: Said) -> Rehearsal:
     try:
         await rehearsal.begin()
     except OSError as e:
-        said.told(f"The caches are not kept warm: {why_of(e)}.")
+        rehearsal.close()
+        said.told(f"The caches are not kept warm: {why_of(e).lower()}. What is served is the same.")
     return rehearsal
 
 
