@@ -10,7 +10,7 @@ from withstand.app.fitting import tokens_of, too_long
 from withstand.app.plans import NAMES, listing, ready_made
 from withstand.app.rates import decided
 from withstand.app.stages import all_stages
-from withstand.errors import UsageError
+from withstand.errors import AwayError, UsageError
 from withstand.load.address import parse_address
 from withstand.load.ask import served_context
 from withstand.metrics.summary import StageSummary
@@ -124,6 +124,16 @@ def test_llama_cpp_of_older_versions_says_it_elsewhere() -> None:
     told = Told(b'{"data":[{"id":"m","meta":{"n_ctx_train":8192}}]}')
     told.props = (200, b'{"default_generation_settings":{"n_ctx":2048},"total_slots":1}')
     assert served_context(told, parse_address("http://127.0.0.1:1"), "m") == 2048
+
+
+def test_a_server_that_hangs_up_on_pages_that_it_does_not_know_does_not_say() -> None:
+    class HangsUp(Told):
+        def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+            if path == "/props":
+                raise AwayError("GET /props was not answered.")
+            return super().ask(method, path, body)
+
+    assert served_context(HangsUp(b'{"data":[{"id":"m"}]}'), parse_address("http://127.0.0.1:1"), "m") is None
 
 
 @pytest.mark.parametrize(

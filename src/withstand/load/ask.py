@@ -162,7 +162,10 @@ def served_context(asker: Asker, address: Address, model: str | None) -> int | N
 
 
 def _in_props(asker: Asker, address: Address) -> int | None:
-    status, body = asker.ask("GET", address.root_url("/props"))
+    try:
+        status, body = asker.ask("GET", address.root_url("/props"))
+    except AwayError:  # there are servers that hang up on a page that they do not know
+        return None
     try:
         return msgspec.json.decode(body, type=_Props).told.n_ctx if status == http.client.OK else None
     except (msgspec.MsgspecError, RecursionError):
