@@ -1,9 +1,7 @@
 """What is gone through so that caches stay warm: only while there are requests, and heard of by nobody."""
 
 import asyncio
-import re
 import resource
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
@@ -23,7 +21,7 @@ uvloop = pytest.importorskip("uvloop", reason="the gateway's extra is not instal
 Engines = Callable[[Behave], Engine]
 Gateways = Callable[[str], Gateway]
 KEY = "sk-of-somebody"
-QUIET_S, WATCHED_S = 0.2, 0.5
+QUIET_S = 0.2
 TRIES = 1000
 TREE: dict[str, object] = {"models": {"m": {"engines": [{"url": "http://127.0.0.1:9"}]}}}
 
@@ -118,36 +116,17 @@ def test_where_there_are_no_descriptors_it_cannot_begin(few: int) -> None:
     in_a_house(play, TREE)
 
 
-@contextmanager
-def watched(gw: Gateway) -> Iterator[Callable[[], int]]:
-    """How often it has given its core away, once the block is over."""
-
-    def so_far() -> int:
-        status = Path(f"/proc/{gw.process.pid}/status").read_text()
-        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
-        assert found is not None
-        return int(found[1])
-
-    before = so_far()
-    after: list[int] = []
-    yield lambda: after[0]
-    time.sleep(WATCHED_S)
-    after.append(so_far() - before)
-
-
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc tells how often a process slept")
 def test_nobody_hears_of_it(engine: Engines, gateway: Gateways, tmp_path: Path) -> None:
     asked, log = engine(answering()), tmp_path / "access.jsonl"
     told = f'{model(asked.url)}[keys.a]\nsha256 = "{sha256(KEY.encode()).hexdigest()}"\nlimits = {{rpm = 2}}\n'
     gw = gateway(f'{told}[log]\npath = "{log}"\n')
-    with watched(gw) as before_any:
-        pass
+    before_any = gw.sleeps()
     answers = [gw.ask(body(), more=f"authorization: Bearer {KEY}\r\n").status]
-    with watched(gw) as afterwards:
-        pass
+    afterwards = gw.sleeps()
     answers.append(gw.ask(body(), more=f"authorization: Bearer {KEY}\r\n").status)
     assert answers == [200, 200]
-    assert afterwards() > 2 * before_any()
+    assert afterwards > 2 * before_any
     counts = {name: value for name, value in gw.metrics().items() if name.startswith("requests_total")}
     assert sum(counts.values()) == 2
     assert len(asked.seen) == 2
@@ -158,9 +137,7 @@ def test_nobody_hears_of_it(engine: Engines, gateway: Gateways, tmp_path: Path) 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="/proc tells how often a process slept")
 def test_it_can_be_left_out(engine: Engines, gateway: Gateways) -> None:
     gw = gateway("cache_warming = false\n" + model(engine(answering()).url))
-    with watched(gw) as before_any:
-        pass
+    before_any = gw.sleeps()
     assert gw.ask(body()).status == 200
-    with watched(gw) as afterwards:
-        pass
-    assert afterwards() < 2 * before_any()
+    afterwards = gw.sleeps()
+    assert afterwards < 2 * before_any

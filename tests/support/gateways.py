@@ -185,6 +185,18 @@ class Gateway:
                 raise AssertionError(f"{name} is {seen}, not {value}")
             time.sleep(0.01)
 
+    def sleeps(self, watched_s: float = 0.5) -> int:
+        """How often it gives its core away in that time."""
+        before = self._slept()
+        time.sleep(watched_s)
+        return self._slept() - before
+
+    def _slept(self) -> int:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1])
+
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
