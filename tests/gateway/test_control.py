@@ -37,6 +37,16 @@ def test_models_and_aliases_are_listed_without_asking_an_engine(gateway: Gateway
     assert gw.control("GET", "/openapi.json")[0] == 200
 
 
+def test_who_asks_the_control_plane_takes_no_thread(engine: Engines, gateway: Gateways) -> None:
+    gw = gateway(model(engine(answering()).url))
+    assert gw.control("GET", "/health")[0] == 200
+    before = gw.threads()
+    for path in ("/v1/models", "/v1/models/m", "/v1/key", "/ready", "/admin/engines"):
+        gw.control("GET", path)
+    gw.control("DELETE", "/admin/engines?model=m&url=http://127.0.0.1:1")
+    assert gw.threads() == before
+
+
 def test_ready_means_that_somebody_would_answer(engine: Engines, gateway: Gateways) -> None:
     assert gateway("[models.m]\n").control("GET", "/ready")[0] == 503
     gw = gateway(model(engine(answering()).url))

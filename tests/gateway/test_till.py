@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -127,6 +128,27 @@ def test_usage_is_read_to_the_last_request() -> None:
         assert books.spent_nusd("alice", "total") == 29 * 5_000_000
 
     asyncio.run(read())
+
+
+def test_where_there_may_be_no_thread_usage_is_kept_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def keep() -> None:
+        books = Books(MemoryStore(), asyncio.get_running_loop(), print)
+        till = Till(configured(), Counts(), books)
+        for count in range(1, 4):
+            permit = admit(till)
+            assert isinstance(permit, Permit)
+            till.settle(permit, ended(), 0.0)
+            books.flush(till._day)
+            usage = await books.usage("0", "9")
+            assert usage[Slot("alice", "m", till._day)].requests == count
+        till.close()
+        assert books.spent_nusd("alice", "total") == 3 * 5_000_000
+
+    monkeypatch.setattr(Thread, "start", never)
+    asyncio.run(keep())
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"stream_options":', b"\xff", b'{"n":1e400}'])

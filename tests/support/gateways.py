@@ -197,6 +197,10 @@ class Gateway:
         assert found is not None
         return int(found[1])
 
+    def threads(self) -> int:
+        """How many it has just now."""
+        return len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
+
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 

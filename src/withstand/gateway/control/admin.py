@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from withstand.gateway.control.asking import administers, crew_of, house_of, reloader_of
 from withstand.gateway.control.changes import Change, NewEngine, Place, told_of
@@ -35,7 +35,7 @@ async def change(to: Change, crew: _Crew) -> dict[str, Any]:
 
 
 @router.delete("/engines")
-async def remove(place: Annotated[Place, Depends()], crew: _Crew) -> dict[str, Any]:
+async def remove(place: Annotated[Place, Query()], crew: _Crew) -> dict[str, Any]:
     """One engine less; what it has under way goes on to its end."""
     return await crew.make("remove", place.model_dump_json())
 

@@ -82,7 +82,7 @@ def _add_health(app: FastAPI, house: House, crew: Crew) -> None:
     async def metrics(request: Request) -> Response:
         """For Prometheus."""
         if not house.config.open_metrics:
-            administers(asks(request))
+            await administers(await asks(request))
         return Response(await crew.page(), media_type=_PROMETHEUS)
 
 

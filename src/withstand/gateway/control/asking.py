@@ -1,4 +1,4 @@
-"""Who asks, for routes of the control plane."""
+"""Who asks, for routes of the control plane: coroutines all, since FastAPI takes what is none to a thread."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,38 +22,38 @@ class Refused(Exception):  # noqa: N818  it is not an error of anybody's
         self.refusal = refusal
 
 
-def house_of(request: Request) -> House:
+async def house_of(request: Request) -> House:
     """The gateway that the application belongs to."""
     house: House = request.app.state.house
     return house
 
 
-def reloader_of(request: Request) -> "Reloader":
+async def reloader_of(request: Request) -> "Reloader":
     """What reads the gateway's file again."""
     reloader: Reloader = request.app.state.reloader
     return reloader
 
 
-def crew_of(request: Request) -> "Crew":
+async def crew_of(request: Request) -> "Crew":
     """All workers of the gateway."""
     crew: Crew = request.app.state.crew
     return crew
 
 
-def asks(request: Request) -> Key:
+async def asks(request: Request) -> Key:
     """The key of whoever asks.
 
     Raises:
         Refused: none, or none that is known.
     """
     headers = dict(reversed(request.scope["headers"]))
-    key = house_of(request).keyring.key_of(headers.get)
+    key = (await house_of(request)).keyring.key_of(headers.get)
     if key is None:
         raise Refused(refusals.unauthorized())
     return key
 
 
-def administers(key: Annotated[Key, Depends(asks)]) -> Key:
+async def administers(key: Annotated[Key, Depends(asks)]) -> Key:
     """The key of whoever may change things.
 
     Raises:

@@ -6,13 +6,16 @@ again under the same number, so that nothing counts twice, not even when only th
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
+from typing import ParamSpec, TypeVar
 
 from withstand.errors import StorageError
 from withstand.gateway.money.rows import Slot, Spending, Sums, Usage, add, between, merge, periods_of, spending_of
 from withstand.gateway.money.stores.store import Batch, Store
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _LAST_FLUSH_S = 5.0
 
 
@@ -23,7 +26,7 @@ class Books:
         self._store = store
         self._loop = loop
         self._report = report
-        self._thread = ThreadPoolExecutor(1, "books")
+        self._thread: Executor = ThreadPoolExecutor(1, "books")
         self._fresh: Usage = {}
         self._batch: Batch | None = None
         """Given to the store, and not known to be taken."""
@@ -65,7 +68,7 @@ class Books:
         """
         recent = between(self._fresh, since, until)
         batch = self._batch
-        stored, taken = await asyncio.wrap_future(self._thread.submit(self._read, since, until))
+        stored, taken = await asyncio.wrap_future(self._do(self._read, since, until))
         if batch is not None and batch.number > taken:
             merge(recent, between(batch.usage, since, until))
         merge(stored, recent)
@@ -87,7 +90,14 @@ class Books:
         if self._batch is None and self._fresh:
             self._number += 1
             self._batch, self._fresh = Batch(self._number, self._fresh), {}
-        return self._thread.submit(work, self._batch, day)
+        return self._do(work, self._batch, day)
+
+    def _do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        try:
+            return self._thread.submit(work, *args, **kwargs)
+        except RuntimeError:  # a limit allows no more threads
+            self._thread = _Here()
+            return self._thread.submit(work, *args, **kwargs)
 
     def _round(self, batch: Batch | None, day: str) -> "_Heard":
         """In the thread."""
@@ -123,6 +133,18 @@ class Books:
         if heard.spent is not None:
             self._spent = heard.spent
         self._report(heard.trouble)
+
+
+class _Here(Executor):
+    """No thread at all: the loop waits for what is done."""
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        done: Future[T] = Future()
+        try:
+            done.set_result(work(*args, **kwargs))
+        except Exception as e:  # noqa: BLE001  as where there is a thread
+            done.set_exception(e)
+        return done
 
 
 class _Heard:
