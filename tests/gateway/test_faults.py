@@ -1,5 +1,6 @@
 """Engines that refuse, die, hang or lie: what the client is told, and what is tried again."""
 
+import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from engines import (
     DONE,
     END,
     EVENT,
+    PATIENCE_S,
     STREAM_HEAD,
     Behave,
     Engine,
@@ -19,7 +21,6 @@ from engines import (
     chunk,
     hanging_up,
     silent,
-    streaming,
     stuck,
     whole,
 )
@@ -253,13 +254,44 @@ def test_an_anthropic_client_is_told_in_its_own_form(engine: Engines, gateway: G
     assert (unknown["type"], unknown["error"]["type"]) == ("error", "not_found_error")
 
 
-def test_what_follows_an_answer_never_begins_the_next(engine: Engines, gateway: Gateways) -> None:
-    one = engine(streaming(chunk(EVENT), END + b"HTTP/1.1 200 OK\r\n", gap_s=0.05))
+@pytest.mark.parametrize(
+    ("head", "last"),
+    [
+        (STREAM_HEAD + chunk(EVENT), END),
+        (STREAM_HEAD + chunk(EVENT), b"0\r\nx-trailer: 1\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 2\r\n\r\n1", b"2"),
+    ],
+)
+@pytest.mark.parametrize("gap_s", [0.0, 0.05])
+def test_what_follows_an_answer_reaches_nobody(
+    engine: Engines, gateway: Gateways, head: bytes, last: bytes, gap_s: float
+) -> None:
+    """Whoever has asked twice would take it for the second answer."""
+    one = engine(lambda talk, _: talk.say(head, last + whole(b"surplus"), gap_s=gap_s))
     client = gateway(model(one.url)).client()
-    assert client.send(post(body(stream=True))).answer().complete
-    client.read_until(b"HTTP/1.1 200 OK\r\n")
-    client.sock.settimeout(5)
-    assert client.sock.recv(100) == b""
+    client.send(2 * post(body(stream=True)))
+    said = client.read_to_end()
+    assert said.startswith(b"HTTP/1.1 ")
+    assert b"surplus" not in said
+
+
+class Early(Engine):
+    """It says no to a large request by its head, and reads no more of it."""
+
+    def _talk(self, talk: Talk) -> None:
+        with contextlib.suppress(OSError), talk.sock:
+            if b"large" in talk.sock.recv(1 << 16):
+                talk.say(whole(status=b"413 Content Too Large"))
+                time.sleep(PATIENCE_S)
+            talk.say(whole())
+
+
+def test_a_connection_whose_request_was_not_read_whole_is_for_nobody_else(gateway: Gateways) -> None:
+    one = Early(silent)
+    client = gateway("[timeouts]\nfirst_byte_s = 2\n" + model(one.url)).client()
+    assert client.send(post(body(large="y" * (30 << 20)))).answer().status == 413
+    assert client.send(post(body())).answer().status == 200
+    one.close()
 
 
 # An engine that is late.

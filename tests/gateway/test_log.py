@@ -79,13 +79,16 @@ def test_a_log_whose_reader_has_left_is_no_trouble(engine: Engines, gateway: Gat
     assert gw.stop() == ""
 
 
-def test_where_there_may_be_no_thread_the_log_is_written_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(_: Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(Thread, "start", never)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_where_there_may_be_no_thread_the_log_is_written_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "log"
     scribe = Scribe(os.open(path, os.O_WRONLY | os.O_CREAT))
     scribe.write(b"a\n")
@@ -93,3 +96,14 @@ def test_where_there_may_be_no_thread_the_log_is_written_all_the_same(
     scribe.close()
     scribe.join(1.0)
     assert path.read_bytes() == b"a\nb\n"
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_where_there_may_be_no_thread_nobody_waits_for_who_reads_the_log() -> None:
+    reader, writer = os.pipe()
+    scribe = Scribe(writer)
+    for _ in range(100):
+        scribe.write(b"x" * 5000 + b"\n")  # more than a pipe holds
+    scribe.close()
+    assert os.read(reader, 10) == b"x" * 10
+    os.close(reader)

@@ -76,6 +76,12 @@ class Client:
                 raise AssertionError(f"{mark!r} never came, only {self._rest!r}")
         return self._rest
 
+    def read_to_end(self) -> bytes:
+        """All that comes until the connection is closed."""
+        while self._more():
+            pass
+        return self._rest
+
     def count_until(self, end: bytes) -> int:
         """Bytes of a body that is too large to be kept; ``end`` is its last ones."""
         _, _, data = self._rest.partition(b"\r\n\r\n")

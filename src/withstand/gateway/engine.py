@@ -12,7 +12,7 @@ from withstand.gateway.config import Health, Poll, Role
 from withstand.gateway.familiar import Memory
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.hosting.process import Process
-from withstand.gateway.link import AnswerHead, Link, Opening
+from withstand.gateway.link import AnswerHead, Link
 from withstand.gateway.load import Unseen
 from withstand.gateway.trouble import Note, Trouble
 from withstand.gateway.workers.board import Cell, Row, private_row
@@ -65,8 +65,6 @@ class Engine:
         """Of requests; checks have their own."""
         self.memory = Memory[AnswerHead]()
         """Of heads that came with their answers in one read."""
-        self.opening: Opening | None = None
-        """Of the last stream."""
         self._idle: dict[Link, float] = {}
         self.context = ssl.create_default_context() if origin.tls else None
 

@@ -13,7 +13,6 @@ import httptools
 
 from withstand import clock
 from withstand.gateway import heads
-from withstand.gateway.familiar import BYTES_MAX
 
 if TYPE_CHECKING:
     from withstand.gateway._splice import Splice
@@ -65,16 +64,6 @@ class AnswerHead:
 
 
 _NONE = AnswerHead()
-
-
-class Opening:
-    """Of a stream: a head without a length, and all of its bytes."""
-
-    __slots__ = ("head", "said")
-
-    def __init__(self, head: AnswerHead, said: bytes) -> None:
-        self.head = head
-        self.said = said
 
 
 class Link(asyncio.Protocol):
@@ -152,7 +141,7 @@ class Link(asyncio.Protocol):
         """The passage is over; whether the connection may carry another."""
         self.passage = None
         self._write = self.remember = _nowhere
-        is_fit = self.is_complete and self._goes_on and not self.has_surplus
+        is_fit = self.is_complete and self._goes_on and not (self.has_surplus or self._unsent)
         self._reset()
         self.used = True
         if not self._reading:
@@ -167,8 +156,15 @@ class Link(asyncio.Protocol):
         self.transport.abort()
 
     def close(self) -> None:
-        """Nobody needs it any more."""
-        self.transport.close()
+        """Nobody needs it any more, nor what the engine has not read of a request that it has answered."""
+        if self._unsent:
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    @property
+    def _unsent(self) -> int:
+        return int(self.transport.get_write_buffer_size())
 
     @property
     def touched(self) -> bool:
@@ -186,16 +182,27 @@ class Link(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._flowing:
-            self._write(data)
-            self.remember(data)
-            self._parse(data)
-            if self._as_it_is:
-                self._splice_soon(data)
-        elif self.passage is None:
+        if self.passage is None:
             self.transport.abort()  # an answer that nobody has asked for
+        elif self._flowing:
+            self._take(self.passage, data)
         else:
             self._begin(self.passage, data)
+
+    def _take(self, passage: Carried, data: bytes, sent: int = 0) -> None:
+        """A piece of the body; what comes behind the body is for nobody."""
+        is_http = self._parsed(data)
+        if self.is_complete and self.has_surplus:
+            passage.broke(self, "The engine sent more than its answer.")
+            return
+        self._write(data[sent:])
+        self.remember(data)
+        if self.is_complete:
+            passage.finished(self)
+        elif not is_http:
+            passage.broke(self, "The engine's answer is not HTTP any more.")
+        elif self._as_it_is:
+            self._splice_soon(data)
 
     def _splice_soon(self, data: bytes) -> None:
         """Where it stands between two chunks, and all is well, the next ones need not pass here."""
@@ -215,12 +222,8 @@ class Link(asyncio.Protocol):
         self._splice = None
         self._wait_longer()
         self.resume()
-        if sent:
-            self._write(data[sent:])
-            self.remember(data)
-            self._parse(data)
-        elif data:
-            self.data_received(data)
+        if data and self.passage is not None:
+            self._take(self.passage, data, sent)
 
     def _wait_longer(self) -> None:
         self._wait_pieces = self._left_pieces = min(2 * self._wait_pieces, _WAIT_PIECES_MAX)
@@ -242,8 +245,8 @@ class Link(asyncio.Protocol):
         if self._head_over:
             passage.began(read_ns)
             self._flowing = True
-            self.data_received(data)
-        elif self.held or not (self._knows(passage, data, read_ns) or self._knows_opening(passage, data, read_ns)):
+            self._take(passage, data)
+        elif self.held or not self._knows(passage, data, read_ns):
             self._read_head(passage, data, read_ns)
 
     def _knows(self, passage: Carried, data: bytes, read_ns: int) -> bool:
@@ -258,17 +261,6 @@ class Link(asyncio.Protocol):
         self._hand_over(passage, data, read_ns)
         return True
 
-    def _knows_opening(self, passage: Carried, data: bytes, read_ns: int) -> bool:
-        """Whether it is a stream with a head that is known: it goes on at once, and the parser hears of it then."""
-        opening = self.engine.opening
-        if opening is None or not data.startswith(opening.said):
-            return False
-        self.held, self.head, self.body_at = data, opening.head, len(opening.said)
-        self._hand_over(passage, data, read_ns)
-        if self.passage is passage:
-            self._parse(data)
-        return True
-
     def _read_head(self, passage: Carried, data: bytes, read_ns: int) -> None:
         is_first, self.held = not self.held, self.held + data
         if not self._parsed(data) or self.has_surplus:
@@ -276,18 +268,15 @@ class Link(asyncio.Protocol):
         elif self.head.status:
             head = heads.final(self.held)
             self.body_at = head.index(b"\r\n\r\n") + 4
-            if is_first and self.head.status == HTTPStatus.OK and len(head) == len(data):
-                self._learn(data)
+            if is_first and self.head.status == HTTPStatus.OK and len(head) == len(data) and self.is_complete:
+                self._learn(self.head, data)
             self._hand_over(passage, head, read_ns)
         elif len(self.held) > _HEAD_BYTES_MAX:
             passage.broke(self, "The head of the engine's answer has no end.")
 
-    def _learn(self, data: bytes) -> None:
-        """The read began with an answer's head, which the next one's may resemble."""
-        head = self.head
-        if head.chunked:
-            self.engine.opening = Opening(head, data[: self.body_at]) if self.body_at <= BYTES_MAX else None
-        elif self.is_complete and head.length is not None and head.length.isdigit():
+    def _learn(self, head: AnswerHead, data: bytes) -> None:
+        """The read was a whole answer, which the next one may resemble."""
+        if head.length is not None and head.length.isdigit():
             self.engine.memory.meet(head, data, int(head.length))
 
     def _hand_over(self, passage: Carried, head: bytes, read_ns: int) -> None:
@@ -298,12 +287,6 @@ class Link(asyncio.Protocol):
             self._flowing = True
         if self.is_complete and self.passage is not None:
             passage.finished(self)
-
-    def _parse(self, data: bytes) -> None:
-        if not self._parsed(data) and not self.is_complete and self.passage is not None:
-            self.passage.broke(self, "The engine's answer is not HTTP any more.")
-        if self.is_complete and self.passage is not None:
-            self.passage.finished(self)
 
     def _parsed(self, data: bytes) -> bool:
         try:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
@@ -21,11 +22,11 @@ class Scribe:
         self._thread: Thread | None = None
 
     def write(self, text: bytes) -> None:
-        """In its turn; it waits only where there may be no thread."""
+        """In its turn. Where there may be no thread, what a pipe does not take at once is lost."""
         if self._thread is None:  # not before it is needed: a process that forks must have none
             self._thread = _started(self._go_on)
         if self._thread is None:
-            self._write_out(text)
+            self._write_at_once(text)
         elif self._given_bytes - self._done_bytes <= _BYTES_MAX:
             self._given_bytes += len(text)
             self._texts.put(text)
@@ -47,6 +48,13 @@ class Scribe:
             self._write_out(text)
             self._done_bytes += len(text)
         self._release()
+
+    def _write_at_once(self, text: bytes) -> None:
+        takes = select.poll()
+        takes.register(self._descriptor, select.POLLOUT)
+        for at in range(0, len(text), select.PIPE_BUF):
+            if takes.poll(0):
+                self._write_out(text[at : at + select.PIPE_BUF])
 
     def _write_out(self, text: bytes) -> None:
         rest = memoryview(text)
