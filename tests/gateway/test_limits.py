@@ -31,6 +31,22 @@ def test_requests_are_limited_and_told_in_headers(engine: Engines, gateway: Gate
     assert row_of(gw, "alice", 2)["prompt_tokens"] == 20
 
 
+@pytest.mark.parametrize("path", ["/tokenize", "/detokenize", "/v1/messages/count_tokens"])
+def test_where_no_model_runs_no_tokens_and_no_money_are_taken(
+    engine: Engines, gateway: Gateways, tmp_path: Path, path: str
+) -> None:
+    """A budget that is spent is no reason either; a limit of requests is."""
+    limits = 'limits = {rpm = 4, tpm = 300}\nbudget = {usd = 0.000001, per = "day"}'
+    gw = gateway(toml(engine(spends(prompt=200)).url, f'state = "{tmp_path / "state"}"\n', limits))
+    assert [gw.ask(body(prompt="x" * 4000), path, more=ALICE).status for _ in range(2)] == [200, 200]
+    used = row_of(gw, "alice", 2)
+    assert (used["prompt_tokens"], used["completion_tokens"], used["cost_usd"], used["estimated"]) == (0, 0, 0, 0)
+    assert gw.ask(body(max_tokens=5), more=ALICE).header("x-ratelimit-remaining-tokens") is not None
+    row_of(gw, "alice", 3)
+    assert gw.ask(body(max_tokens=5), more=ALICE).error["code"] == "insufficient_quota"
+    assert [gw.ask(body(), path, more=ALICE).status for _ in range(2)] == [200, 429]
+
+
 def test_anthropics_clients_are_told_in_their_form(engine: Engines, gateway: Gateways) -> None:
     gw = gateway(toml(engine(spends()).url, "", "limits.rpm = 1"))
     first, second = (gw.ask(body(), "/v1/messages", more="X-Api-Key: sk-alice\r\n") for _ in range(2))

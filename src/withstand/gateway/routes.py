@@ -19,6 +19,8 @@ class Route(Struct, frozen=True):
 
     path: str
     dialect: Dialect = Dialect.OPENAI
+    is_free: bool = False
+    """No model runs for it: it takes no tokens and costs no money."""
 
 
 _ROUTES = (
@@ -26,13 +28,13 @@ _ROUTES = (
     Route("/v1/completions"),
     Route("/v1/responses", Dialect.RESPONSES),
     Route("/v1/messages", Dialect.ANTHROPIC),
-    Route("/v1/messages/count_tokens", Dialect.ANTHROPIC),
+    Route("/v1/messages/count_tokens", Dialect.ANTHROPIC, is_free=True),
     Route("/v1/embeddings"),
     Route("/v1/rerank"),
     Route("/rerank"),
     Route("/v1/score"),
-    Route("/tokenize"),
-    Route("/detokenize"),
+    Route("/tokenize", is_free=True),
+    Route("/detokenize", is_free=True),
 )
 ROUTES: Mapping[str, Route] = {route.path: route for route in _ROUTES}
 _BY_TARGET = {route.path.encode(): route for route in _ROUTES}

@@ -27,17 +27,7 @@ _CONTENT_BYTES_MIN = 64
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_\\"
 """With the backslash that some put before a JSON string's slashes."""
 _OUTPUT_TOKENS_MAX = 1 << 32
-_NO_OUTPUT = frozenset(
-    (
-        "/v1/embeddings",
-        "/v1/messages/count_tokens",
-        "/v1/rerank",
-        "/rerank",
-        "/v1/score",
-        "/tokenize",
-        "/detokenize",
-    )
-)
+_NO_OUTPUT = frozenset(("/v1/embeddings", "/v1/rerank", "/rerank", "/v1/score"))
 _ASKING = frozenset(("/v1/chat/completions", "/v1/completions"))
 """The other routes' streams tell their usage unasked."""
 

@@ -40,10 +40,11 @@ _PERIODS = {"day": 0, "month": 1, "total": 2}
 class Permit:
     """One request's, from its admission until it is settled. ``pieces`` are the latest of the answer."""
 
-    __slots__ = ("body", "events", "first", "held", "meter", "model", "owner", "pieces", "prompt_estimate")
+    __slots__ = ("body", "events", "first", "held", "is_free", "meter", "model", "owner", "pieces", "prompt_estimate")
 
-    def __init__(self, owner: str, model: str, meter: Meter, held: Held, body: bytes) -> None:
+    def __init__(self, owner: str, model: str, meter: Meter, held: Held, body: bytes, *, is_free: bool) -> None:
         self.owner = owner
+        self.is_free = is_free
         self.model = model
         self.meter = meter
         self.held = held
@@ -99,13 +100,18 @@ class Till:
         owner = key.owner or ""
         limits = self._limits.get(owner, self._common)
         meter = self._meter(owner)
-        spent_out = self._spent_out(owner, meter)
+        spent_out = None if route.is_free else self._spent_out(owner, meter)
         if spent_out is not None:
             return spent_out
         if owner in self._free:
-            return self._permit(Permit(owner, model, meter, meter.pass_by(), body), streams=_STREAM in body)
+            permit = Permit(owner, model, meter, meter.pass_by(), body, is_free=route.is_free)
+            return self._permit(permit, streams=_STREAM in body)
         want = estimate.wanted(body)
-        bill = Bill(estimate.prompt_tokens(body), completion=estimate.output_tokens(want, route.path))
+        bill = (
+            Bill()
+            if route.is_free
+            else Bill(estimate.prompt_tokens(body), completion=estimate.output_tokens(want, route.path))
+        )
         if limits.tpm is not None and bill.tokens > limits.tpm:
             asked = bill.completion if estimate.says_output(want) else 0
             if bill.prompt + asked > limits.tpm:
@@ -117,7 +123,8 @@ class Till:
             return refused(*hindrance, limits, bill.tokens)
         held = meter.hold(limits, bill.tokens, cost_nusd(bill, self._prices.get(model)), now_s)
         told = estimate.asking(body, want, route.path) if self._asks else body
-        return self._permit(Permit(owner, model, meter, held, told), streams=want.stream is True)
+        permit = Permit(owner, model, meter, held, told, is_free=route.is_free)
+        return self._permit(permit, streams=want.stream is True)
 
     def _permit(self, permit: Permit, *, streams: bool) -> Permit:
         if streams:
@@ -132,7 +139,7 @@ class Till:
             self._streams.discard(permit)
             if ending.output_tokens is None or ending.outcome is not Outcome.OK:
                 events = permit.events + tap.events(b"".join(permit.pieces))
-        bill = bill_of(ending, permit.prompt_estimate, events)
+        bill = Bill() if permit.is_free else bill_of(ending, permit.prompt_estimate, events)
         price = self._prices.get(permit.model)
         nusd = cost_nusd(bill, price)
         permit.meter.settle(permit.held, bill.tokens, now_s)
