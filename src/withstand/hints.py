@@ -147,7 +147,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def near(name: str, known: Iterable[str]) -> str:
     """`` (did you mean x?)``, or nothing."""
-    found = [each for each in get_close_matches(name, list(known)) if len(each) > _SHORT_CHARS or each[0] == name[0]]
+    found = [each for each in get_close_matches(name, list(known)) if len(each) > _SHORT_CHARS or each[:1] == name[:1]]
     return f" (did you mean {' or '.join(found)}?)" if found else ""
 
 
