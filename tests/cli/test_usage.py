@@ -21,6 +21,7 @@ GOOD = ("--model", "m", "--engine", "http://127.0.0.1:1")
         (("gateway", "keys", "new", "me", "--modle", "x"), "No such option --modle (did you mean --model?)"),
         (("gateway", "keys", "list"), "Missing argument 'CONFIG'"),
         (("gateway", "keys", "list", "no.toml"), "no.toml cannot be read"),
+        (("gateway", "chek", "gw.toml"), "No such verb 'chek' (did you mean check?)"),
         (("gateway", "check"), "Missing argument 'FILE'"),
         (("agent", "--modle", "x"), "No such option --modle (did you mean --model?)"),
         (("agent", "check"), "Missing argument 'FILE'"),

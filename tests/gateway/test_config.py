@@ -12,6 +12,7 @@ from withstand.errors import SpecError, UsageError
 from withstand.gateway.config import Config, Limits, Timeouts, config_from_file, config_of
 
 ENGINE = {"url": "http://a:1"}
+GOOD = ["--model", "m", "--engine", "http://a"]
 PREFILL, DECODE = {"url": "http://p:1", "role": "prefill"}, {"url": "http://d:1", "role": "decode"}
 VLLM, SGLANG = {"style": "vllm_nixl"}, {"style": "sglang"}
 
@@ -53,10 +54,34 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         (models(disaggregation=SGLANG, engines=[{**DECODE, "bootstrap_port": 1}]), "engines[0]", "take it out"),
         ({"workers": 2, **models(engines=[{**ENGINE, "command": ["vllm"]}])}, "engines[0].command", "say workers = 1"),
         (models(health={"every_s": 0}), "$.models.m.health.every_s", "at least 0.05"),
-        (models(engines=[{**ENGINE, "health": {"path": "health"}}]), "engines[0].health.path", "regex"),
+        (models(engines=[{**ENGINE, "health": {"path": "health"}}]), "engines[0].health.path", "begins with /"),
         ({"cors": {"origins": ["*", "chat.example.com"]}}, "$.cors.origins[1]", "https://chat.example.com"),
         ({"cors": {"origins": ["https://chat.example.com/"]}}, "$.cors.origins[0]", "without a path"),
         (models(disaggregation={**SGLANG, "fallback": True}, engines=[PREFILL, DECODE]), "disaggregation", "prefill;"),
+        (models(poll={"path": "metrics"}), "$.models.m.poll.path", "begins with /"),
+        (models(engines=[{**ENGINE, "ready": "health"}]), "$.models.m.engines[0].ready", "begins with /"),
+        ({"telemetry": {"otlp": "localhost:4318"}}, "$.telemetry.otlp", "begins with http:// or https://"),
+        (
+            {"models": {"a": {}, "q.2": {"engines": [ENGINE, {**ENGINE, "env": {"A": "1", "B": 0}}]}}},
+            "$.models.q.2.engines[1].env.B",
+            "a text, and not a whole number; put it in quotes",
+        ),
+        (models(policy=5), "$.models.m.policy", "(there are: least_inflight, prefix, random, round_robin, session)"),
+        (models(disaggregation={"style": 5}), "$.models.m.disaggregation.style", "(there are: sglang, vllm_nixl)"),
+        (models(engines=[{**ENGINE, "role": True}]), "$.models.m.engines[0].role", "(there are: decode, prefill)"),
+        (models(load_bound="x"), "$.models.m.load_bound", "Expected a number, and not a text"),
+        (
+            {"keys": {"a": {"sha256": "0" * 64, "budget": {"eur": 50, "per": "month"}}}},
+            "$.keys.a.budget",
+            "unknown field `eur` (there are: usd, per)",
+        ),
+        ({"keys": {"a": {"budget": {"usd": 5, "usdd": 5}}}}, "$.keys.a.budget", "(there are: usd, per)"),
+        ({"log": {}}, "$.log", "missing required field `path`"),
+        ({"log": {"path": ""}}, "$.log.path", "a text that is not empty"),
+        ({"drain_s": float("inf")}, "$.drain_s", "give one that ends"),
+        ({"prices": {"m": {"input": float("nan")}}}, "$.prices.m.input", "give one that ends"),
+        ({"models": {"": {}}}, "$.models.", "give it one"),
+        (models(aliases=[""]), "$.models.m.aliases[0]", "give it one"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: str, cure: str) -> None:
@@ -65,6 +90,32 @@ def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: st
     assert path in str(told.value)
     assert cure in str(told.value)
     assert str(told.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("listen", "url", "itself"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080", True),
+        ("127.0.0.1:8080", "http://LOCALHOST:8080/prefix", True),
+        ("127.0.0.1:80", "http://0.0.0.0", True),
+        ("localhost:8080", "http://[::1]:8080", True),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080", True),
+        ("[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080", True),
+        ("10.0.0.1:8080", "http://10.0.0.1:8080", True),
+        ("gate:8080", "http://Gate:8080", True),
+        ("127.0.0.1:8080", "http://127.0.0.1:8081", False),
+        ("127.0.0.1:8080", "http://127.0.0.2:8080", False),
+        ("0.0.0.0:8080", "http://10.0.0.1:8080", False),
+        ("127.0.0.1:8080", "http://[::1]:8080", False),
+    ],
+)
+def test_a_gateway_is_no_engine_of_its_own(listen: str, url: str, itself: bool) -> None:
+    tree = {"listen": listen, "open": True, **models(engines=[ENGINE, {"url": url}])}
+    if not itself:
+        assert config_of(tree).models
+        return
+    with pytest.raises(SpecError, match=r"is this gateway itself; name the .*`\$\.models\.m\.engines\[1\]\.url`"):
+        config_of(tree)
 
 
 def test_the_file_and_the_entry_are_named(tmp_path: Path) -> None:
@@ -100,8 +151,16 @@ def test_a_budget_needs_a_price_for_each_model_that_its_key_may_use(models: obje
 def test_an_open_gateway_must_be_asked_for() -> None:
     assert config_of({"listen": "0.0.0.0:80", "open": True}).open
     assert config_of({"listen": "0.0.0.0:80", "keys": {"a": {"sha256": "0" * 64}}}).keys
-    with pytest.raises(UsageError, match="HOST:PORT"):
-        config_of({"listen": "8080"})
+    for listen in ("8080", "a..b:80"):
+        with pytest.raises(UsageError, match="HOST:PORT"):
+            config_of({"listen": listen})
+    with pytest.raises(UsageError, match=r"is a URL; leave out http://, and write 127\.0\.0\.1:8080\."):
+        config_of({"listen": "http://127.0.0.1:8080/"})
+
+
+def test_a_file_may_begin_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[models.a]\n", "utf-8-sig")
+    assert list(config_from_file(tmp_path / "a.toml").models) == ["a"]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -139,7 +198,16 @@ def test_the_verb_says_what_is_wrong_in_one_sentence(options: list[str], said: s
 def test_an_address_that_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert "Choose another address" in refusal(["--model", "m", "--engine", "http://a", "--listen", listen])
+        assert "Choose another address, or end" in refusal([*GOOD, "--listen", listen])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_name_that_is_not_known_is_not_in_use(tmp_path: Path, workers: int) -> None:
+    path = tmp_path / "g.toml"
+    path.write_text(f'listen = "no.such.host.invalid:1"\nopen = true\nworkers = {workers}\n[models.m]\n')
+    for verb in ([], ["check"]):
+        said = refusal([*verb, str(path)])
+        assert said.endswith("Choose an address of this machine, such as 127.0.0.1:8080.\n")
 
 
 def refusal(options: list[str]) -> str:

@@ -22,6 +22,7 @@ Gateways = Callable[[str], Gateway]
         ("PATCH", "/admin/engines", {"model": "m", "url": "u", "weight": "2"}, "'weight' must be a number from 0"),
         ("PATCH", "/admin/engines", {"model": "m", "url": "u", "draining": 1}, "'draining' must be true or false."),
         ("POST", "/admin/engines", {"model": "m", "url": "http://u", "served_as": ""}, "must be the name that the"),
+        ("POST", "/admin/engines", {"model": "m", "url": "u", "served": "a", "served_as": "b"}, "the same, and both"),
         ("GET", "/admin/usage?since=9999-99-99", None, "The field 'since' must be a day, such as 2026-11-01."),
         ("PATCH", "/admin/engines", [1], "The body must be a JSON object, with model, url, weight, max_in_flight"),
         ("DELETE", "/admin/engines?model=m", None, "The field 'url' is missing; give an engine's address"),

@@ -21,6 +21,17 @@ from withstand.gateway.last_words import Framing, last_words
 from withstand.gateway.outgoing import Outgoing
 from withstand.gateway.routes import ROUTES, route_of
 from withstand.gateway.stopwatch import Stopwatch
+from withstand.gateway.terms import Budget
+
+# Money.
+
+
+@pytest.mark.parametrize(
+    ("usd", "written"), [(1e-05, "0.00001 USD"), (0.5, "0.5 USD"), (0, "0 USD"), (50.0, "50 USD"), (2e6, "2000000 USD")]
+)
+def test_an_amount_has_no_exponent(usd: float, written: str) -> None:
+    assert Budget(usd=usd).amount == written
+
 
 # A breaker.
 

@@ -181,9 +181,9 @@ WRONG = {
     "[models.m": "is no TOML",
     "[models.m]\npolicy = 'best'\n": "policy",
     "[models.m]\n[[models.m.engines]]\nurl = 'ftp://x'\n": r"\$\.models\.m\.engines\[0\]\.url",
-    "[[models.m.engines]]\nurl = 'http://127.0.0.1:1'\napi_key_env = 'WITHSTAND_NONE'\n": "WITHSTAND_NONE",
+    "[[models.m.engines]]\nurl = 'http://127.0.0.1:1'\napi_key_env = 'WITHSTAND_NONE'\n": r"engines\[0\]\.api_key_env",
     "[models.m]\n[keys.a]\nsha256_env = 'WITHSTAND_NONE'\n": "holds no SHA-256",
-    "[models.m]\n[log]\npath = '/no/such/folder/log'\n": "cannot be written",
+    "[models.m]\n[log]\npath = '/no/such/folder/log'\n": "there is no folder /no/such/folder",
 }
 
 

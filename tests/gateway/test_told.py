@@ -211,13 +211,13 @@ def test_failed_health_checks_are_told_of(gateway: Gateways, nobody: str) -> Non
 
 
 def test_a_command_that_fails_is_told_of(gateway: Gateways, nobody: str, tmp_path: Path) -> None:
-    command = '\ncommand = ["sh", "-c", "echo no such model >&2; exit 1"]\n'
+    command = '\ncommand = ["sh", "-c", "echo no such model. >&2; exit 1"]\n'
     gw = gateway(model(nobody).rstrip() + command + f'[host]\nstate = "{tmp_path}"\n')
     assert gw.ask(body()).error["code"] == "engine_not_started"
     time.sleep(0.6)
     gw.stop()
     assert len(gw.told) == 1
-    assert "no such model" in gw.told[0]
+    assert gw.told[0].endswith("no such model.\n")
 
 
 def test_a_timeout_says_whose_it_was(engine: Engines, gateway: Gateways) -> None:
@@ -302,6 +302,9 @@ def test_more_routes_go_to_engines(engine: Engines, gateway: Gateways, path: str
 # The file.
 
 
+ENGINE = '[[models.m.engines]]\nurl = "http://127.0.0.1:1"\n'
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -311,6 +314,16 @@ def test_more_routes_go_to_engines(engine: Engines, gateway: Gateways, path: str
         (f'log.path = "{{}}/{"n" * 300}/l"', "cannot be read: File name too long. Choose another in [log]."),
         ('state = "{}/gateway.toml"', "not a database"),
         ('log.path = "{}/none/log"', "there is no folder"),
+        (ENGINE + 'command = ["nosuchprog"]', "no program nosuchprog; install it"),
+        (ENGINE + 'command = ["ls"]\nenv = {{PATH = "{}"}}', "`$.models.m.engines[0].command`"),
+        (ENGINE + 'command = ["./nosuchprog"]\ncwd = "{}"', "gateway.toml is wrong: there is no program ./nosuchprog"),
+        (
+            ENGINE + 'command = ["ls"]\ncwd = "{}/none"',
+            "/none; make it, or name another - at `$.models.m.engines[0].cwd`",
+        ),
+        (ENGINE + 'api_key_env = "WITHSTAND_NONE"', "`$.models.m.engines[0].api_key_env`"),
+        (ENGINE + 'api_key_file = "{}/none"', "none cannot be read: No such file or directory - at"),
+        ('listen = "192.0.2.1:0"\nopen = true', "Choose an address of this machine"),
         ("", None),
     ],
 )
@@ -318,13 +331,44 @@ def test_check_refuses_what_a_start_would(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, said: str | None
 ) -> None:
     path = tmp_path / "gateway.toml"
-    path.write_text(more.format(tmp_path) + "\n[models.m]\n")
+    path.write_text(more.format(tmp_path) + ("" if ENGINE in more else "\n[models.m]\n"))
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SystemExit) as ended:
         run(["check", str(path)])
     assert ended.value.code == (2 if said else 0)
     assert (said or "The model 'm' has no engine") in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_check_takes_a_command_that_there_is_and_a_port_that_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, program = tmp_path / "gateway.toml", tmp_path / "program"
+    program.touch(0o755)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f'listen = "127.0.0.1:{taken.getsockname()[1]}"\n'
+        for command in (
+            f'command = ["program"]\nenv = {{PATH = "{tmp_path}"}}\n',
+            f'command = ["./program"]\ncwd = "{tmp_path}"',
+        ):
+            path.write_text(listen + ENGINE + command)
+            with pytest.raises(SystemExit) as ended:
+                run(["check", str(path)])
+            assert ended.value.code == 0, capsys.readouterr().err
+
+
+def test_a_gateway_takes_itself_for_no_engine(tmp_path: Path) -> None:
+    port = free_port()
+    path = tmp_path / "gateway.toml"
+    gw = Gateway(tmp_path, "[models.m]\n", listen=f"127.0.0.1:{port}")
+    url = f"http://localhost:{port}"
+    status, answer = gw.control("POST", "/admin/engines", {"model": "m", "url": url})
+    assert (status, answer["error"]["message"].startswith(f"{url} is this gateway itself; ")) == (400, True)
+    path.write_text(f'listen = "127.0.0.1:{port}"\n' + model(url))
+    status, answer = gw.control("POST", "/admin/reload", {})
+    assert (status, "is this gateway itself" in answer["error"]["message"]) == (400, True)
+    assert gw.control("GET", "/admin/engines")[1] == {"m": []}
+    gw.stop()
 
 
 @pytest.mark.parametrize(

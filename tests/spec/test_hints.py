@@ -44,12 +44,14 @@ def test_of_what_is_like_nothing_all_is_listed_if_that_is_little() -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ("`float | null`, got `str`", "a number, such as 500, and not a text"),
+        ("`float | null`, got `str`", "a number, and not a text"),
         ("`float` > 0.0", "a number above 0.0"),
         ("`int` <= 64", "a whole number of at most 64"),
-        ("`int | float`, got `bool`", "a number, such as 500, and not true or false"),
+        ("`int | float`, got `bool`", "a number, and not true or false"),
         ("`str | object | null`, got `array`", "a text or a table of keys, and not a list"),
-        ("`array` of length >= 1", "a list of length >= 1"),
+        ("`array` of length >= 1", "a list that is not empty"),
+        ("`str`, got `int`", "a text, and not a whole number; put it in quotes"),
+        ("`str` matching regex '^/[!-~]*$'", "a text that begins with / and is ASCII without spaces"),
         ("`object`, got `null`", "a table of keys, and not nothing"),
     ],
 )

@@ -22,7 +22,7 @@ A = {"kind": "llamacpp"}
         ({"engines": {"a": {**A, "port": 0}, "b": {**A, "port": 0}}}, "`$.engines.a.port`"),
         ({"engines": {"a": A, "b": 3}}, "`$.engines.b`"),
         ({"engines": {"a": A, "x.y": {**A, "port": 0}}}, "`$.engines.x.y.port`"),
-        ({"engines": {"a": A, "x.y": {**A, "env": {"X": 2}}}}, "`$.engines.x.y.env[...]`"),
+        ({"engines": {"a": A, "x.y": {**A, "env": {"X": 2}}}}, "`$.engines.x.y.env.X`"),
         ({"engines": {"a": A}, "gateway": {"env": {"X": 2}}}, "`$.gateway.env.X`"),
         ({"engines": {"a": A}, "gateway": {"copies": 0}}, "`$.gateway.copies`"),
         ({"engines": {"a": {**A, "api_key": {}}}}, "give either from_env or from_file - at `$.engines.a.api_key`"),

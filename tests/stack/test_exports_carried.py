@@ -61,7 +61,7 @@ def test_a_gateway_finds_in_its_container_what_its_configuration_names(
     gateway = config_from_file(tmp_path / "gateway.json")
     assert sorted(gateway.keys) == ["alice", "bob", "c"]
     assert not gateway.open
-    assert (gateway.state, gateway.log.path) == (f"{STATE}/g.sqlite3", "-")
+    assert (gateway.state, gateway.log_path) == (f"{STATE}/g.sqlite3", "-")
     agent = agent_config_of(msgspec.json.decode(told["agent.json"]))
     assert agent.sessions.path == f"{STATE}/s.db"
     assert (agent.search.path, agent.files.allow) == (f"{tmp_path}/kb", (f"{tmp_path}/kb",))

@@ -139,9 +139,9 @@ class Client:
 class Gateway:
     """Started with a TOML text; it is listening when this returns."""
 
-    def __init__(self, folder: Path, toml: str) -> None:
+    def __init__(self, folder: Path, toml: str, listen: str = "127.0.0.1:0") -> None:
         path = folder / "gateway.toml"
-        path.write_text('listen = "127.0.0.1:0"\n' + toml, "utf-8")
+        path.write_text(f'listen = "{listen}"\n' + toml, "utf-8")
         self.process = Forked(str(path))
         said = self.process.stdout.readline()
         match = re.search(r"http://127\.0\.0\.1:(\d+)", said)

@@ -11,12 +11,13 @@ from typing import Any, NoReturn
 import click
 
 from withstand.errors import UsageError, extra
-from withstand.gateway.config import Config, config_from_file, config_of
+from withstand.gateway.config import Config, config_from_file, config_of, of_file
 from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
 from withstand.gateway.preflight import preflight
 from withstand.gateway.roster import Roster
 from withstand.gateway.waiting import Lobby
+from withstand.hints import near
 from withstand.usage import run_program
 
 
@@ -41,9 +42,11 @@ def main(context: click.Context, /, **options: Any) -> None:
 def check(file: Path) -> None:
     """Say whether the gateway would start with a configuration; nothing is started, changed or asked."""
     config = config_from_file(file)
-    Keyring(config.keys, local=True)
-    Roster(config, random.Random(), Lobby(lambda _: None))
-    for note in preflight(config):
+    with of_file(file):
+        Keyring(config.keys, local=True)
+        Roster(config, random.Random(), Lobby(lambda _: None))
+        notes = preflight(config)
+    for note in notes:
         click.echo(f"withstand: {note}", err=True)
     click.echo(f"{file} is good.")
 
@@ -79,9 +82,21 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
 def run(arguments: list[str]) -> NoReturn:
     """What is not a verb is for the gateway itself."""
     verb = _VERBS.get(arguments[0]) if arguments else None
+    if verb is None and _is_mistyped(arguments):
+        run_program(click.Group("gateway", _VERBS), arguments, "withstand gateway")  # which knows of no other
     if verb is None:
         run_program(main, arguments, "withstand gateway")
     run_program(verb, arguments[1:], f"withstand gateway {arguments[0]}")
+
+
+def _is_mistyped(arguments: list[str]) -> bool:
+    """It is nearly a verb, and no file, which would be named like one."""
+    return (
+        bool(arguments)
+        and arguments[0].isalpha()
+        and bool(near(arguments[0], _VERBS))
+        and not os.path.lexists(arguments[0])
+    )
 
 
 _VERBS: dict[str, click.Command] = {"check": check, "keys": keys}

@@ -1,5 +1,9 @@
 """Addresses: of an engine, taken apart, and of the gateway itself."""
 
+import errno
+import os
+import socket
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -56,10 +60,54 @@ def split_listen(listen: str) -> tuple[str, int]:
     Raises:
         UsageError: it is no address.
     """
+    scheme, found, rest = listen.partition("://")
+    if found:
+        raise UsageError(f"listen: {listen!r} is a URL; leave out {scheme}://, and write {rest.rstrip('/')}.")
     host, _, port = listen.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+    if not _is_name(host) or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
         raise UsageError(f"listen: {listen!r} is no address; write HOST:PORT, such as 127.0.0.1:8080.")
     return host.strip("[]"), int(port)
+
+
+def _is_name(host: str) -> bool:
+    """Or an address: what may be looked up at all."""
+    try:
+        return bool(host.encode("idna"))
+    except UnicodeError:
+        return False
+
+
+def check_elsewhere(origin: Origin, listen: str) -> None:
+    """Whether an engine is somebody else than the gateway that listens there.
+
+    Raises:
+        UsageError: it would ask itself.
+    """
+    host, port = split_listen(listen)
+    if origin.port == port and not _addresses(origin.host).isdisjoint(_addresses(host)):
+        cure = "name the engine's own address, or have the gateway listen at another port"
+        raise UsageError(f"{origin.url} is this gateway itself; {cure}.")
+
+
+def _addresses(host: str) -> set[str]:
+    """By which it is reached from this machine, as far as its name tells."""
+    if host in {"localhost", "0.0.0.0", "::"}:  # noqa: S104  nothing is bound to it here
+        return {"127.0.0.1", "::1"}
+    try:
+        return {str(ip_address(host))}
+    except ValueError:
+        return {host.lower()}
+
+
+def not_to_be_had(listen: str, e: OSError) -> UsageError:
+    """In asyncio's words the address would stand twice; what is wrong with a name has a number of its own."""
+    why = os.strerror(e.errno) if e.errno and e.errno > 0 else str(e.strerror)
+    cure = "Choose another address, or end what has this one"
+    if isinstance(e, socket.gaierror) or e.errno == errno.EADDRNOTAVAIL:
+        cure = "Choose an address of this machine, such as 127.0.0.1:8080"
+    elif e.errno == errno.EACCES:
+        cure = "Choose another port, such as 8080"
+    return UsageError(f"{listen} cannot be listened on: {why.lower()}. {cure}.")
 
 
 def is_local(host: str) -> bool:

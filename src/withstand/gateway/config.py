@@ -1,7 +1,8 @@
 """All that a gateway's owner may ask for: typed, frozen; unknown keys are refused with their path."""
 
-import re
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -10,10 +11,10 @@ from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, origin_of
-from withstand.gateway.config_checks import check
+from withstand.gateway.config_checks import check, check_finite
 from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
 from withstand.gateway.terms import Budget, KeyLimits, Price, TelemetryConfig, UsageConfig
-from withstand.hints import hinted
+from withstand.hints import explained
 
 PolicyName = Literal["round_robin", "random", "least_inflight", "session", "prefix"]
 POLICY_NAMES = get_args(PolicyName)
@@ -213,9 +214,9 @@ class KeyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class LogConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The access log: one JSON object a line. ``-`` is stdout, nothing is no log."""
+    """The access log: one JSON object a line. ``-`` is stdout."""
 
-    path: str | None = None
+    path: Annotated[str, Meta(min_length=1)]
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -247,7 +248,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where usage is kept: SQLite's file, or the URL of a server. None = in memory."""
     state_env: str | None = None
     """The environment variable that holds it: a URL with a password."""
-    log: LogConfig = LogConfig()
+    log: LogConfig | None = None
     telemetry: TelemetryConfig | None = None
     keep_alive_comment_s: Seconds | None = None
     """How often a stream that has not begun gets a comment, so that nobody takes it for dead; None = never."""
@@ -255,6 +256,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``/metrics`` is for everybody who reaches the address; else it takes a key with ``admin``."""
     drain_s: Seconds = 30.0
     """How long requests may take to end after SIGTERM."""
+
+    @property
+    def log_path(self) -> str | None:
+        """Where the access log goes; None = there is none."""
+        return None if self.log is None else self.log.path
 
     @property
     def has_state(self) -> bool:
@@ -282,13 +288,24 @@ def config_from_file(path: Path, **instead: object) -> Config:
     tree = _tree(path)
     if "engines" in tree and "models" not in tree:
         raise SpecError(f"{path} is a stack's file, not a gateway's: withstand up {path}.")
-    try:
+    with of_file(path):
         config = config_of({**with_keys(tree, path.parent), **instead})
-    except SpecError as e:
-        raise SpecError(str(e).replace("The configuration is", f"The configuration {path} is", 1)) from None
     if not config.models:
         raise SpecError(f"The configuration {path} names no model; add [models.NAME] and [[models.NAME.engines]].")
     return config
+
+
+@contextmanager
+def of_file(path: Path) -> Iterator[None]:
+    """What is found wrong in a configuration meanwhile is so in this file.
+
+    Raises:
+        SpecError: the same, with the file's name.
+    """
+    try:
+        yield
+    except SpecError as e:
+        raise SpecError(str(e).replace("The configuration is", f"The configuration {path} is", 1)) from None
 
 
 def with_keys(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -314,7 +331,7 @@ def with_keys(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _tree(path: Path, what: str = "configuration") -> dict[str, Any]:
     is_json = path.suffix == ".json"
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
         tree = msgspec.json.decode(text) if is_json else tomllib.loads(text)
     except OSError as e:
         raise UsageError(f"The {what} {path} cannot be read: {e.strerror}.") from None
@@ -331,23 +348,10 @@ def config_of(tree: object) -> Config:
     Raises:
         SpecError: a key is wrong; the text names it.
     """
+    check_finite(tree)
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:
-        raise SpecError(f"The configuration is wrong: {_named(str(e), hinted(str(e), Config), tree)}.") from None
+        raise SpecError(f"The configuration is wrong: {explained(str(e), tree, Config)}.") from None
     check(config)
     return config
-
-
-def _named(told: str, hint: str, tree: Any) -> str:
-    """With the name of the entry that is wrong, where msgspec only says that it is one of a table."""
-    found = re.search(r"`\$\.(\w+)\[\.\.\.\]", told)
-    if found is None:
-        return hint
-    for name, value in tree[found[1]].items():
-        try:
-            msgspec.convert({found[1]: {name: value}}, Config)
-        except msgspec.ValidationError as e:
-            if str(e) == told:
-                return hint.replace(found[0], f"`$.{found[1]}.{name}", 1)
-    return hint

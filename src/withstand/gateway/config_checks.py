@@ -1,11 +1,12 @@
 """What types cannot say of a configuration: what goes together, and what stands for what."""
 
+import math
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from withstand.errors import SpecError, UsageError
-from withstand.gateway.address import Origin, is_local, split_listen
+from withstand.gateway.address import Origin, check_elsewhere, is_local, split_listen
 from withstand.gateway.hosting.config import Hosted, wrong_with
 from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
@@ -43,6 +44,22 @@ def _wrong(path: str, what: str) -> SpecError:
     return SpecError(f"The configuration is wrong: {what} - at `$.{path}`.")
 
 
+def check_finite(tree: Any, path: str = "$") -> None:
+    """Whether all numbers of a raw tree end somewhere: TOML has ``inf`` and ``nan``, and JSON has not.
+
+    Raises:
+        SpecError: one does not.
+    """
+    if isinstance(tree, float) and not math.isfinite(tree):
+        raise _wrong(path.removeprefix("$."), f"{tree} is no number to count with; give one that ends")
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            check_finite(value, f"{path}.{name}")
+    elif isinstance(tree, list):
+        for i, value in enumerate(tree):
+            check_finite(value, f"{path}[{i}]")
+
+
 def _check_listen(config: "Config") -> None:
     host, _ = split_listen(config.listen)
     if not (is_local(host) or config.keys or config.open):
@@ -56,6 +73,8 @@ def _check_names(config: "Config") -> None:
     for name, model in config.models.items():
         for i, alias in enumerate([name, *model.aliases]):
             where = f"models.{name}" + (f".aliases[{i - 1}]" if i else "")
+            if not alias:
+                raise _wrong(where, "a model without a name cannot be asked for; give it one")
             if alias in seen:
                 raise _wrong(where, f"the name {alias!r} is taken by `$.{seen[alias]}`; give each model its own")
             seen[alias] = where
@@ -76,6 +95,7 @@ def _check_engines(config: "Config") -> None:
             where = f"models.{name}.engines[{i}]"
             try:
                 origin = engine.origin
+                check_elsewhere(origin, config.listen)
             except UsageError as e:
                 raise _wrong(f"{where}.url", str(e).rstrip(".")) from None
             if origin in urls:

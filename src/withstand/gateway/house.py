@@ -55,7 +55,7 @@ class House:
         self.now_s = loop.time
         self.splicing = Splicing(loop)
         self.counts = Counts()
-        self.ledger = Ledger(self.counts, Journal(config.log.path))
+        self.ledger = Ledger(self.counts, Journal(config.log_path))
         self.traces = None if config.telemetry is None else Traces(config.telemetry)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
@@ -101,7 +101,7 @@ class House:
         Raises:
             UsageError: a key or the log cannot be had; nothing has changed then.
         """
-        journal = Journal(config.log.path)  # anew, so that a log that was moved away is begun again
+        journal = Journal(config.log_path)  # anew, so that a log that was moved away is begun again
         try:
             keyring = Keyring(config.keys, local=self._local)
             self.roster.adopt(config, self.now_s())

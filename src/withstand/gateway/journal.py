@@ -139,4 +139,6 @@ def _scribe(path: str | None) -> Scribe | None:
     try:
         return Scribe(os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640))
     except OSError as e:
-        raise UsageError(f"The log {path} cannot be written: {e.strerror}. Choose another in [log].") from None
+        folder = Path(path).parent
+        why = e.strerror if folder.is_dir() else f"there is no folder {folder}"
+        raise UsageError(f"The log {path} cannot be written: {why}. Choose another in [log].") from None

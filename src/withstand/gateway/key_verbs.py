@@ -76,7 +76,7 @@ def _terms_of(key: KeyConfig) -> str:
     told = ["all models" if key.models is None else ", ".join(key.models) or "no model"]
     told += [f"{name} {limit}" for name in ("rpm", "tpm", "concurrency") if (limit := getattr(key.limits, name))]
     if key.budget is not None:
-        told.append(f"{key.budget.usd:g} USD per {key.budget.per}")
+        told.append(f"{key.budget.amount} per {key.budget.per}")
     if key.admin:
         told.append("admin")
     return "; ".join(told)

@@ -1,10 +1,8 @@
 """Which models there are, by all their names, and which engines serve them. It changes while requests are under way."""
 
 import math
-import os
 import random
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,6 +11,7 @@ from withstand.gateway import refusals
 from withstand.gateway.address import Origin
 from withstand.gateway.config import WEIGHT_MIN, Config, Disaggregation, EngineConfig, ModelConfig
 from withstand.gateway.config_checks import check_role
+from withstand.gateway.credentials import credentials_of
 from withstand.gateway.engine import BOOTSTRAP_PORT, Engine, Seat
 from withstand.gateway.hosting.config import Hosted
 from withstand.gateway.policies import Choose, policy_of
@@ -204,7 +203,11 @@ class Roster:
         Raises:
             UsageError: an engine's key cannot be read; nothing has changed then.
         """
-        keys = {(name, told.url): _credentials(told) for name, m in config.models.items() for told in m.engines}
+        keys = {
+            (name, told.url): credentials_of(told, f"models.{name}.engines[{i}]")
+            for name, model_told in config.models.items()
+            for i, told in enumerate(model_told.engines)
+        }
         then, self.models, self.by_name = self.models, {}, {}
         for there in self.engines.values():
             there.poll = there.health = there.credentials = None
@@ -234,7 +237,7 @@ class Roster:
         Raises:
             UsageError: its key cannot be read, or it has a seat already.
         """
-        credentials = _credentials(told)
+        credentials = credentials_of(told, f"models.{model.name}")
         if model.seat_at(told.origin) is not None:
             raise UsageError(f"{told.url} serves {model.name!r} already; change its weight instead.")
         seat = self._seat(model, told, None, credentials, since_s)
@@ -288,22 +291,3 @@ class Roster:
         for origin, engine in tuple(self.engines.items()):
             if engine.removed and not engine.in_flight and not (engine.process and engine.process.has_memory):
                 del self.engines[origin]
-
-
-def _credentials(told: EngineConfig) -> bytes | None:
-    if told.api_key_env is not None:
-        return _clean(os.environ.get(told.api_key_env), f"The environment variable {told.api_key_env}")
-    if told.api_key_file is not None:
-        try:
-            text = Path(told.api_key_file).read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
-            text = None
-        return _clean(text, f"The file {told.api_key_file}")
-    return None
-
-
-def _clean(text: str | None, where: str) -> bytes:
-    key = (text or "").strip()
-    if not key or not (key.isascii() and key.isprintable()):
-        raise UsageError(f"{where} holds no API key for an engine; put one there.")
-    return key.encode("ascii")

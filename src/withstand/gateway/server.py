@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import resource
 import signal
 import socket
@@ -17,8 +16,8 @@ import uvloop
 from msgspec import Struct
 
 from withstand import huge_pages
-from withstand.errors import UsageError, WithstandError
-from withstand.gateway.address import is_local, split_listen
+from withstand.errors import WithstandError
+from withstand.gateway.address import is_local, not_to_be_had, split_listen
 from withstand.gateway.config import Config
 from withstand.gateway.control.app import control_app
 from withstand.gateway.control.bridge import Control
@@ -103,7 +102,7 @@ def _reserved(host: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.bind(address)
     except OSError as e:
-        raise _not_to_be_had(f"{host}:{port}", e) from None
+        raise not_to_be_had(f"{host}:{port}", e) from None
     return sock
 
 
@@ -136,7 +135,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
             lambda: Door(house, control.exchange), host, port, backlog=_BACKLOG, reuse_port=station is not None
         )
     except OSError as e:
-        raise _not_to_be_had(config.listen, e) from None
+        raise not_to_be_had(config.listen, e) from None
     if config.busy_polling:
         _never_sleep(loop)
     reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
@@ -187,12 +186,6 @@ async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Sai
             said.told(f"The configuration stays as it was. {e}")
         else:
             said.told(f"The configuration was read again: {reloader.summary}.")
-
-
-def _not_to_be_had(listen: str, e: OSError) -> UsageError:
-    """In asyncio's words the address would stand twice; what is wrong with a name has a number of its own."""
-    why = os.strerror(e.errno).lower() if e.errno and e.errno > 0 else e.strerror
-    return UsageError(f"{listen} cannot be listened on: {why}. Choose another address, or end what has this one.")
 
 
 async def _drain(house: House, asked_again: asyncio.Event) -> None:

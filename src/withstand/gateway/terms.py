@@ -1,5 +1,6 @@
 """What an owner may set for keys: limits, budgets, prices; and where spans go. Typed parts of the configuration."""
 
+from decimal import Decimal
 from typing import Annotated, Literal
 
 import msgspec
@@ -30,6 +31,11 @@ class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     usd: Dollars
     per: Literal["day", "month", "total"] = "month"
+
+    @property
+    def amount(self) -> str:
+        """As people write it: small ones too without an exponent."""
+        return f"{Decimal(str(self.usd)).normalize():f} USD"
 
 
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from withstand.hints import hinted
+from withstand.hints import explained
 from withstand.spec.arrivals import Seconds
 from withstand.spec.file_kinds import kind_of, refuse_others
-from withstand.spec.mistake import of_file, unfit, with_keys, wrong
+from withstand.spec.mistake import of_file, unfit, wrong
 from withstand.spec.parse import tree_from_file
 
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -246,8 +246,7 @@ def stack_of(tree: dict[str, Any], name: str) -> Stack:
     try:
         stack = msgspec.convert(tree, Stack)
     except msgspec.ValidationError as e:
-        told = with_keys(str(e), tree, lambda each: msgspec.convert(each, Stack))
-        raise unfit(hinted(told, Stack)) from None
+        raise unfit(explained(str(e), tree, Stack)) from None
     stack = msgspec.structs.replace(stack, name=stack.name or _name_of(name))
     _check_name("name", stack.name)
     for each, engine in stack.engines.items():

@@ -18,6 +18,7 @@ import pytest
 from hosted import Hosted, runs, until
 from withstand.gateway.address import origin_of
 from withstand.gateway.hosting import child, config
+from withstand.gateway.hosting.host import state_folder
 from withstand.gateway.hosting.orphans import Record, end_orphans
 from withstand.gateway.hosting.process import Place, Process, State
 from withstand.processes.cut import cut
@@ -79,11 +80,20 @@ def test_it_comes_up_when_it_is_ready_and_goes_when_told(tmp_path: Path, place: 
     assert [name for name, cold_ns in told.started if cold_ns > 0] == [engine.name] * 2  # type: ignore[attr-defined]
 
 
+def test_logs_and_records_follow_the_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/xdg")
+    monkeypatch.delenv("WITHSTAND_STATE", raising=False)
+    assert state_folder(config.HostConfig()) == Path("/xdg/withstand/engines")
+    monkeypatch.setenv("WITHSTAND_STATE", "/ours")
+    assert state_folder(config.HostConfig()) == Path("/ours/engines")
+    assert state_folder(config.HostConfig(state="/told")) == Path("/told")
+
+
 @pytest.mark.parametrize(
     ("how", "more", "said"),
     [
         (("refuse",), {"env": {"ENGINE_KEY": "tell-nobody"}}, r"its start \(exit code 1\): error: .* was \*\*\*\."),
-        (("never",), {"start_timeout_s": 0.3}, r"was not ready within 0\.3 s, and said nothing\."),
+        (("never",), {"start_timeout_s": 0.3}, r"0\.3 s \(GET /health at its url .* by 2xx\), and said nothing\."),
         ((), {"cwd": "/no/such/folder"}, r"cannot be started: .*No such file"),
         ((), {"log": "/no/such/folder/log"}, r"cannot be started: /no.*: (No such file|Permission|Read-only)"),
     ],

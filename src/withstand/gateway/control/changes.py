@@ -7,7 +7,7 @@ import msgspec
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from withstand.gateway import refusals
-from withstand.gateway.address import origin_of
+from withstand.gateway.address import check_elsewhere, origin_of
 from withstand.gateway.config import Config, EngineConfig, Role
 from withstand.gateway.control.asking import Refused
 from withstand.gateway.engine import Seat
@@ -94,6 +94,7 @@ def _add(house: House, told: str) -> dict[str, Any]:
         bootstrap_port=new.bootstrap_port,
         backup=new.backup,
     )
+    check_elsewhere(engine.origin, house.config.listen)
     now_s = house.now_s()
     return told_of(house.roster.seat(_model(house, new), engine, now_s), now_s)
 

@@ -24,6 +24,7 @@ MUST_BE = {
     "key": "a key's name",
 }
 """All fields that somebody may get wrong."""
+_SAME = ("served", "served_as")
 
 
 def told(errors: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> str:
@@ -39,6 +40,8 @@ def _told(error: Mapping[str, Any], fields: Sequence[str]) -> str:
     if not where:
         return f"The body must be a JSON object, with {', '.join(fields)}."
     field = ".".join(map(str, where))
+    if error["type"] == "extra_forbidden" and field in _SAME and "served" in fields:
+        return "The fields 'served' and 'served_as' are the same, and both are given; keep one."
     if error["type"] == "extra_forbidden":
         return f"There is no field {field!r}{meant(field, fields)}; correct it, or leave it out."
     cure = MUST_BE.get(field, "something else")

@@ -22,7 +22,7 @@ def cause(log_file: Path, start: int, code: int | None, hidden: Iterable[str]) -
 
     ``start`` is where its part of the log begins, ``code`` None where it has not ended.
     """
-    said = said_reason(tail(log_file, start), _TELLS)
+    said = said_reason(tail(log_file, start), _TELLS).rstrip(".")
     how = ending(code)
     return f"{how}: {without_secrets(said, hidden)}" if said else f"{how}, and said nothing"
 

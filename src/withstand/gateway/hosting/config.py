@@ -36,7 +36,7 @@ class HostConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     residence_s: Annotated[float, Meta(ge=0)] = 30.0
     """So long an engine stays that was started, though another model wants its place."""
     state: str | None = None
-    """The folder of logs and records; ``~/.local/state/withstand`` without."""
+    """The folder of logs and records; without, ``engines`` in ``$WITHSTAND_STATE`` or ``~/.local/state/withstand``."""
 
 
 def wrong_with(hosted: Hosted, host: HostConfig) -> tuple[str, str] | None:

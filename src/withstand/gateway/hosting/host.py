@@ -123,8 +123,11 @@ def _first_up(seats: Iterable[Seat]) -> Process | None:
 
 def state_folder(config: HostConfig) -> Path:
     """Where logs and records are."""
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    return Path(config.state) if config.state else Path(base) / "withstand/engines"
+    if config.state:
+        return Path(config.state)
+    if ours := os.environ.get("WITHSTAND_STATE"):
+        return Path(ours) / "engines"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "withstand/engines"
 
 
 def _resident(engine: Engine, process: Process, now_s: float) -> Resident:

@@ -149,7 +149,10 @@ class Process:
     async def _from_start_to_end(self, place: Place, told: Hosted) -> None:
         await place.cleared
         if await is_taken(self.origin):
-            raise EngineError(f"Something listens at {self.origin.name} already, where an engine was to be started.")
+            cure = "end that, or take the command out to use it as it is"
+            raise EngineError(
+                f"Something listens at {self.origin.name} already, where an engine was to be started; {cure}."
+            )
         child = await Child.spawned(self.origin, told, place.folder)
         to_end: asyncio.Future[Any] = asyncio.ensure_future(self._to_end.wait())
         try:
@@ -178,7 +181,10 @@ class Process:
                         return
                     await asyncio.wait({child.exited, to_end}, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
         if not to_end.done():
-            how = "ended at its start" if child.exited.done() else f"was not ready within {told.start_timeout_s:g} s"
+            late = (
+                f"was not ready within {told.start_timeout_s:g} s (GET {told.ready} at its url was not answered by 2xx)"
+            )
+            how = "ended at its start" if child.exited.done() else late
             raise EngineError(f"The engine {self.origin.name} {how}{child.why()}.")
 
     def _is_up(self, place: Place) -> None:

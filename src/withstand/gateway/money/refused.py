@@ -34,6 +34,6 @@ def _requests(count: int | None) -> str:
 
 def over_budget(budget: Budget) -> Refusal:
     """It need not come back soon: OpenAI's code, and the line by which its clients do not retry."""
-    spent = f"This key has spent its {budget.usd:g} USD for {_PERIODS[budget.per]}"
+    spent = f"This key has spent its {budget.amount} for {_PERIODS[budget.per]}"
     message = f"{spent}; whoever runs the gateway can raise its budget."
     return Refusal(429, "insufficient_quota", message, "insufficient_quota", hopeless=True, limit=Limit.BUDGET.value)
