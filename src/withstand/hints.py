@@ -61,7 +61,9 @@ def explained(told: str, tree: Any, kind: Any) -> str:
     for name, index in _STEP.findall(at["path"]):
         key = name or index
         if index == _UNNAMED:
-            key = next(key for key in _found(tree, steps) if _says(told, _only(tree, steps, key), kind))
+            keys = (key for key in _found(tree, steps) if _says(told, _only(tree, steps, key), kind))
+            if (key := next(keys, None)) is None:
+                return hinted(told, kind)
             tree = _only(tree, steps, key)
         steps.append(key if name or index == _UNNAMED else int(index))
     there = _found(tree, steps)
