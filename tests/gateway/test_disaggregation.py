@@ -279,6 +279,14 @@ def test_prefill_is_not_there(engine: Engines, place: Place, nobody: str) -> Non
     assert (answer.status, answer.header("retry-after") is not None, decode.seen) == (503, True, [])
 
 
+@pytest.mark.parametrize("missing", ["prefill", "decode"])
+def test_who_is_missing_is_told(engine: Engines, place: Place, missing: str) -> None:
+    one = engine(silent)
+    place.seat("vllm", [] if missing == "prefill" else [one], [] if missing == "decode" else [one])
+    told = f"No engine of `vllm` can be asked at present: it has none that {missing}."
+    assert place.ask(**ASKED).error["message"] == told
+
+
 def test_prefill_is_not_there_and_decode_stands_in(engine: Engines, place: Place, nobody: str) -> None:
     assert place.seat("vllm-alone", [nobody], [engine(Nixl().decode)]).ask(**ASKED).status == 200
     assert place.fallbacks() == {"no_prefill": 1}

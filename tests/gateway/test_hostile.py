@@ -99,6 +99,19 @@ def test_what_is_odd_and_good_passes(front: tuple[Gateway, Engine]) -> None:
         assert one.seen.pop().body == content
 
 
+@pytest.mark.parametrize("path", [CHAT, "/admin/engines"])
+def test_a_length_above_the_limit_is_refused_before_the_body_comes(front: tuple[Gateway, Engine], path: str) -> None:
+    gw, one = front
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {1 << 40}\r\n\r\n"
+    client = gw.client().send(head.encode())
+    answer = client.answer()
+    assert (answer.status, answer.error["message"]) == (413, f"The body has more than {64 << 20} bytes.")
+    assert client.at_end()
+    client = gw.client().send(post(body()) + head.encode())
+    assert [client.answer().status for _ in range(2)] == [200, 413], "what came before it is answered"
+    assert len(one.seen) == 1
+
+
 def test_a_hundred_thousand_tiny_chunks(front: tuple[Gateway, Engine]) -> None:
     gw, one = front
     content = body(x="y" * 100_000)

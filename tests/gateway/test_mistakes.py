@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from engines import Behave, Engine, answering
-from gateways import Gateway, body, model
+from gateways import Gateway, body, model, post
 from withstand.gateway.control.mistakes import MUST_BE
 
 Engines = Callable[[Behave], Engine]
@@ -27,6 +27,14 @@ Gateways = Callable[[str], Gateway]
         ("PATCH", "/admin/engines", [1], "The body must be a JSON object, with model, url, weight, max_in_flight"),
         ("DELETE", "/admin/engines?model=m", None, "The field 'url' is missing; give an engine's address"),
         ("GET", "/admin/usage?since=yesterday", None, "The field 'since' must be a day, such as 2026-11-01."),
+        ("GET", "/admin/usage?since=%D9%A2026-11-01", None, "The field 'since' must be a day, such as 2026-11-01."),
+        ("GET", "/admin/usage?untill=2026-11-01", None, "There is no field 'untill' (did you mean until?)"),
+        ("GET", "/admin/usage?key=a&key=b", None, "The field 'key' is given 2 times; give it once."),
+        ("GET", "/admin/usage?since=2026-11-02&until=2026-11-01", None, "'since' is 2026-11-02, later than 'until'"),
+        ("GET", "/admin/engines?model=m", None, "There is no field 'model'; correct it, or leave it out."),
+        ("POST", "/admin/reload?fast=1", None, "There is no field 'fast'; correct it, or leave it out."),
+        ("DELETE", "/admin/engines?model=m&url=a&url=b", None, "The field 'url' is given 2 times; give it once."),
+        ("DELETE", "/admin/engines?model=m&url=a&x=1", None, "There is no field 'x' (there are: model, url)"),
     ],
 )
 def test_a_wrong_question_is_told_of_in_a_sentence(
@@ -34,6 +42,34 @@ def test_a_wrong_question_is_told_of_in_a_sentence(
 ) -> None:
     status, answer = gateway(model(nobody)).control(method, path, told)
     assert (status, said in answer["error"]["message"]) == (422, True), answer
+
+
+JSON = "content-type: application/json\r\n"
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (b'{"model":"m","url":"http://\\ud800"}', "The field 'url' must be an engine's address, such as"),
+        (b'{"model":"\\ud800","url":"http://a"}', "The field 'model' must be a model's name."),
+        (b'{"model":"\xff"}', "The body is no JSON: it is not UTF-8; encode it so."),
+        (b"[" * 100_000, "The body is nested too deeply; give a JSON object of plain values."),
+        (b'{"weight":%b}' % (b"9" * 5000), "The body has a number of too many digits; correct it."),
+    ],
+)
+def test_a_body_that_nobody_can_read_is_told_why(
+    gateway: Gateways, nobody: str, method: str, told: bytes, said: str
+) -> None:
+    client = gateway(model(nobody)).client()
+    answer = client.send(post(told, "/admin/engines", JSON).replace(b"POST", method.encode(), 1)).answer()
+    assert (400 <= answer.status < 500, answer.error["message"][: len(said)]) == (True, said)
+
+
+def test_an_empty_body_is_told_to_be_empty(gateway: Gateways, nobody: str) -> None:
+    answer = gateway(model(nobody)).ask(b"")
+    told = "The body must be a JSON object that names a model: it is empty."
+    assert (answer.status, answer.error["message"]) == (400, told)
 
 
 def test_a_body_that_is_no_json_is_told_where(gateway: Gateways, nobody: str) -> None:

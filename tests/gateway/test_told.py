@@ -214,6 +214,7 @@ def test_a_command_that_fails_is_told_of(gateway: Gateways, nobody: str, tmp_pat
     command = '\ncommand = ["sh", "-c", "echo no such model. >&2; exit 1"]\n'
     gw = gateway(model(nobody).rstrip() + command + f'[host]\nstate = "{tmp_path}"\n')
     assert gw.ask(body()).error["code"] == "engine_not_started"
+    assert "no such model" in gw.control("GET", "/admin/engines")[1]["m"][0]["trouble"]
     time.sleep(0.6)
     gw.stop()
     assert len(gw.told) == 1
@@ -225,6 +226,25 @@ def test_a_timeout_says_whose_it_was(engine: Engines, gateway: Gateways) -> None
     gw = gateway("timeouts.first_byte_s = 0.1\n" + model(one.url))
     late = gw.ask(body())
     assert (late.status, late.header("x-withstand-engine")) == (504, one.name)
+
+
+def test_engines_that_nobody_may_ask_are_told_of(engine: Engines, gateway: Gateways) -> None:
+    one, other = engine(answering()), engine(answering())
+    gw = gateway(model(one.url, other.url))
+
+    def why(*changes: dict[str, object]) -> str:
+        for place, change in zip((one, other), changes, strict=False):
+            assert gw.control("PATCH", "/admin/engines", {"model": "m", "url": place.name, **change})[0] == 200
+        answer = gw.ask(body())
+        assert (answer.status, answer.error["code"]) == (503, "no_engine")
+        return str(answer.error["message"]).removeprefix("No engine of `m` can be asked at present: ")
+
+    assert why({"draining": True}, {"draining": True}) == "all are draining."
+    assert why({}, {"draining": False, "weight": 0}) == "all are draining or have weight 0."
+    assert why({"draining": False, "weight": 0}) == "all have weight 0."
+    for place in (one, other):
+        assert gw.control("DELETE", f"/admin/engines?model=m&url={place.name}")[0] == 200
+    assert why() == "it has none."
 
 
 # What the control plane says.

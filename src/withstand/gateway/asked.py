@@ -42,7 +42,7 @@ def read(body: bytes) -> Asked:
     try:
         return _read(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as e:
-        raise ValueError(str(e)) from None
+        raise ValueError(str(e) if body else "it is empty") from None
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
 

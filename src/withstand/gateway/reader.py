@@ -14,7 +14,7 @@ from withstand.gateway.familiar import Memory
 from withstand.gateway.heads import plain_head
 from withstand.gateway.incoming import Head, Incoming
 from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
-from withstand.gateway.routes import route_of
+from withstand.gateway.routes import origin_form, route_of
 
 if TYPE_CHECKING:
     from withstand.gateway.house import House
@@ -145,7 +145,12 @@ class Reader:
         head.version = self._parser.get_http_version()
         head.keeps_alive = self._parser.should_keep_alive()
         head.route = route_of(head.method, head.target)
+        if head.route is None and not head.target.startswith(b"/"):
+            head.target = origin_form(head.target)
+            head.route = route_of(head.method, head.target)
         self.refusal = self.refusal or _ambiguous(head)
+        if head.length is not None and int(head.length) > self._house.config.limits.body_bytes:
+            self._refuse_body()
         if not self._house.hold(incoming, _REQUEST_BYTES):
             self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
         if head.header(b"expect") is not None and head.version != "1.0" and not (self.refusal or self.complete):
@@ -160,8 +165,7 @@ class Reader:
         more, limits = len(self._body) - incoming.size, self._house.config.limits
         incoming.size += more
         if incoming.size > limits.body_bytes:
-            message = f"The body has more than {limits.body_bytes} bytes."
-            self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
+            self._refuse_body()
         elif more and not self._house.hold(incoming, more):
             self.refusal = self.refusal or refusals.overcrowded(RETRY_AFTER_S)
         if self.refusal is not None:
@@ -181,6 +185,10 @@ class Reader:
             else:
                 self.refused = incoming
             self.coming = None
+
+    def _refuse_body(self) -> None:
+        message = f"The body has more than {self._house.config.limits.body_bytes} bytes."
+        self.refusal = self.refusal or refusals.bad_request(message, status=413, closes=True)
 
     def _limit_head(self, size: int) -> None:
         bytes_max = self._house.config.limits.head_bytes

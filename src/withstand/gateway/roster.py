@@ -170,10 +170,30 @@ class Model:
         failed = [s.engine.process for s in self.places() if s.engine.process and s.engine.process.failure]
         if not failed:
             troubles = [t.why for s in self.places() if (t := s.engine.current_trouble) is not None]
-            return refusals.no_engine(self.name, retry_after_s, troubles[0] if troubles else "")
+            return refusals.no_engine(self.name, retry_after_s, troubles[0] if troubles else self._why_idle())
         soonest = min(failed, key=lambda process: process.backoff.left_s(now_s))
         left_s = max(1, math.ceil(soonest.backoff.left_s(now_s)))
         return refusals.not_started(self.name, soonest.failure or "", left_s)
+
+    def _why_idle(self) -> str:
+        """Why nobody is asked, where nothing is wrong with anybody."""
+        if self.prefill is None:
+            return _why_idle(self.seats, "")
+        return _why_idle(self.seats, " that decode") or _why_idle(self.prefill.seats, " that prefill")
+
+
+def _why_idle(seats: Sequence[Seat], which: str) -> str:
+    """Nothing where one of them would be asked."""
+    if not seats:
+        return f"it has none{which}"
+    weightless = [seat.weight < WEIGHT_MIN for seat in seats]
+    draining = [seat.engine.draining for seat in seats]
+    if all(draining):
+        return f"all{which} are draining"
+    if all(weightless):
+        return f"all{which} have weight 0"
+    either = all(here or there for here, there in zip(draining, weightless, strict=True))
+    return f"all{which} are draining or have weight 0" if either else ""
 
 
 def _choosing(config: ModelConfig) -> tuple[object, ...]:

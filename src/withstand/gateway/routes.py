@@ -1,5 +1,6 @@
 """The routes that go to an engine. Everything else is the control plane's."""
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 
@@ -37,6 +38,7 @@ _ROUTES = (
     Route("/detokenize", is_free=True),
 )
 ROUTES: Mapping[str, Route] = {route.path: route for route in _ROUTES}
+_SCHEME_AND_HOST = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _BY_TARGET = {route.path.encode(): route for route in _ROUTES}
 
 
@@ -45,3 +47,12 @@ def route_of(method: bytes, target: bytes) -> Route | None:
     if method != b"POST":
         return None
     return _BY_TARGET.get(target) or _BY_TARGET.get(target.partition(b"?")[0])
+
+
+def origin_form(target: bytes) -> bytes:
+    """The target from its path on, also where it is told as proxies are; RFC 9112, section 3.2.2."""
+    found = _SCHEME_AND_HOST.match(target)
+    if found is None:
+        return target
+    path = target[found.end() :]
+    return path if path.startswith(b"/") else b"/" + path

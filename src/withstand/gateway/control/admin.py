@@ -2,15 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends
 
-from withstand.gateway.control.asking import administers, crew_of, house_of, reloader_of
-from withstand.gateway.control.changes import Change, NewEngine, Place, told_of
+from withstand.gateway.control.asking import administers, asks_once, crew_of, house_of, reloader_of
+from withstand.gateway.control.changes import Change, Name, NewEngine, Place, told_of
 from withstand.gateway.control.crew import Crew
 from withstand.gateway.house import House
 from withstand.gateway.reload import Reloader
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
+router = APIRouter(prefix="/admin", dependencies=[Depends(administers), Depends(asks_once)])
 _House = Annotated[House, Depends(house_of)]
 _Crew = Annotated[Crew, Depends(crew_of)]
 
@@ -35,9 +35,9 @@ async def change(to: Change, crew: _Crew) -> dict[str, Any]:
 
 
 @router.delete("/engines")
-async def remove(place: Annotated[Place, Query()], crew: _Crew) -> dict[str, Any]:
+async def remove(model: Name, url: Name, crew: _Crew) -> dict[str, Any]:
     """One engine less; what it has under way goes on to its end."""
-    return await crew.make("remove", place.model_dump_json())
+    return await crew.make("remove", Place(model=model, url=url).model_dump_json())
 
 
 @router.post("/reload")

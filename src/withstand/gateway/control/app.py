@@ -1,11 +1,12 @@
 """The application: models, health, metrics, and the administration of engines. Its errors have OpenAI's form."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from withstand import __version__
 from withstand.errors import UsageError
@@ -14,22 +15,51 @@ from withstand.gateway.control import admin, mistakes, usage
 from withstand.gateway.control.asking import Refused, administers, asks
 from withstand.gateway.control.changes import fields_of
 from withstand.gateway.control.crew import Crew
-from withstand.gateway.control.guide import guide
+from withstand.gateway.control.guide import guide, of_engines
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
 from withstand.gateway.reload import Reloader
 from withstand.gateway.routes import ROUTES, Dialect
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_METHODS = "GET", "POST", "PATCH", "DELETE"
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class _Application(FastAPI):
+    """Its description has the engines' routes too."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, made once."""
+        if self.openapi_schema is None:
+            schema = super().openapi()
+            schema["paths"] = of_engines() | schema["paths"]
+        assert self.openapi_schema is not None
+        return self.openapi_schema
+
+
+class _Headed:
+    """Has ``HEAD`` answered as ``GET``; that the body stays here is uvicorn's."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self._app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, send)
 
 
 def control_app(house: House, crew: Crew, reloader: Reloader) -> FastAPI:
     """All routes that are not for an engine."""
-    app = FastAPI(title="withstand gateway", version=__version__, docs_url=None, redoc_url=None)
+    app = _Application(title="withstand gateway", version=__version__, docs_url=None, redoc_url=None)
     app.state.house = house
     app.state.reloader = reloader
     app.state.crew = crew
+    app.add_middleware(_Headed)
     _add_errors(app)
     _add_models(app, house)
     _add_health(app, house, crew)
@@ -105,10 +135,32 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, e: HTTPException) -> Response:
-        if e.status_code == 404 and request.url.path in ROUTES:
-            refusal = refusals.bad_request(f"{request.url.path} is asked by POST.", status=405)
-            return _answer(refusal, {"allow": "POST"})
-        return _answer(refusals.bad_request(f"{e.detail}.", status=e.status_code))
+        if e.status_code == 400:
+            return _answer(refusals.bad_request(mistakes.unread(e.__cause__)))
+        if e.status_code not in {404, 405}:
+            return _answer(refusals.bad_request(f"{e.detail}.", status=e.status_code))
+        path = request.scope["path"]
+        if methods := _methods_at(request):
+            allowed = ", ".join((*methods, "HEAD") if "GET" in methods else methods)
+            return _answer(refusals.bad_request(mistakes.otherwise(path, methods), status=405), {"allow": allowed})
+        if path in ROUTES:
+            message = f"{path} is found by its plain letters alone; ask for it without % codes, and without #."
+            return _answer(refusals.bad_request(message, status=404))
+        known = [path for path in app.openapi()["paths"] if "{" not in path]
+        return _answer(refusals.bad_request(mistakes.astray(path, [*known, "/docs"]), status=404))
+
+
+def _methods_at(request: Request) -> list[str]:
+    """By which something may be asked for there, if by any."""
+    scope = request.scope
+    if scope["raw_path"].decode("ascii", "replace") in ROUTES and scope["method"] != "POST":
+        return ["POST"]
+    routes = request.app.routes
+    return [
+        method
+        for method in _METHODS
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 def _answer(refusal: Refusal, headers: dict[str, str] | None = None) -> Response:

@@ -1,10 +1,15 @@
-"""Who asks, for routes of the control plane: coroutines all, since FastAPI takes what is none to a thread."""
+"""Who asks, and by which fields, for routes of the control plane.
 
+They are coroutines all, since FastAPI takes what is none to a thread.
+"""
+
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from withstand.gateway import refusals
+from withstand.gateway.control import mistakes
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.refusals import Refusal
@@ -62,3 +67,17 @@ async def administers(key: Annotated[Key, Depends(asks)]) -> Key:
     if not key.admin:
         raise Refused(refusals.forbidden())
     return key
+
+
+async def asks_once(request: Request) -> None:
+    """Each field behind the path's ``?`` is one that the route has, and stands there once.
+
+    Raises:
+        Refused: otherwise what is meant is not known, and a filter that is passed over shows too much.
+    """
+    fields = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name, count in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in fields:
+            raise Refused(refusals.bad_request(mistakes.unknown(name, fields), status=422))
+        if count > 1:
+            raise Refused(refusals.bad_request(f"The field {name!r} is given {count} times; give it once.", status=422))

@@ -10,10 +10,12 @@ from withstand.gateway import refusals
 from withstand.gateway.address import check_elsewhere, origin_of
 from withstand.gateway.config import Config, EngineConfig, Role
 from withstand.gateway.control.asking import Refused
-from withstand.gateway.engine import Seat
+from withstand.gateway.engine import Engine, Seat
 from withstand.gateway.house import House
 from withstand.gateway.roster import Model
 
+Name = Annotated[str, Field(min_length=1)]
+"""Its length is looked at, so it must be text: half a surrogate pair is none."""
 _Weight = Annotated[float, Field(ge=0, le=1000)]
 _AtOnce = Annotated[int, Field(ge=1)]
 
@@ -23,8 +25,8 @@ class Place(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    model: str
-    url: str
+    model: Name
+    url: Name
 
 
 class NewEngine(Place):
@@ -32,7 +34,7 @@ class NewEngine(Place):
 
     weight: _Weight = 1.0
     max_in_flight: _AtOnce | None = None
-    served: str | None = Field(None, min_length=1, validation_alias=AliasChoices("served", "served_as"))
+    served: Name | None = Field(None, validation_alias=AliasChoices("served", "served_as"))
     role: Role | None = None
     bootstrap_port: Annotated[int, Field(ge=1, lt=1 << 16)] | None = None
     backup: bool = False
@@ -78,9 +80,16 @@ def told_of(seat: Seat, now_s: float) -> dict[str, Any]:
         "draining": engine.draining,
         "process": None if engine.process is None else engine.process.state.value,
         "failing": engine.breaker.is_open(now_s) or engine.is_unreachable,
-        "trouble": None if (trouble := engine.current_trouble) is None else trouble.why,
+        "trouble": _trouble_of(engine),
         "healthy": None if engine.health is None or not checkup.is_known else not checkup.is_ill,
     }
+
+
+def _trouble_of(engine: Engine) -> str | None:
+    """What is wrong with it, or with the last start of its command."""
+    if (trouble := engine.current_trouble) is not None:
+        return trouble.why
+    return None if engine.process is None else engine.process.failure
 
 
 def _add(house: House, told: str) -> dict[str, Any]:

@@ -27,9 +27,19 @@ def guide(schema: dict[str, Any]) -> str:
     return _PAGE.format(version=escape(schema["info"]["version"]), rows=rows)
 
 
+def of_engines() -> dict[str, Any]:
+    """Paths of an OpenAPI document: what engines answer, of which the gateway knows next to nothing."""
+    body = {"type": "object", "required": ["model"], "properties": {"model": {"type": "string"}}}
+    told = {
+        "summary": "To an engine",
+        "description": "To an engine of the model that the body names.",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {"200": {"description": "The engine's answer."}},
+    }
+    return {path: {"post": told} for path in ROUTES}
+
+
 def _rows(schema: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for path in ROUTES:
-        yield "POST", path, "To an engine of the model that the body names."
     for path, methods in schema["paths"].items():
         for method, told in methods.items():
             yield method.upper(), path, told.get("description", "").partition("\n")[0]

@@ -4,6 +4,7 @@ FastAPI tells of it in pydantic's words, which are for programmers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from withstand.hints import meant
@@ -25,11 +26,40 @@ MUST_BE = {
 }
 """All fields that somebody may get wrong."""
 _SAME = ("served", "served_as")
+_SHOWN_CHARS = 200
 
 
 def told(errors: Iterable[Mapping[str, Any]], fields: Sequence[str]) -> str:
     """A sentence for each error, as pydantic has it; ``fields`` are those of the body that was wanted."""
     return " ".join(dict.fromkeys(_told(error, fields) for error in errors))
+
+
+def unknown(field: str, fields: Sequence[str]) -> str:
+    """One that there is not among those."""
+    return f"There is no field {field[:_SHOWN_CHARS]!r}{meant(field, fields)}; correct it, or leave it out."
+
+
+def unread(e: BaseException | None) -> str:
+    """Why a body could not be read at all."""
+    if isinstance(e, UnicodeDecodeError):
+        return "The body is no JSON: it is not UTF-8; encode it so."
+    if isinstance(e, RecursionError):
+        return "The body is nested too deeply; give a JSON object of plain values."
+    return "The body has a number of too many digits; correct it."
+
+
+def astray(path: str, known: Iterable[str]) -> str:
+    """There is nothing at the path; ``known`` are those where there is."""
+    path = path[:_SHOWN_CHARS]
+    found = get_close_matches(path.lower(), known, n=1)
+    hint = f"; did you mean {found[0]}?" if found else "."
+    return f"There is no {path}{hint} GET /docs lists all routes."
+
+
+def otherwise(path: str, methods: Sequence[str]) -> str:
+    """It is there, but asked in another way."""
+    *others, last = methods
+    return f"{path} is asked by {', '.join(others)}{' or ' if others else ''}{last}."
 
 
 def _told(error: Mapping[str, Any], fields: Sequence[str]) -> str:
@@ -43,7 +73,7 @@ def _told(error: Mapping[str, Any], fields: Sequence[str]) -> str:
     if error["type"] == "extra_forbidden" and field in _SAME and "served" in fields:
         return "The fields 'served' and 'served_as' are the same, and both are given; keep one."
     if error["type"] == "extra_forbidden":
-        return f"There is no field {field!r}{meant(field, fields)}; correct it, or leave it out."
+        return unknown(field, fields)
     cure = MUST_BE.get(field, "something else")
     if error["type"] == "missing":
         return f"The field {field!r} is missing; give {cure}."

@@ -8,13 +8,13 @@ from pydantic import AfterValidator
 
 from withstand.errors import StorageError
 from withstand.gateway import refusals
-from withstand.gateway.control.asking import Refused, administers, asks, house_of
+from withstand.gateway.control.asking import Refused, administers, asks, asks_once, house_of
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
 from withstand.gateway.money.bill import NANO
 from withstand.gateway.money.rows import Slot, Sums
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(administers)])
+router = APIRouter(prefix="/admin", dependencies=[Depends(administers), Depends(asks_once)])
 
 
 def _day(text: str) -> str:
@@ -25,7 +25,7 @@ def _day(text: str) -> str:
     return text
 
 
-_Day = Annotated[str, Query(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+_Day = Annotated[str, Query(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), AfterValidator(_day)]
 own = APIRouter()
 
 
@@ -45,6 +45,9 @@ async def usage(
     model: str | None = None,
 ) -> dict[str, Any]:
     """Sums by key, model and day (UTC), of all processes that share the state; both days are included."""
+    if since > until:
+        message = f"The field 'since' is {since}, later than 'until', {until}; exchange them."
+        raise Refused(refusals.bad_request(message, status=422))
     try:
         found = await house.till.books.usage(since, until)
     except StorageError as e:

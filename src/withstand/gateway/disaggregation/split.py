@@ -176,7 +176,7 @@ class Split(ABC):
         elif leg is not None and reason is Whole.STATUS:
             self._passage.show(leg)
         elif reason is Whole.NO_PREFILL:
-            self._passage.refuse(self._pool.nobody(self._house.now_s(), RETRY_AFTER_S), Outcome.NO_ENGINE)
+            self._passage.refuse(self._model.nobody(self._house.now_s(), RETRY_AFTER_S), Outcome.NO_ENGINE)
         else:
             self._passage.refuse(*_refusal(reason))
 
