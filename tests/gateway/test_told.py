@@ -139,7 +139,7 @@ def test_an_engine_that_is_not_there_is_told_everywhere_until_it_is(gateway: Gat
         (line,) = lines(gw, tmp_path / "log")
     assert (line["error"], line["attempts"]) == ("no_engine", 1)
     assert "connection refused" in line["reason"]
-    name = f"withstand gateway: The engine 127.0.0.1:{port}"
+    name = f"withstand: The engine 127.0.0.1:{port}"
     assert gw.told == [f"{name} cannot be reached: connection refused.\n", f"{name} works again.\n"]
 
 
@@ -164,7 +164,7 @@ def test_an_engine_that_fails_a_check_after_a_request_does_not_work_again(
     time.sleep(0.6)  # a look at all engines
     gw.stop()
     name = nobody.removeprefix("http://")
-    assert gw.told == [f"withstand gateway: The engine {name} cannot be reached: connection refused.\n"]
+    assert gw.told == [f"withstand: The engine {name} cannot be reached: connection refused.\n"]
 
 
 def test_less_to_say_of_an_engine_is_not_that_it_works() -> None:

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 from forked import Forked
 
 PATIENCE_S = 10.0
-OF_ENGINES = ("withstand gateway: The engine ", "withstand: The configuration was read again: ")
+NO_FAULTS = ("withstand: The engine ", "withstand: The configuration ")
 CHAT = "/v1/chat/completions"
 
 
@@ -139,10 +140,12 @@ class Client:
 class Gateway:
     """Started with a TOML text; it is listening when this returns."""
 
-    def __init__(self, folder: Path, toml: str, listen: str = "127.0.0.1:0") -> None:
+    def __init__(
+        self, folder: Path, toml: str, *, listen: str = "127.0.0.1:0", start: Callable[[str], Forked] = Forked
+    ) -> None:
         path = folder / "gateway.toml"
         path.write_text(f'listen = "{listen}"\n' + toml, "utf-8")
-        self.process = Forked(str(path))
+        self.process = start(str(path))
         said = self.process.stdout.readline()
         match = re.search(r"http://127\.0\.0\.1:(\d+)", said)
         if match is None:
@@ -150,7 +153,7 @@ class Gateway:
         self.port = int(match[1])
         self._clients: list[Client] = []
         self.told: list[str] = []
-        """What it has said of its engines, once it has ended."""
+        """What it has said of its engines and of what it read again, once it has ended."""
 
     def client(self) -> Client:
         self._clients.append(Client(self.port))
@@ -211,14 +214,14 @@ class Gateway:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> str:
-        """What it said on stderr, but for what it says of its engines; a gateway that is well says nothing."""
+        """What it said on stderr, but of its engines' faults and what it read again; one that is well says nothing."""
         for client in self._clients:
             client.close()
         if self.process.poll() is None:
             self.terminate()
         lines = self.process.communicate(timeout=PATIENCE_S)[1].splitlines(keepends=True)
-        self.told += [line for line in lines if line.startswith(OF_ENGINES)]
-        return "".join(line for line in lines if not line.startswith(OF_ENGINES))
+        self.told += [line for line in lines if line.startswith(NO_FAULTS)]
+        return "".join(line for line in lines if not line.startswith(NO_FAULTS))
 
 
 def model(*engines: str, name: str = "m", more: str = "") -> str:

@@ -16,6 +16,7 @@ from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
 from withstand.gateway.preflight import preflight
 from withstand.gateway.roster import Roster
+from withstand.gateway.telling import tell
 from withstand.gateway.waiting import Lobby
 from withstand.hints import near
 from withstand.usage import run_program
@@ -47,7 +48,7 @@ def check(file: Path) -> None:
         Roster(config, random.Random(), Lobby(lambda _: None))
         notes = preflight(config)
     for note in notes:
-        click.echo(f"withstand: {note}", err=True)
+        tell(note)
     click.echo(f"{file} is good.")
 
 
@@ -74,7 +75,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
         raise UsageError(f"The gateway needs {e.name}: {extra('gateway')}.") from None
     said = Said(
         ready=lambda url: click.echo(f"withstand gateway {url} pid={os.getpid()}"),
-        told=lambda what: click.echo(f"withstand: {what}", err=True),
+        told=tell,
     )
     return serve_forever(config, said, read if rereads else None)
 

@@ -2,10 +2,10 @@
 
 import errno
 import resource
-import sys
 from collections.abc import Callable
 
 from withstand.gateway.counts import Counts
+from withstand.gateway.telling import tell
 
 _SAY_EVERY_S = 10.0
 _RESERVE_MAX = 256
@@ -40,6 +40,4 @@ class Descriptors:
         self._counts.no_descriptors += 1
         if self._now_s() - self._said_s >= _SAY_EVERY_S:
             self._said_s = self._now_s()
-            sys.stderr.write(
-                "withstand gateway: too many open files for more connections; raise the limit (ulimit -n).\n"
-            )
+            tell("Too many open files for more connections; raise the limit (ulimit -n).")

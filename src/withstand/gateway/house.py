@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import sys
 from typing import TYPE_CHECKING
 
 from withstand import clock
@@ -26,7 +25,8 @@ from withstand.gateway.polling import Polling
 from withstand.gateway.roster import Roster
 from withstand.gateway.routes import ROUTES
 from withstand.gateway.splicing import Splicing
-from withstand.gateway.traces import Traces
+from withstand.gateway.telling import tell
+from withstand.gateway.traces import traces_of
 from withstand.gateway.waiting import Lobby
 from withstand.gateway.workers.board import Board
 
@@ -56,7 +56,7 @@ class House:
         self.splicing = Splicing(loop)
         self.counts = Counts()
         self.ledger = Ledger(self.counts, Journal(config.log_path))
-        self.traces = None if config.telemetry is None else Traces(config.telemetry)
+        self.traces = traces_of(config.telemetry, tell)
         self.keyring = Keyring(config.keys, local=local)
         self.lobby = Lobby(loop.call_soon)
         self.roster = Roster(config, random.Random(), self.lobby, board)
@@ -78,7 +78,7 @@ class House:
         """What is wrong with the state."""
         self.polling = Polling(self)
         self.checking = Checking(self)
-        self._bulletin = Bulletin(_tell)
+        self._bulletin = Bulletin(tell)
         self._looks = 0
         self._due_ns = 0
         self._next_look: asyncio.TimerHandle | None = None
@@ -170,7 +170,7 @@ class House:
         if trouble is not None:
             self.counts.state_failures += 1
         if (trouble is None) != (self._trouble is None):
-            _tell(trouble or "The state can be used again; nothing was lost.")
+            tell(trouble or "The state can be used again; nothing was lost.")
         self._trouble = trouble
 
     def _look_again(self) -> asyncio.TimerHandle:
@@ -203,7 +203,3 @@ class House:
         self.till.look(now_s)
         self.polling.look()
         self.ledger.flush()
-
-
-def _tell(sentence: str) -> None:
-    sys.stderr.write(f"withstand gateway: {sentence}\n")

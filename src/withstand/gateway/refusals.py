@@ -40,6 +40,11 @@ def bad_request(message: str, *, status: int = 400, closes: bool = False, code: 
     return Refusal(status, "invalid_request_error", message, code, closes=closes)
 
 
+def failed(message: str) -> Refusal:
+    """It was understood, and could not be done."""
+    return Refusal(500, "internal_error", message)
+
+
 def unauthorized() -> Refusal:
     """No key, or none that is known."""
     return Refusal(401, "authentication_error", "The API key is missing or unknown.", "invalid_api_key")

@@ -1,11 +1,11 @@
 """The process, or the one that has workers: it listens, says so, and on SIGTERM lets what is under way end."""
 
 import asyncio
+import contextlib
 import gc
 import resource
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +26,7 @@ from withstand.gateway.door import Door
 from withstand.gateway.house import House
 from withstand.gateway.rehearsal import Rehearsal
 from withstand.gateway.reload import Reloader, Reread
+from withstand.gateway.telling import is_hung_up, tell, tell_of_waiting
 from withstand.gateway.trouble import why_of
 from withstand.gateway.workers.board import Board
 from withstand.gateway.workers.foreman import Foreman, Station
@@ -33,6 +34,8 @@ from withstand.gateway.workers.mate import Mate
 
 _BACKLOG = 4096
 _DRAIN_LOOK_S = 0.02
+_DRAIN_QUIET_S = 0.5
+"""An end that takes no longer is not worth a word."""
 
 
 class Said(Struct, frozen=True):
@@ -76,7 +79,7 @@ def _serve_with_workers(config: Config, said: Said, reread: Reread | None) -> in
                 again = None if reread is None else lambda: settled(reread())
                 _run(settled(config), msgspec.structs.replace(said, ready=lambda _: None), again, station)
             except WithstandError as e:
-                sys.stderr.write(f"withstand: {e}\n")
+                tell(str(e))
                 return e.exit_code
             return 0
 
@@ -118,9 +121,17 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     asked_to_end, asked_to_reload = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked_to_end.set)
-    loop.add_signal_handler(signal.SIGHUP, asked_to_reload.set)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     house = House(config, loop, local=is_local(host), board=None if station is None else station.board)
+
+    def hang_up() -> None:
+        """A terminal that is closed says so to the foreman too, who ends its workers."""
+        if not is_hung_up():
+            asked_to_reload.set()
+        elif station is None and not house.draining:
+            asked_to_end.set()
+
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     mate = None
     if station is not None:
         mate = Mate(station.number, house, asked_to_end.set)
@@ -128,7 +139,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     house.begin()
     rehearsal = await _rehearse(house, said) if config.cache_warming else None
     crew = mate or Alone(house)
-    reloader = Reloader(house, reread, crew)
+    reloader = Reloader(house, reread, crew, said.told)
     control = Control(control_app(house, crew, reloader))
     try:
         server = await loop.create_server(
@@ -138,7 +149,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
         raise not_to_be_had(config.listen, e) from None
     if config.busy_polling:
         _never_sleep(loop)
-    reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload, said))
+    reloading = loop.create_task(_reload_when_asked(reloader, asked_to_reload))
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked through again
     huge_pages.settle()
@@ -149,7 +160,7 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     asked_to_end.clear()
     server.close()
     reloading.cancel()
-    await _drain(house, asked_to_end)
+    await _drain(house, asked_to_end, tell_of_waiting if mate is None else mate.waits)
     await house.close()
     if rehearsal is not None:
         rehearsal.close()
@@ -177,28 +188,31 @@ def _never_sleep(loop: asyncio.AbstractEventLoop) -> None:
     loop.call_soon(_never_sleep, loop)
 
 
-async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event, said: Said) -> None:
+async def _reload_when_asked(reloader: Reloader, asked: asyncio.Event) -> None:
     while await asked.wait():
         asked.clear()
-        try:
+        with contextlib.suppress(WithstandError):  # it has been told
             await reloader.reload()
-        except WithstandError as e:
-            said.told(f"The configuration stays as it was. {e}")
-        else:
-            said.told(f"The configuration was read again: {reloader.summary}.")
 
 
-async def _drain(house: House, asked_again: asyncio.Event) -> None:
+async def _drain(house: House, asked_again: asyncio.Event, waits: Callable[[int, float], None]) -> None:
     """No new requests; those under way go on for a time, unless somebody asks again."""
     house.draining = True
     end_s = house.now_s() + house.config.drain_s
+    quiet = house.loop.call_later(_DRAIN_QUIET_S, _say_what_waits, house, end_s, waits)
     while house.doors and house.now_s() < end_s and not asked_again.is_set():
         for door in tuple(house.doors):
             door.drain()
         await asyncio.sleep(_DRAIN_LOOK_S)
+    quiet.cancel()
     for door in tuple(house.doors):
         door.stop()
     await asyncio.sleep(_DRAIN_LOOK_S)  # for the last words to go out
+
+
+def _say_what_waits(house: House, end_s: float, waits: Callable[[int, float], None]) -> None:
+    if house.passages:
+        waits(len(house.passages), round(end_s - house.now_s(), 1))
 
 
 def _base_url(host: str, port: int) -> str:

@@ -5,6 +5,7 @@ The loop only puts what it knows into a queue. A collector that is slow or away 
 
 import queue
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -79,6 +80,21 @@ class Traces:
             if ending.outcome not in {Outcome.OK, Outcome.ENGINE_REFUSED}:
                 span.set_status(Status(StatusCode.ERROR))
             span.end(told.ended_ns)
+
+
+def traces_of(told: "TelemetryConfig | None", tell: Callable[[str], None]) -> Traces | None:
+    """None: nobody wants them, or the system allows no thread to send them.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    if told is None:
+        return None
+    try:
+        return Traces(told)
+    except RuntimeError:  # as threading says it
+        tell("No traces are sent, for the system allows no more threads; raise its limit. What is served is the same.")
+        return None
 
 
 def name_of(ending: Ending) -> str:

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from withstand import __version__
-from withstand.errors import UsageError
+from withstand.errors import UsageError, WithstandError
 from withstand.gateway import refusals
 from withstand.gateway.control import admin, mistakes, usage
 from withstand.gateway.control.asking import Refused, administers, asks
@@ -121,9 +121,10 @@ def _add_errors(app: FastAPI) -> None:
     async def refused(_: Request, e: Refused) -> Response:
         return _answer(e.refusal)
 
-    @app.exception_handler(UsageError)
-    async def misused(_: Request, e: UsageError) -> Response:
-        return _answer(refusals.bad_request(str(e)))
+    @app.exception_handler(WithstandError)
+    async def failed(_: Request, e: WithstandError) -> Response:
+        told = refusals.bad_request if isinstance(e, UsageError) else refusals.failed
+        return _answer(told(str(e)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, e: RequestValidationError) -> Response:

@@ -7,6 +7,7 @@ from pathlib import Path
 from withstand.errors import EngineError
 from withstand.files import discard
 from withstand.gateway.address import Origin
+from withstand.gateway.aside import aside
 from withstand.gateway.hosting import orphans
 from withstand.gateway.hosting.cause import cause, secrets_of
 from withstand.gateway.hosting.config import Hosted
@@ -95,7 +96,7 @@ class _Log:
         """Keep it within its bound until then, beside the loop."""
         while not exited.done():
             await asyncio.wait({exited}, timeout=_LOOK_S)
-            await asyncio.to_thread(cut, self.descriptor)
+            await aside(cut, self.descriptor)
 
     def close(self, how: str) -> None:
         """With how it ended."""

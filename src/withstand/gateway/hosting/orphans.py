@@ -5,7 +5,6 @@ that came of the command. A killed gateway's keeper ends its engine by itself; t
 what is left where the keeper was killed too. Without ``/proc`` there are no records, and the keeper is alone with it.
 """
 
-import asyncio
 import contextlib
 import os
 import secrets
@@ -15,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from withstand.files import discard
+from withstand.gateway.aside import aside
 from withstand.processes import KEEPER_S
 from withstand.processes.identity import Identity, boot, end, identity_of, marked
 
@@ -60,7 +60,7 @@ async def end_orphans(folder: Path) -> None:
         if record.boot == boot():
             if record.gateway.is_alive:
                 continue
-            await asyncio.to_thread(_end, record)  # it may take as long as the engine does
+            await aside(_end, record)  # it may take as long as the engine does
         discard(path)
 
 

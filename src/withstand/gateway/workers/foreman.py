@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from withstand import clock
+from withstand.gateway.telling import is_hung_up, tell, tell_of_waiting
 from withstand.gateway.workers.board import Board
 from withstand.gateway.workers.history import with_change
 from withstand.gateway.workers.pages import lasting
@@ -28,6 +29,7 @@ from withstand.gateway.workers.words import (
     Ready,
     Scrape,
     Tell,
+    Waits,
     Word,
     line_of,
 )
@@ -37,6 +39,8 @@ _PAGE_S = 0.5
 _PAUSE_S = 1.0
 """Before a worker that died young is started again."""
 _YOUNG_S = 5.0
+_WAITS_S = 1.0
+"""At the end; by then every worker has said what it waits for."""
 _LOOK_S = 0.25
 
 
@@ -91,6 +95,9 @@ class Foreman:
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._ending = False
+        self._ending_s = 0.0
+        self._waits: list[Waits] = []
+        """Not told of yet."""
         self._code = 0
         self._settled = False
         self._to_reload = False
@@ -182,16 +189,14 @@ class Foreman:
             self._end()
             return
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        sys.stderr.write(
-            f"withstand gateway: Worker {worker.number} (pid {worker.pid}) {how}, "
-            "and its requests are lost; it is started again.\n"
-        )
+        tell(f"Worker {worker.number} (pid {worker.pid}) {how}, and its requests are lost; it is started again.")
         young = _now_s() - worker.born_s < _YOUNG_S
         self._absent[worker.number] = _now_s() + (_PAUSE_S if young else 0.0)
 
     def _end(self) -> None:
         """Once: go on to the end. Twice: at once."""
-        self._ending = True
+        if not self._ending:
+            self._ending, self._ending_s = True, _now_s()
         self._absent.clear()
         for worker in self._workers.values():
             os.kill(worker.pid, signal.SIGTERM)
@@ -205,6 +210,9 @@ class Foreman:
             del self._absent[number]
             self._start(number)
         self._answer_scrapes(now_s)
+        if self._waits and now_s - self._ending_s >= _WAITS_S:
+            tell_of_waiting(sum(each.requests for each in self._waits), max(each.most_s for each in self._waits))
+            self._waits.clear()
 
     # Signals.
 
@@ -221,8 +229,10 @@ class Foreman:
         for number in self._woken.recv(1 << 10):
             if number in {signal.SIGTERM, signal.SIGINT}:
                 self._end()
-            elif number == signal.SIGHUP:
+            elif number == signal.SIGHUP and not is_hung_up():
                 self._to_reload = True
+            elif number == signal.SIGHUP and not self._ending:
+                self._end()
 
     # Words.
 
@@ -276,6 +286,8 @@ class Foreman:
                     if each is not worker and not each.telling:
                         each.telling = True
                         self._say(each, Tell())
+            case Waits():
+                self._waits.append(word)
             case Page():
                 worker.page, worker.telling = word.text, False
             case _:

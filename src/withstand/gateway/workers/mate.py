@@ -22,6 +22,7 @@ from withstand.gateway.workers.words import (
     Ready,
     Scrape,
     Tell,
+    Waits,
     Word,
     line_of,
 )
@@ -51,6 +52,10 @@ class Mate(asyncio.Protocol):
     def ready(self) -> None:
         """We listen."""
         self._say(Ready())
+
+    def waits(self, requests: int, most_s: float) -> None:
+        """We have these yet to end."""
+        self._say(Waits(requests, most_s))
 
     # For the control plane.
 

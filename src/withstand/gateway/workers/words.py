@@ -52,6 +52,13 @@ class Tell(Struct, tag="tell"):
     """The foreman wants a ``Page``."""
 
 
+class Waits(Struct, tag="waits"):
+    """At its end a worker has requests under way, which may take so long."""
+
+    requests: int
+    most_s: float
+
+
 class Pages(Struct, tag="pages"):
     """What the others have said, and what those who are gone had counted."""
 
@@ -59,7 +66,7 @@ class Pages(Struct, tag="pages"):
     texts: list[str]
 
 
-Word = Ready | Order | Done | Scrape | Page | Make | Begin | Tell | Pages
+Word = Ready | Order | Done | Scrape | Page | Make | Begin | Tell | Waits | Pages
 _decode = msgspec.json.Decoder(Word).decode
 
 
