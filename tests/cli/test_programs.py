@@ -42,4 +42,4 @@ def test_a_ctrl_c_while_it_is_loaded_shows_no_traceback(name: str, later_s: floa
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert b"Traceback" not in err
-    assert process.returncode in {0, 130}
+    assert process.returncode in {0, 3, 130, -signal.SIGINT}  # 3: a self-test had begun; a shell says 130 of both

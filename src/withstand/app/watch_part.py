@@ -9,7 +9,7 @@ import msgspec
 from withstand.app.watching import Exporter, WatchJob, asker_of
 from withstand.errors import SpecError, TargetError
 from withstand.load.ask import Asker
-from withstand.load.lines import Lines
+from withstand.load.lines import Lines, say_line
 from withstand.processes.courtesy import go_after_others
 from withstand.record import HOST, Sample, Seen, encode_sample
 from withstand.spec import Timeouts
@@ -41,7 +41,7 @@ def _serve(job: WatchJob, lines: Lines) -> None:
     lookout.start()
     while lines.wait():
         lookout.look_now(_PATIENCE_S)
-        os.write(_STDOUT, b"looked\n")
+        say_line(_STDOUT, b"looked")
 
 
 def _appender(path: str) -> Callable[[Sample], None]:

@@ -1,9 +1,18 @@
 """Whole lines from a descriptor: what processes of ours say to each other. It knows pipes, not what the lines mean."""
 
+import contextlib
 import os
 from collections import deque
 
 _READ_BYTES = 1 << 16
+
+
+def say_line(descriptor: int, line: bytes) -> None:
+    """One, all of it, without its end; if nobody listens any more, the end of what we listen to will say so."""
+    rest = memoryview(line + b"\n")
+    with contextlib.suppress(BrokenPipeError):
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
 
 
 class Lines:

@@ -4,7 +4,6 @@
 standard output and records to its file. When its standard input ends, whoever started it is gone: it stops.
 """
 
-import os
 import signal
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from withstand import clock
 from withstand.errors import StorageError, WithstandError
 from withstand.load.job import Command, Job, Report
-from withstand.load.lines import Lines
+from withstand.load.lines import Lines, say_line
 from withstand.load.loop import NAP_NS, SHORT_NAP_NS, TURN_NAP_NS, Loop
 from withstand.load.owner import Route
 from withstand.load.poller import READ
@@ -178,10 +177,7 @@ class Commands:
 
 def say(report: Report) -> None:
     """One report to whoever started us; if nobody listens, the end of standard input will say so."""
-    try:
-        os.write(_STDOUT, msgspec.json.encode(report) + b"\n")
-    except BrokenPipeError:
-        return
+    say_line(_STDOUT, msgspec.json.encode(report))
 
 
 def main() -> None:

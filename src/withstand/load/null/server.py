@@ -18,6 +18,7 @@ import msgspec
 
 from withstand import clock
 from withstand.load.limits import ensure_descriptors
+from withstand.load.lines import say_line
 from withstand.load.null.answers import script, whole
 from withstand.load.null.talk import Account, Begin, Listening, Served, Tell
 from withstand.load.poller import READ, Poller
@@ -243,9 +244,7 @@ class Server:
 
 def say(word: Listening | Account) -> None:
     """One line to the host."""
-    line = memoryview(msgspec.json.encode(word) + b"\n")
-    while line:
-        line = line[os.write(_STDOUT, line) :]
+    say_line(_STDOUT, msgspec.json.encode(word))
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from withstand.errors import MeasureError
+from withstand.load.lines import say_line
 from withstand.load.ray.door import door_of, knock, wants_token
 from withstand.load.ray.token import env_for
 from withstand.load.ray.words import Word
@@ -25,12 +26,7 @@ def _own_stdout() -> Callable[[Word], None]:
     descriptor = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)
 
-    def say(word: Word) -> None:
-        data = memoryview(msgspec.json.encode(word) + b"\n")
-        while data:
-            data = data[os.write(descriptor, data) :]
-
-    return say
+    return lambda word: say_line(descriptor, msgspec.json.encode(word))
 
 
 def _settle_token(address: str) -> None:

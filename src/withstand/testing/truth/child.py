@@ -3,6 +3,7 @@
 It ends when stdin is closed or its parent is gone, so that none is left behind whatever happens to the parent.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -63,10 +64,11 @@ class Control:
 
 
 def say(line: bytes) -> None:
-    """One line to the parent, however long."""
+    """One line to the parent, however long; it may be gone already."""
     rest = memoryview(line + b"\n")
-    while rest:
-        rest = rest[os.write(_STDOUT, rest) :]
+    with contextlib.suppress(BrokenPipeError):
+        while rest:
+            rest = rest[os.write(_STDOUT, rest) :]
 
 
 def main() -> int:
