@@ -1,8 +1,13 @@
 """The whole examination, of real paths: a server itself, and our echo engine behind nginx, our gateway, a fake."""
 
 import json
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import msgspec
@@ -240,6 +245,9 @@ def test_a_server_that_closes_without_a_word(capsys: pytest.CaptureFixture[str])
         (["doctor", "http://127.0.0.1:1"], 3, "No connection"),
         (["doctor", "http://x", "--echo", "--direct", "http://y"], 2, "one of the two"),
         (["doctor", "http://x", "--echo", "--echo-at", "here"], 2, "--echo-at"),
+        (["doctor", "http://x", "--echo-at", "127.0.0.1:0"], 2, "--echo-at is where the engine of --echo listens"),
+        (["doctor", "http://x", "--nginx", __file__], 2, "give one of the two"),
+        (["doctor"], 2, "a URL, or --nginx FILE"),
         (["doctor", "http://x", "--api-key-env", "NO_SUCH"], 2, "variable NO_SUCH is not set, or empty. Name the"),
     ],
 )
@@ -257,6 +265,43 @@ def test_the_engines_own_address_is_named(direct: str, words: str, capsys: pytes
     with TruthServer(PACE) as server:
         exit_code_of(["doctor", server.base_url, "--direct", direct])
     assert words in capsys.readouterr().err.strip().splitlines()[-1]
+
+
+class WebServer(BaseHTTPRequestHandler):
+    """It has pages, and takes no POST."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        """Not heard."""
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_what_is_no_model_server_is_told_so_once(*, direct: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with TruthServer(PACE) as server, HTTPServer(("127.0.0.1", 0), WebServer) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        page = f"http://127.0.0.1:{web.server_port}"
+        typed = [server.base_url, "--direct", page] if direct else [page, "--model", "m"]
+        assert exit_code_of(["doctor", *typed]) == 3
+        web.shutdown()
+    assert capsys.readouterr().err == (
+        f"withstand: {page} takes no request at /v1/chat/completions (HTTP 501: an HTML page), "
+        "so it does not speak OpenAI's API. Is it the right address?\n"
+    )
+
+
+def test_a_ctrl_c_loses_nothing_that_was_found() -> None:
+    with TruthServer(PACE) as server:
+        words = [sys.executable, "-m", "withstand", "doctor", server.base_url, "--tokens", "32"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as doctor:
+            assert doctor.stderr
+            assert any(line.startswith("What the path does with keys") for line in doctor.stderr)
+            doctor.send_signal(signal.SIGINT)
+            found, said = doctor.communicate(timeout=30)
+    assert doctor.returncode == 3
+    assert "✓ How it streams" in found
+    assert said.endswith("withstand: Interrupted; what was found until then is told.\n")
 
 
 @pytest.mark.parametrize("direct", [False, True])

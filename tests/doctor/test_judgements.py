@@ -243,6 +243,8 @@ def test_bad_manners() -> None:
     assert manners(clock_off_s=-90.0)["clock"].said == "90 s behind this one"
     bare = manners(plain=answer(headers={"access-control-allow-origin": "*"}), key_given=False)
     assert [bare[name].verdict for name in ("keep_alive", "x-request-id", "cors")] == [Verdict.DOUBT] * 3
+    ill = manners(plain=answer(Status.HTTP_ERROR, 502), without_key=answer(Status.HTTP_ERROR, 502))
+    assert [ill[name].verdict for name in ("keep_alive", "x-request-id", "key")] == [Verdict.NOT_TRIED] * 3
     own = manners(plain=answer(headers={"access-control-allow-origin": "http://127.0.0.1"}), key_given=False)
     assert own["cors"].verdict is Verdict.OK
     squeezed = answer(headers={"content-encoding": "gzip"}, events_ns=(5, 5, 5, 5))

@@ -235,6 +235,28 @@ def test_a_read_only_file_is_one_sentence() -> None:
             Path(folder).chmod(0o755)
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_taken_away_is_told_and_once_it_is_back_nothing_is_lost(
+    engine: Engines, gateway: Gateways, tmp_path: Path, *, replaced: bool
+) -> None:
+    state, elsewhere = tmp_path / "usage.sqlite3", tmp_path / "elsewhere"
+    gw = gateway(toml(engine(spends()).url, f'state = "{state}"\n'))
+    assert gw.ask(body(), more=ALICE).status == 200
+    row_of(gw, "alice", 1)
+    state.rename(elsewhere)
+    if replaced:
+        state.touch()
+    for _ in range(4):
+        assert gw.ask(body(), more=ALICE).status == 200
+    assert gw.process.stderr.readline() == (
+        f"withstand: The state {state} is gone, or is another file now; "
+        "put it back, or start the gateway again, which begins with what is there.\n"
+    )
+    elsewhere.rename(state)
+    assert gw.process.stderr.readline() == "withstand: The state can be used again; nothing was lost.\n"
+    assert row_of(gw, "alice", 5)["prompt_tokens"] == 50
+
+
 def test_a_state_that_breaks_meanwhile_fails_no_request_and_loses_nothing(
     engine: Engines, gateway: Gateways, tmp_path: Path
 ) -> None:

@@ -52,10 +52,14 @@ def test_one_that_stays_away_is_no_reason_for_another_tokenizer(restarting: Rest
     )
 
 
-def test_one_that_refuses_the_text_is_not_asked_again(restarting: Restarting) -> None:
+@pytest.mark.parametrize(
+    ("status", "cure"),
+    [(400, "Choose another"), (429, "Measure with a key that has no such limit, or choose another")],
+)
+def test_one_that_refuses_the_text_is_not_asked_again(restarting: Restarting, status: int, cure: str) -> None:
     with tokenizing(restarting, Patience()) as tokenizer:
-        restarting.refuses_texts = True
-        with pytest.raises(TargetError, match=r"HTTP 400: no texts\. Choose another --tokenizer\.$"):
+        restarting.refuses_texts = status
+        with pytest.raises(TargetError, match=rf"HTTP {status}: no texts\. {cure} --tokenizer\.$"):
             tokenizer.counts(["a b c"])
 
 

@@ -21,7 +21,8 @@ class Restarting(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.away = False
-        self.refuses_texts = False
+        self.refuses_texts: int | None = None
+        """With this HTTP status."""
         self.served = 0
 
     @property
@@ -43,7 +44,7 @@ class _Handler(OneModel):
             choice = {"index": 0, "message": message, "finish_reason": "length"}
             self.answer(200, {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
         elif self.server.refuses_texts:
-            self.answer(400, {"error": {"message": "no texts."}})
+            self.answer(self.server.refuses_texts, {"error": {"message": "no texts."}})
         else:
             self.answer(200, {"tokens": list(range(len((told.get("prompt") or told["content"]).split())))})
 

@@ -31,14 +31,14 @@ _SECONDS, _SECONDS_BESIDE = 60.0, 300.0
 @click.argument("url", required=False)
 @click.option("--nginx", type=TYPED_PATH, metavar="FILE", help="Judge nginx's configuration instead; nothing is asked.")
 @click.option("--model", metavar="NAME", help="The model to ask for. None: the first that the path lists.")
-@click.option("--backend", default="openai-chat", metavar="NAME", help="openai-chat (default), or openai.")
+@click.option("--backend", default="openai-chat", metavar="NAME", help="openai-chat (default), openai or vllm.")
 @key_options
 @click.option("--cacert", metavar="FILE", help="The certificate of the authority to trust.")
 @click.option("--direct", metavar="URL", help="The engine itself: what the hop costs, and whether it stops working.")
 @click.option("--direct-api-key-env", metavar="VARIABLE", help="The engine's own key; the path's does not go to it.")
 @click.option("--echo", is_flag=True, help="Start an echo engine, which you put behind the path.")
 @click.option(
-    "--echo-at", default="127.0.0.1:0", metavar="HOST:PORT", help="Where it listens; port 0 (default): a free one."
+    "--echo-at", metavar="HOST:PORT", help="Where it listens; default: a free port of 127.0.0.1, as port 0 says."
 )
 @click.option("--tokens", default=96, type=click.IntRange(min=16, max=4096), help="Of a long answer; 96 by default.")
 @click.option("--pairs", default=40, type=click.IntRange(min=6, max=10000), help="With and without the hop; 40.")
@@ -50,10 +50,12 @@ def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **o
 
     URL is the address of anything that speaks OpenAI's API: a gateway, a proxy, an engine. It is asked some 35 short
     requests, one at a time, and with --direct or --echo two for each of --pairs more. Exit code 0: nothing is wrong; 1:
-    something is; 3: it could not be examined, or a limit stopped it.
+    something is; 3: it could not be examined, or a limit or a Ctrl-C stopped it.
     """
-    if (url is None) == (nginx is None):
+    if url is None and nginx is None:
         raise UsageError("Name what to examine: a URL, or --nginx FILE.")
+    if url is not None and nginx is not None:
+        raise UsageError("A URL and --nginx are two examinations; give one of the two.")
     if url and is_there(Path(url)):
         raise UsageError(
             f"URL: {url} is a path. `withstand up {url} --check` asks a stack's engines whether they know their "
@@ -133,7 +135,9 @@ def _means(options: dict[str, Any]) -> Means:
             cacert=options["cacert"],
             timeouts=_TIMEOUTS,
         )
-    echo = _place(options["echo_at"]) if options["echo"] else None
+    if options["echo_at"] and not options["echo"]:
+        raise UsageError("--echo-at is where the engine of --echo listens; give that too.")
+    echo = _place(options["echo_at"] or "127.0.0.1:0") if options["echo"] else None
     seconds = options["seconds"] or (_SECONDS_BESIDE if direct or echo else _SECONDS)
     dose = Dose(tokens=options["tokens"], pairs=options["pairs"], seconds=seconds)
     return Means(direct=direct, echo=echo, dose=dose)

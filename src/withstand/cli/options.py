@@ -119,7 +119,7 @@ target_options = _all_of(
             "http(s)://host:port, with or without /v1, or unix:/path. None: the embedded engine.",
             "URL",
         ),
-        _option(_TARGET, "--backend", "The dialect: openai-chat (default), or openai for completions.", "NAME"),
+        _option(_TARGET, "--backend", "The dialect: openai-chat (default); openai or vllm for completions.", "NAME"),
         _option(_TARGET, "--endpoint", "The path, where it is not the dialect's own.", "PATH"),
         _option(_TARGET, "--model", "The model to ask for. None: the first that the endpoint lists.", "NAME"),
         *_KEY,

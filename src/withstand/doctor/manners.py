@@ -42,7 +42,7 @@ def judge_manners(seen: Seen) -> Iterator[Finding]:
     """One finding each."""
     yield _keep_alive(seen.plain)
     yield _key(seen)
-    yield _request_id(seen.plain.headers.get("x-request-id"), seen.request_id)
+    yield _request_id(seen.plain, seen.request_id)
     yield _cors(seen.plain.headers, open_to_all=not seen.key_given)
     yield _gzip(seen.gzip)
     if seen.clock_off_s is not None:
@@ -51,6 +51,8 @@ def judge_manners(seen: Seen) -> Iterator[Finding]:
 
 
 def _keep_alive(heard: Heard) -> Finding:
+    if not heard.ok:
+        return KEEP_ALIVE.not_tried(f"no good answer: {heard.why}")
     if heard.reused and heard.keep_alive:
         return KEEP_ALIVE.ok("the next request goes over the same one")
     cure = "Have the hop keep them: each new one costs a round trip, and with TLS three."
@@ -62,6 +64,8 @@ def _key(seen: Seen) -> Finding:
     facts: dict[str, Fact] = {"http_status": status, "key_given": seen.key_given}
     if status in {401, 403}:
         return OPEN.ok(f"without one: HTTP {status}", **facts)
+    if not seen.plain.ok:
+        return OPEN.not_tried(f"no good answer: {seen.plain.why}")
     if status != 200:
         return OPEN.doubt(f"without one: {seen.without_key.why}", "Have it answer 401 to who has no key.", **facts)
     if seen.key_given:
@@ -72,7 +76,10 @@ def _key(seen: Seen) -> Finding:
     return OPEN.doubt("no, anybody who reaches it may ask", "Set a key, or let only those reach it who may.", **facts)
 
 
-def _request_id(came: str | None, sent: str) -> Finding:
+def _request_id(heard: Heard, sent: str) -> Finding:
+    came = heard.headers.get("x-request-id")
+    if not heard.ok and came != sent:
+        return REQUEST_ID.not_tried(f"no good answer: {heard.why}")
     if came == sent:
         return REQUEST_ID.ok("as it was sent")
     cure = "Have it come back: by it a slow answer is found in the logs (vLLM: --enable-request-id-headers)."

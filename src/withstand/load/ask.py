@@ -21,6 +21,7 @@ _KNOWN_MAX = 200_000
 _COUNT_MAX = 1 << 40
 _ANSWER_S_MAX = 30.0
 _FORMS = (("prompt", "content"), ("prompt",), ("content",))
+_TOO_MANY = http.client.TOO_MANY_REQUESTS
 
 _KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 _IS_IT_RIGHT = "Is the URL right?"
@@ -245,7 +246,8 @@ class EngineTokenizer:
         if status >= http.client.INTERNAL_SERVER_ERROR:
             raise AwayError(f"{self._path} answers HTTP {status}: {_short(answer)}. Look what became of the server.")
         if status != http.client.OK:
-            raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. Choose another --tokenizer.")
+            key = "Measure with a key that has no such limit, or choose" if status == _TOO_MANY else "Choose"
+            raise TargetError(f"{self._path} answers HTTP {status}: {_short(answer)}. {key} another --tokenizer.")
         try:
             tree = msgspec.json.decode(answer)
             return _plausible(tree["count"]) if "count" in tree else len(tree["tokens"])

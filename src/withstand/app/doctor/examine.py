@@ -91,12 +91,14 @@ def exit_code(diagnosis: Diagnosis) -> int:
 
 
 def _until_limited(findings: Iterator[Finding]) -> tuple[list[Finding], str | None]:
-    """What was found before a limit stopped us, and what that one said."""
+    """What was found before a limit or the user stopped us, and what is said of that."""
     found: list[Finding] = []
     try:
         found.extend(findings)
     except LimitedError as e:
         return found, str(e)
+    except KeyboardInterrupt:
+        return found, "Interrupted; what was found until then is told."
     return found, None
 
 
@@ -137,7 +139,7 @@ def _path(target: Target, echo: Echo | None, means: Means, tell: Tell) -> Iterat
     if echo is None:
         with _line(target) as line:
             line.until_ns = clock.now_ns() + int(means.dose.seconds * 1e9)
-            _must_answer(line)
+            _must_answer(line, "The path")
             yield line
         return
     tell(f"The echo engine listens at {echo.url}; it is waited for behind {target.base_url}.")
@@ -184,17 +186,22 @@ def _direct(path: Line, echo: Echo | None, means: Means) -> Iterator[Line | None
         return
     with contextlib.ExitStack() as stack:
         with worded(OF_DIRECT):
-            line = stack.enter_context(_line(target, path.model))
-        line.length_field = path.length_field
+            line = stack.enter_context(_line(msgspec.structs.replace(target, model=path.model), path.model))
+            line.length_field = path.length_field
+            if not echo:
+                _must_answer(line, "The engine")
         yield line
 
 
-def _must_answer(line: Line) -> None:
+def _must_answer(line: Line, who: str) -> None:
     """One request must get some answer, or there is nothing to examine."""
     heard = line.ask(line.body(stream=True, tokens=4))
     if heard.http_status is None:
         raise TargetError(f"{line.endpoint.target.base_url} gives no answer: {heard.why}. Is it the right address?")
     if heard.http_status in {401, 403}:
-        raise TargetError(key_sentence(heard.why, sent=line.endpoint.asker.sends_key, who="The path"))
+        raise TargetError(key_sentence(heard.why, sent=line.endpoint.asker.sends_key, who=who))
     if heard.http_status == 404:
-        raise TargetError(f"The path knows no such model or path ({heard.why}). Name the model by --model.")
+        raise TargetError(f"{who} knows no such model or path ({heard.why}). Name the model by --model.")
+    if heard.http_status in {405, 501}:
+        url = f"{line.endpoint.target.base_url} takes no request at {line.endpoint.completions}"
+        raise TargetError(f"{url} ({heard.why}), so it does not speak OpenAI's API. Is it the right address?")

@@ -214,7 +214,8 @@ class Line:
         url, asked = self.endpoint.target.base_url, counted(self.asked, "request")
         return LimitedError(
             f"A limit of {url} stopped the examination after {asked} ({heard.why[:160]}). "
-            "Ask with a key that has none, or raise it meanwhile: some 120 requests go out, one behind the other."
+            "Ask with a key that has none, or raise it meanwhile: some 35 requests go out, one behind the other; "
+            "with --direct or --echo some 120."
         )
 
     def _leave(self) -> int:

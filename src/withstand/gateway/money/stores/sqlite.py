@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from withstand.errors import StorageError
 from withstand.gateway.money.rows import Spending, Usage
@@ -30,6 +31,7 @@ class SqliteStore:
         self._writer = writer
         with contextlib.suppress(OSError):  # SQLite itself says what is wrong; its other files get the same mode
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o640))
+        self._file = _identity(path)
         with self._told():
             self._db = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
             self._prepare()
@@ -79,8 +81,21 @@ class SqliteStore:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
+        """What is written to a file that was removed or replaced is lost, and no other process sees it."""
+        if _identity(self._path) != self._file:
+            cure = "put it back, or start the gateway again, which begins with what is there"
+            raise StorageError(f"The state {self._path} is gone, or is another file now; {cure}.")
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning) as e:
             cure = "free or repair it, or name another"
             raise StorageError(f"The state {self._path} cannot be used: {e}; {cure}.") from None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """None: nothing is there, or nothing that may be looked at."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
