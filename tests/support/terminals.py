@@ -24,7 +24,8 @@ class OnTerminal:
         self._bytes = b""
         self.pid, self._master = pty.fork()
         if self.pid == 0:
-            os.execve(command[0], list(command), {**os.environ, "TERM": "xterm-256color", **(env or {})})
+            ours = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+            os.execve(command[0], list(command), {**ours, "TERM": "xterm-256color", **(env or {})})
         self.resize(columns, rows)
 
     def __enter__(self) -> Self:
