@@ -2,12 +2,14 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -289,6 +291,60 @@ def test_what_is_no_model_server_is_told_so_once(*, direct: bool, capsys: pytest
         f"withstand: {page} takes no request at /v1/chat/completions (HTTP 501: an HTML page), "
         "so it does not speak OpenAI's API. Is it the right address?\n"
     )
+
+
+class Odd(BaseHTTPRequestHandler):
+    """It answers as its path says: ``/200`` with a page, ``/307`` leads elsewhere, ``/silent`` not at all."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        kind = self.path.split("/")[1]
+        if kind == "silent":
+            time.sleep(10)
+        page = b"<html>hello</html>"
+        self.send_response(int(kind))
+        self.send_header("content-type", "text/html; charset=utf-8")
+        self.send_header("content-length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        """Not heard."""
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("200", "a page for people"),
+        ("502", "a page for people"),
+        ("307", "leads elsewhere"),
+        ("silent", "was too slow for the time"),
+    ],
+)
+def test_what_gives_no_answer_of_a_model_is_told_so_once(
+    path: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Odd) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.daemon_threads = True
+        url = f"http://127.0.0.1:{server.server_port}/{path}"
+        began_s = time.monotonic()
+        assert exit_code_of(["doctor", url, "--model", "m", "--seconds", "1"]) == 3
+        assert time.monotonic() - began_s < 8
+        server.shutdown()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert words in said
+
+
+def test_a_ctrl_c_before_anything_was_found_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        words = [sys.executable, "-m", "withstand", "doctor", f"http://127.0.0.1:{silent.getsockname()[1]}"]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as doctor:
+            with silent.accept()[0] as asked:
+                asked.recv(100)
+                doctor.send_signal(signal.SIGINT)
+                said = doctor.communicate(timeout=30)[1]
+    assert (doctor.returncode, said) == (3, "withstand: Interrupted before anything was found.\n")
 
 
 def test_a_ctrl_c_loses_nothing_that_was_found() -> None:

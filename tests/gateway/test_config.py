@@ -82,6 +82,10 @@ def test_a_route_has_the_common_timeouts_but_for_its_own() -> None:
         ({"prices": {"m": {"input": float("nan")}}}, "$.prices.m.input", "give one that ends"),
         ({"models": {"": {}}}, "$.models.", "give it one"),
         (models(aliases=[""]), "$.models.m.aliases[0]", "give it one"),
+        (models(engines=[{**ENGINE, "api_key_file": "a\0"}]), "$.models.m.engines[0].api_key_file", "leave that out"),
+        ({"limits": {"buffer_bytes": 1 << 31}}, "$.limits.buffer_bytes", "of at most 1073741824"),
+        ({"prices": {"m": {"input": 1e308}}}, "$.prices.m.input", "of at most 1000000000"),
+        ({"telemetry": {"otlp": "http://127.0.0.1:99999"}}, "$.telemetry.otlp", "is no URL: Port out of range"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: str, cure: str) -> None:
@@ -98,6 +102,10 @@ def test_what_is_wrong_is_named_with_its_place_and_a_cure(tree: object, path: st
         ("127.0.0.1:8080", "http://127.0.0.1:8080", True),
         ("127.0.0.1:8080", "http://LOCALHOST:8080/prefix", True),
         ("127.0.0.1:80", "http://0.0.0.0", True),
+        ("127.0.0.1:8080", "http://127.1:8080", True),
+        ("127.0.0.1:8080", "http://2130706433:8080", True),
+        ("127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080", True),
+        ("0.0.0.0:8080", f"http://{socket.gethostname()}:8080", True),
         ("localhost:8080", "http://[::1]:8080", True),
         ("0.0.0.0:8080", "http://127.0.0.1:8080", True),
         ("[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080", True),

@@ -177,6 +177,106 @@ def test_a_hangup_reloads_until_the_terminal_is_gone(engine: Engines, tmp_path: 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_who_is_told_need_not_read(engine: Engines, tmp_path: Path, workers: int) -> None:
+    unread, its = os.pipe()
+    os.set_blocking(its, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(its, b"x" * 4096)
+    os.set_blocking(its, True)
+    gw = Alone(tmp_path, f"workers = {workers}\n" + model(engine(answering()).url), its)
+    os.close(its)
+    for _ in range(3):
+        assert gw.control("POST", "/admin/reload", {})[0] == 200
+    assert gw.ask(body()).status == 200
+    gw.process.send_signal(signal.SIGHUP)
+    gw.terminate()
+    assert gw.process.wait(PATIENCE_S) == 0
+    gw.process.stdout.close()
+    os.close(unread)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_stdin_and_stderr_may_be_closed(engine: Engines, tmp_path: Path, workers: int) -> None:
+    def start(path: str) -> Forked:
+        words = ["sh", "-c", 'exec "$@" <&- 2>&-', "sh", sys.executable, "-m", "withstand.gateway", path]
+        return cast("Forked", subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+
+    gw = Gateway(tmp_path, f"workers = {workers}\n" + model(engine(answering()).url), start=start)
+    assert gw.control("POST", "/admin/reload", {})[0] == 200
+    assert gw.ask(body()).status == 200
+    gw.terminate()
+    assert gw.process.wait(PATIENCE_S) == 0
+    gw.process.stdout.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_reload_that_goes_wrong_while_it_is_made_loses_no_worker(
+    engine: Engines, tmp_path: Path, workers: int
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\nopened = os.open\n"
+        "def odd(path, *more, **named):\n    if str(path).endswith('odd.log'):\n        raise LookupError('odd')\n"
+        "    return opened(path, *more, **named)\nos.open = odd\n"
+    )
+    gw = Alone(tmp_path, f"workers = {workers}\n" + model(engine(answering()).url))
+    with (tmp_path / "gateway.toml").open("a") as file:
+        file.write(f"[log]\npath = '{tmp_path / 'odd.log'}'\n")
+    told = "The configuration cannot be read again: LookupError('odd')."
+    for _ in range(2):
+        status, answer = gw.control("POST", "/admin/reload", {})
+        assert (status, answer["error"]["message"]) == (500, told)
+        assert gw.says() == f"withstand: {told}\n"
+    for _ in range(8):
+        assert gw.ask(body()).status == 200
+    assert gw.end() == (0, "")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_end_while_the_file_is_read_shows_no_traceback(engine: Engines, tmp_path: Path, workers: int) -> None:
+    gw = Alone(tmp_path, f"workers = {workers}\n" + model(engine(answering()).url))
+    file = tmp_path / "gateway.toml"
+    file.unlink()
+    os.mkfifo(file)  # whoever reads it waits for who writes
+    client = gw.client().send(b"POST /admin/reload HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n")
+    time.sleep(0.3)  # it is read
+    client.close()
+    assert gw.end() == (0, "")
+
+
+def test_a_worker_that_hangs_is_killed_after_the_second_signal(engine: Engines, tmp_path: Path) -> None:
+    gw = Alone(tmp_path, "workers = 2\ndrain_s = 600\n" + model(engine(answering()).url))
+    hanging = Path(f"/proc/{gw.process.pid}/task/{gw.process.pid}/children").read_text().split()[0]
+    os.kill(int(hanging), signal.SIGSTOP)
+    for _ in range(2):
+        gw.terminate()
+        time.sleep(0.2)
+    assert gw.process.wait(PATIENCE_S) is not None
+    assert not Path(f"/proc/{hanging}").exists()
+    gw.end()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_log_that_nobody_reads_holds_no_reload_up(engine: Engines, tmp_path: Path, workers: int) -> None:
+    gw = Alone(tmp_path, f"workers = {workers}\n" + model(engine(answering()).url))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (tmp_path / "gateway.toml").open("a") as file:
+        file.write(f"[log]\npath = '{pipe}'\n")
+    status, answer = gw.control("POST", "/admin/reload", {})
+    told = f"The log {pipe} cannot be written: nobody reads that pipe. Choose another in [log]."
+    assert (status, answer["error"]["message"]) == (400, told)
+    assert gw.says() == f"withstand: The configuration stays as it was. {told}\n"
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as reader:  # noqa: PTH123
+        assert gw.control("POST", "/admin/reload", {})[0] == 200
+        assert gw.says() == READ
+        os.set_blocking(reader.fileno(), True)
+        assert gw.ask(body()).status == 200
+        assert '"status":200' in reader.readline()
+        assert gw.end() == (0, "")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_who_is_told_may_be_gone(engine: Engines, tmp_path: Path, workers: int) -> None:
     gw = Alone(tmp_path, f"workers = {workers}\ndrain_s = 60\n" + model(engine(silent).url))
     gw.process.stderr.close()

@@ -377,6 +377,20 @@ def test_check_takes_a_command_that_there_is_and_a_port_that_is_taken(
             assert ended.value.code == 0, capsys.readouterr().err
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1"])
+def test_one_that_chose_its_own_port_does_not_either(tmp_path: Path, host: str, workers: int) -> None:
+    gw = Gateway(tmp_path, f"workers = {workers}\n[models.m]\n")
+    url = f"http://{host}:{gw.port}"
+    status, answer = gw.control("POST", "/admin/engines", {"model": "m", "url": url})
+    assert (status, answer["error"]["message"].startswith(f"{url} is this gateway itself; ")) == (400, True)
+    path = tmp_path / "gateway.toml"
+    path.write_text(f'listen = "127.0.0.1:0"\nworkers = {workers}\n' + model(url))
+    status, answer = gw.control("POST", "/admin/reload", {})
+    assert (status, f"{url} is this gateway itself" in answer["error"]["message"]) == (400, True)
+    gw.stop()
+
+
 def test_a_gateway_takes_itself_for_no_engine(tmp_path: Path) -> None:
     port = free_port()
     path = tmp_path / "gateway.toml"

@@ -15,15 +15,13 @@ from withstand.app.doctor.wording import OF_URL, worded
 from withstand.cli.options import TYPED_PATH, Between, Verb, key_options, quiet_option
 from withstand.cli.output import rendered, say, write_result
 from withstand.cli.views import Bars, is_drawable
-from withstand.errors import UsageError
+from withstand.errors import MeasureError, UsageError
 from withstand.files import is_there
 from withstand.report.diagnosis_text import print_diagnosis, print_lint
 from withstand.report.numbers import counted
 from withstand.spec import Target, Timeouts
 
 _GOES_ON = " …"
-_TIMEOUTS = Timeouts(connect_s=10, read_s=60, total_s=180)
-"""Patient with a slow engine, but not for ever with a silent one."""
 _SECONDS, _SECONDS_BESIDE = 60.0, 300.0
 
 
@@ -63,6 +61,8 @@ def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **o
         )
     if nginx:
         return _lint(nginx, as_json=as_json)
+    seconds = options["seconds"] or (_SECONDS_BESIDE if options["direct"] or options["echo"] else _SECONDS)
+    timeouts = _timeouts(seconds)
     target = Target(
         base_url=url,
         model=options["model"],
@@ -70,10 +70,14 @@ def verb(*, url: str | None, nginx: Path | None, quiet: bool, as_json: bool, **o
         api_key_env=options["api_key_env"],
         api_key_file=options["api_key_file"],
         cacert=options["cacert"],
-        timeouts=_TIMEOUTS,
+        timeouts=timeouts,
     )
+    means = _means(options, seconds, timeouts)
     with worded(OF_URL), contextlib.closing(Told(quiet=quiet)) as told:
-        diagnosis = examine(target, _means(options), told.tell, told.asking)
+        try:
+            diagnosis = examine(target, means, told.tell, told.asking)
+        except KeyboardInterrupt:
+            raise MeasureError("Interrupted before anything was found.") from None
     if as_json:
         write_result(encoded(diagnosis).decode())
     else:
@@ -123,7 +127,12 @@ def _lint(path: Path, *, as_json: bool) -> int:
     return exit_code_of(findings)
 
 
-def _means(options: dict[str, Any]) -> Means:
+def _timeouts(seconds: float) -> Timeouts:
+    """Patient with a slow engine, but not for ever with a silent one."""
+    return Timeouts(connect_s=min(10.0, seconds), read_s=min(60.0, seconds), total_s=min(180.0, seconds))
+
+
+def _means(options: dict[str, Any], seconds: float, timeouts: Timeouts) -> Means:
     if options["echo"] and options["direct"]:
         raise UsageError("--echo and --direct: behind the path stands one engine; give one of the two.")
     direct = None
@@ -133,12 +142,11 @@ def _means(options: dict[str, Any]) -> Means:
             backend=options["backend"],
             api_key_env=options["direct_api_key_env"],
             cacert=options["cacert"],
-            timeouts=_TIMEOUTS,
+            timeouts=timeouts,
         )
     if options["echo_at"] and not options["echo"]:
         raise UsageError("--echo-at is where the engine of --echo listens; give that too.")
     echo = _place(options["echo_at"] or "127.0.0.1:0") if options["echo"] else None
-    seconds = options["seconds"] or (_SECONDS_BESIDE if direct or echo else _SECONDS)
     dose = Dose(tokens=options["tokens"], pairs=options["pairs"], seconds=seconds)
     return Means(direct=direct, echo=echo, dose=dose)
 

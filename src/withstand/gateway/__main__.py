@@ -16,7 +16,7 @@ from withstand.gateway.key_verbs import keys
 from withstand.gateway.keys import Keyring
 from withstand.gateway.preflight import preflight
 from withstand.gateway.roster import Roster
-from withstand.gateway.telling import tell
+from withstand.gateway.telling import open_standard, tell
 from withstand.gateway.waiting import Lobby
 from withstand.hints import near
 from withstand.usage import run_program
@@ -48,7 +48,7 @@ def check(file: Path) -> None:
         Roster(config, random.Random(), Lobby(lambda _: None))
         notes = preflight(config)
     for note in notes:
-        tell(note)
+        click.echo(f"withstand: {note}", err=True)
     click.echo(f"{file} is good.")
 
 
@@ -82,6 +82,7 @@ def _serve(read: Callable[[], Config], *, rereads: bool) -> int:
 
 def run(arguments: list[str]) -> NoReturn:
     """What is not a verb is for the gateway itself."""
+    open_standard()
     verb = _VERBS.get(arguments[0]) if arguments else None
     if verb is None and _is_mistyped(arguments):
         run_program(click.Group("gateway", _VERBS), arguments, "withstand gateway")  # which knows of no other

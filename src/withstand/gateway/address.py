@@ -1,8 +1,10 @@
 """Addresses: of an engine, taken apart, and of the gateway itself."""
 
+import contextlib
 import errno
 import os
 import socket
+from functools import cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -11,6 +13,8 @@ from msgspec import Struct
 from withstand.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
+_ALL = {"0.0.0.0", "::"}  # noqa: S104  nothing is bound to it here
+"""Whoever listens there listens at every address of this machine; who asks there asks this machine."""
 
 
 class Origin(Struct, frozen=True):
@@ -84,19 +88,37 @@ def check_elsewhere(origin: Origin, listen: str) -> None:
         UsageError: it would ask itself.
     """
     host, port = split_listen(listen)
-    if origin.port == port and not _addresses(origin.host).isdisjoint(_addresses(host)):
+    theirs, ours = _addresses(origin.host), _addresses(host)
+    if ours & _ALL:
+        ours |= _addresses("localhost") | _addresses(socket.gethostname())
+    if origin.port == port and not theirs.isdisjoint(ours | _ALL):
         cure = "name the engine's own address, or have the gateway listen at another port"
         raise UsageError(f"{origin.url} is this gateway itself; {cure}.")
 
 
 def _addresses(host: str) -> set[str]:
-    """By which it is reached from this machine, as far as its name tells."""
-    if host in {"localhost", "0.0.0.0", "::"}:  # noqa: S104  nothing is bound to it here
+    """By which it is reached from this machine, as far as is known without asking anybody else."""
+    if host == "localhost":
         return {"127.0.0.1", "::1"}
+    if host.lower() == socket.gethostname().lower():
+        return _own_addresses()
+    with contextlib.suppress(OSError):
+        host = socket.inet_ntoa(socket.inet_aton(host))  # 127.1 is one, too
     try:
-        return {str(ip_address(host))}
+        address = ip_address(host)
     except ValueError:
         return {host.lower()}
+    return {str(getattr(address, "ipv4_mapped", None) or address)}
+
+
+@cache
+def _own_addresses() -> set[str]:
+    """Of this machine's name."""
+    name = socket.gethostname()
+    try:
+        return {str(address[0]) for *_, address in socket.getaddrinfo(name, None)}
+    except OSError:
+        return {name.lower()}
 
 
 def not_to_be_had(listen: str, e: OSError) -> UsageError:

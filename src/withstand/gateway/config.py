@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from withstand.errors import SpecError, UsageError
 from withstand.gateway.address import Origin, origin_of
-from withstand.gateway.config_checks import check, check_finite
+from withstand.gateway.config_checks import check, check_values
 from withstand.gateway.hosting.config import HostConfig, Hosted, Seconds
 from withstand.gateway.terms import Budget, KeyLimits, Price, TelemetryConfig, UsageConfig
 from withstand.hints import explained
@@ -189,7 +189,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Under way at once."""
     held_bytes: Annotated[int, Meta(ge=1024)] = 1 << 30
     """Of all requests that are being read, wait, or have not been answered yet."""
-    buffer_bytes: Annotated[int, Meta(ge=4096)] = 256 << 10
+    buffer_bytes: Annotated[int, Meta(ge=4096, le=1 << 30)] = 256 << 10
     """Of an answer that its client does not read."""
 
 
@@ -289,6 +289,7 @@ def config_from_file(path: Path, **instead: object) -> Config:
     if "engines" in tree and "models" not in tree:
         raise SpecError(f"{path} is a stack's file, not a gateway's: withstand up {path}.")
     with of_file(path):
+        check_values(tree)  # before a file of that name is looked for
         config = config_of({**with_keys(tree, path.parent), **instead})
     if not config.models:
         raise SpecError(f"The configuration {path} names no model; add [models.NAME] and [[models.NAME.engines]].")
@@ -348,7 +349,7 @@ def config_of(tree: object) -> Config:
     Raises:
         SpecError: a key is wrong; the text names it.
     """
-    check_finite(tree)
+    check_values(tree)
     try:
         config = msgspec.convert(tree, Config)
     except msgspec.ValidationError as e:

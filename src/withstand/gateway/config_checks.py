@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from withstand.errors import SpecError, UsageError
-from withstand.gateway.address import Origin, check_elsewhere, is_local, split_listen
+from withstand.gateway.address import Origin, check_elsewhere, is_local, origin_of, split_listen
 from withstand.gateway.hosting.config import Hosted, wrong_with
 from withstand.gateway.money.stores.opening import holds_password, kind_of
 from withstand.gateway.routes import ROUTES
@@ -38,26 +38,29 @@ def check(config: "Config") -> None:
     _check_cors(config)
     _check_keys(config)
     _check_money(config)
+    _check_telemetry(config)
 
 
 def _wrong(path: str, what: str) -> SpecError:
     return SpecError(f"The configuration is wrong: {what} - at `$.{path}`.")
 
 
-def check_finite(tree: Any, path: str = "$") -> None:
-    """Whether all numbers of a raw tree end somewhere: TOML has ``inf`` and ``nan``, and JSON has not.
+def check_values(tree: Any, path: str = "$") -> None:
+    """Whether all values of a raw tree are good for anything.
 
     Raises:
-        SpecError: one does not.
+        SpecError: a number is ``inf`` or ``nan``, which TOML has, or a text has a zero byte, which no name may have.
     """
+    if isinstance(tree, str) and "\0" in tree:
+        raise _wrong(path.removeprefix("$."), "there is a zero byte in it; leave that out")
     if isinstance(tree, float) and not math.isfinite(tree):
         raise _wrong(path.removeprefix("$."), f"{tree} is no number to count with; give one that ends")
     if isinstance(tree, dict):
         for name, value in tree.items():
-            check_finite(value, f"{path}.{name}")
+            check_values(value, f"{path}.{name}")
     elif isinstance(tree, list):
         for i, value in enumerate(tree):
-            check_finite(value, f"{path}[{i}]")
+            check_values(value, f"{path}[{i}]")
 
 
 def _check_listen(config: "Config") -> None:
@@ -236,3 +239,12 @@ def _check_state(state: str) -> None:
         kind_of(state)
     except UsageError as e:
         raise _wrong("state", str(e).rstrip(".")) from None
+
+
+def _check_telemetry(config: "Config") -> None:
+    if config.telemetry is None:
+        return
+    try:
+        origin_of(config.telemetry.otlp)
+    except UsageError as e:
+        raise _wrong("telemetry.otlp", str(e).rstrip(".")) from None

@@ -5,8 +5,8 @@ import random
 from typing import TYPE_CHECKING
 
 from withstand import clock
-from withstand.errors import UsageError
 from withstand.gateway import IS_COMPILED
+from withstand.gateway.address import check_elsewhere
 from withstand.gateway.bulletin import Bulletin
 from withstand.gateway.checking import Checking
 from withstand.gateway.config import Config, Timeouts
@@ -50,6 +50,8 @@ class House:
     ) -> None:
         self._board = board = board or Board()
         self.config = config
+        self.listen = config.listen
+        """With the port that it came to be."""
         self._local = local
         self.loop = loop
         self.now_s = loop.time
@@ -101,11 +103,14 @@ class House:
         Raises:
             UsageError: a key or the log cannot be had; nothing has changed then.
         """
+        for model in config.models.values():
+            for engine in model.engines:
+                check_elsewhere(engine.origin, self.listen)
         journal = Journal(config.log_path)  # anew, so that a log that was moved away is begun again
         try:
             keyring = Keyring(config.keys, local=self._local)
             self.roster.adopt(config, self.now_s())
-        except UsageError:
+        except BaseException:
             journal.close()
             raise
         self.ledger.turn_to(journal)

@@ -1,5 +1,6 @@
 """The access log: one JSON object a line, handed over many at a time."""
 
+import errno
 import os
 import sys
 from collections.abc import Iterable
@@ -137,8 +138,12 @@ def _scribe(path: str | None) -> Scribe | None:
     if path == "-":
         return Scribe(sys.stdout.fileno(), keeps_open=True)
     try:
-        return Scribe(os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640))
+        descriptor = os.open(Path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o640)
     except OSError as e:
         folder = Path(path).parent
         why = e.strerror if folder.is_dir() else f"there is no folder {folder}"
+        if e.errno == errno.ENXIO:
+            why = "nobody reads that pipe"
         raise UsageError(f"The log {path} cannot be written: {why}. Choose another in [log].") from None
+    os.set_blocking(descriptor, True)
+    return Scribe(descriptor)

@@ -92,6 +92,8 @@ def _check_state(config: Config) -> None:
     path = Path(state)
     _check_writable(path, "state", "Name another file.")
     if path.exists():
+        if not path.is_file():
+            raise UsageError(f"The state {path} is no file. Name another file.")
         try:
             with sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True) as db:
                 db.execute("PRAGMA schema_version")

@@ -26,7 +26,7 @@ class Scribe:
         if self._thread is None:  # not before it is needed: a process that forks must have none
             self._thread = _started(self._go_on)
         if self._thread is None:
-            self._write_at_once(text)
+            write_at_once(self._descriptor, text)
         elif self._given_bytes - self._done_bytes <= _BYTES_MAX:
             self._given_bytes += len(text)
             self._texts.put(text)
@@ -45,26 +45,29 @@ class Scribe:
 
     def _go_on(self) -> None:
         while (text := self._texts.get()) is not None:
-            self._write_out(text)
+            _write_out(self._descriptor, text)
             self._done_bytes += len(text)
         self._release()
-
-    def _write_at_once(self, text: bytes) -> None:
-        takes = select.poll()
-        takes.register(self._descriptor, select.POLLOUT)
-        for at in range(0, len(text), select.PIPE_BUF):
-            if takes.poll(0):
-                self._write_out(text[at : at + select.PIPE_BUF])
-
-    def _write_out(self, text: bytes) -> None:
-        rest = memoryview(text)
-        with contextlib.suppress(OSError):  # a full disk takes the log, not the service
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
 
     def _release(self) -> None:
         if not self._keeps_open:
             os.close(self._descriptor)
+
+
+def write_at_once(descriptor: int, text: bytes) -> None:
+    """As much as can be written without waiting; the rest is lost."""
+    takes = select.poll()
+    takes.register(descriptor, select.POLLOUT)
+    for at in range(0, len(text), select.PIPE_BUF):
+        if takes.poll(0):
+            _write_out(descriptor, text[at : at + select.PIPE_BUF])
+
+
+def _write_out(descriptor: int, text: bytes) -> None:
+    rest = memoryview(text)
+    with contextlib.suppress(OSError):  # a full disk takes the log, not the service
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
 
 
 def _started(work: Callable[[], None]) -> Thread | None:

@@ -153,7 +153,9 @@ async def _serve(config: Config, said: Said, reread: Reread | None, station: Sta
     gc.collect()
     gc.freeze()  # what lives as long as the process is not looked through again
     huge_pages.settle()
-    said.ready(_base_url(host, server.sockets[0].getsockname()[1]))
+    base_url = _base_url(host, server.sockets[0].getsockname()[1])
+    house.listen = base_url.partition("://")[2]
+    said.ready(base_url)
     if mate is not None:
         mate.ready()
     await asked_to_end.wait()

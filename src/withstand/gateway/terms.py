@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 Count = Annotated[int, Meta(ge=1)]
-Dollars = Annotated[float, Meta(ge=0)]
+Dollars = Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class KeyLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

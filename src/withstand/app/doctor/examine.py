@@ -202,6 +202,11 @@ def _must_answer(line: Line, who: str) -> None:
         raise TargetError(key_sentence(heard.why, sent=line.endpoint.asker.sends_key, who=who))
     if heard.http_status == 404:
         raise TargetError(f"{who} knows no such model or path ({heard.why}). Name the model by --model.")
+    url = line.endpoint.target.base_url
     if heard.http_status in {405, 501}:
-        url = f"{line.endpoint.target.base_url} takes no request at {line.endpoint.completions}"
-        raise TargetError(f"{url} ({heard.why}), so it does not speak OpenAI's API. Is it the right address?")
+        told = f"{url} takes no request at {line.endpoint.completions} ({heard.why})"
+        raise TargetError(f"{told}, so it does not speak OpenAI's API. Is it the right address?")
+    if 300 <= heard.http_status < 400:
+        raise TargetError(f"{url} leads elsewhere ({heard.why}). Give the address that it leads to.")
+    if heard.headers.get("content-type", "").startswith("text/html"):
+        raise TargetError(f"{url} answers with a page for people ({heard.why}). Is it the right address, and up?")

@@ -207,7 +207,8 @@ class Line:
         """
         if self.until_ns is not None and clock.now_ns() > self.until_ns:
             self.hang_up()
-            raise TimeUpError(f"{self.endpoint.target.base_url} was too slow for the time that the examination has.")
+            url = self.endpoint.target.base_url
+            raise TimeUpError(f"{url} was too slow for the time that the examination has; give more by --seconds.")
 
     def limited(self, heard: Heard) -> LimitedError:
         """What to say of an answer that is a limit's."""

@@ -1,5 +1,6 @@
 """The application: models, health, metrics, and the administration of engines. Its errors have OpenAI's form."""
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -18,7 +19,7 @@ from withstand.gateway.control.crew import Crew
 from withstand.gateway.control.guide import guide, of_engines
 from withstand.gateway.house import House
 from withstand.gateway.keys import Key
-from withstand.gateway.refusals import Refusal
+from withstand.gateway.refusals import RETRY_AFTER_S, Refusal
 from withstand.gateway.reload import Reloader
 from withstand.gateway.routes import ROUTES, Dialect
 
@@ -42,7 +43,7 @@ class _Application(FastAPI):
 
 
 class _Headed:
-    """Has ``HEAD`` answered as ``GET``; that the body stays here is uvicorn's."""
+    """Has ``HEAD`` answered as ``GET``; that the body stays here is uvicorn's. Who waits at the end is told so."""
 
     def __init__(self, app: "ASGIApp") -> None:
         self._app = app
@@ -50,7 +51,10 @@ class _Headed:
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] == "http" and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}
-        await self._app(scope, receive, send)
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:  # the gateway ends meanwhile
+            await _answer(refusals.shutting_down(RETRY_AFTER_S))(scope, receive, send)
 
 
 def control_app(house: House, crew: Crew, reloader: Reloader) -> FastAPI:

@@ -103,7 +103,7 @@ def _add(house: House, told: str) -> dict[str, Any]:
         bootstrap_port=new.bootstrap_port,
         backup=new.backup,
     )
-    check_elsewhere(engine.origin, house.config.listen)
+    check_elsewhere(engine.origin, house.listen)
     now_s = house.now_s()
     return told_of(house.roster.seat(_model(house, new), engine, now_s), now_s)
 

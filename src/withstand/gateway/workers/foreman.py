@@ -4,6 +4,7 @@ It serves nobody itself, so it is a plain loop over sockets; a worker that hangs
 metrics.
 """
 
+import math
 import os
 import selectors
 import signal
@@ -42,6 +43,8 @@ _YOUNG_S = 5.0
 _WAITS_S = 1.0
 """At the end; by then every worker has said what it waits for."""
 _LOOK_S = 0.25
+_KILL_S = 3.0
+"""After the second signal to end; who is there still hangs."""
 
 
 class Station(Struct, frozen=True):
@@ -96,6 +99,7 @@ class Foreman:
         self._wake, self._woken = socket.socketpair()
         self._ending = False
         self._ending_s = 0.0
+        self._kill_s = math.inf
         self._waits: list[Waits] = []
         """Not told of yet."""
         self._code = 0
@@ -195,7 +199,9 @@ class Foreman:
 
     def _end(self) -> None:
         """Once: go on to the end. Twice: at once."""
-        if not self._ending:
+        if self._ending:
+            self._kill_s = min(self._kill_s, _now_s() + _KILL_S)
+        else:
             self._ending, self._ending_s = True, _now_s()
         self._absent.clear()
         for worker in self._workers.values():
@@ -210,6 +216,9 @@ class Foreman:
             del self._absent[number]
             self._start(number)
         self._answer_scrapes(now_s)
+        if now_s >= self._kill_s:
+            for worker in self._workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
         if self._waits and now_s - self._ending_s >= _WAITS_S:
             tell_of_waiting(sum(each.requests for each in self._waits), max(each.most_s for each in self._waits))
             self._waits.clear()

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from withstand.errors import WithstandError
-from withstand.gateway.control.asking import Refused
 from withstand.gateway.control.changes import made
 from withstand.gateway.control.crew import page_of
 from withstand.gateway.house import House
@@ -95,6 +93,7 @@ class Mate(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  however it went
         """Asyncio's."""
+        self._begun.set()
         self._alone()
 
     def _hear(self, word: Word) -> None:
@@ -115,7 +114,7 @@ class Mate(asyncio.Protocol):
         ours = change.by == self._number and self._begun.is_set()
         try:
             answer = made(self._house, change.kind, change.told)
-        except (Refused, WithstandError) as e:
+        except Exception as e:  # noqa: BLE001  one that nobody foresaw is for whoever asked, too
             if ours:
                 self._say(Done(change.number, good=False))
                 self._settle(change.number, e)
