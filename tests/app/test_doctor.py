@@ -339,11 +339,10 @@ def test_what_gives_no_answer_of_a_model_is_told_so_once(
 def test_a_ctrl_c_before_anything_was_found_says_so() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         words = [sys.executable, "-m", "withstand", "doctor", f"http://127.0.0.1:{silent.getsockname()[1]}"]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as doctor:
-            with silent.accept()[0] as asked:
-                asked.recv(100)
-                doctor.send_signal(signal.SIGINT)
-                said = doctor.communicate(timeout=30)[1]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as doctor, silent.accept()[0] as asked:
+            asked.recv(100)
+            doctor.send_signal(signal.SIGINT)
+            said = doctor.communicate(timeout=30)[1]
     assert (doctor.returncode, said) == (3, "withstand: Interrupted before anything was found.\n")
 
 
