@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import msgspec
@@ -68,3 +68,26 @@ def test_a_server_that_was_there_is_not_taken_for_a_wrong_url() -> None:
     endpoint.close()
     with pytest.raises(TargetError, match="the URL right"):
         Endpoint(Target(base_url=url))
+
+
+class NotUtf8(BaseHTTPRequestHandler):
+    """Its lists hold a byte that no text has."""
+
+    def do_GET(self) -> None:
+        listed = b'{"data": [{"id": "m\xff", "max_model_len": 10}]}'
+        self.send_response(200)
+        self.send_header("content-length", str(len(listed)))
+        self.end_headers()
+        self.wfile.write(listed)
+
+    def log_message(self, *_: object) -> None:
+        """Not heard."""
+
+
+def test_a_list_that_is_no_text_lists_nothing() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), NotUtf8) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = Endpoint(Target(base_url=f"http://127.0.0.1:{server.server_port}", model="m"))
+        assert (endpoint.models, endpoint.context()) == ([], None)
+        endpoint.close()
+        server.shutdown()

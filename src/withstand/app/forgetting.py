@@ -46,7 +46,7 @@ def _by_slots(asker: Asker, address: Address) -> str | None:
     status, body = asker.ask("GET", address.root_url("/slots"))
     try:
         slots = msgspec.json.decode(body, type=list[_Slot]) if status == http.client.OK else []
-    except (msgspec.MsgspecError, RecursionError):  # some other page of this name
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # some other page of this name
         return None
     erased = [asker.ask("POST", address.root_url(f"/slots/{slot.id}?action=erase"))[0] for slot in slots]
     return "the slots were erased" if erased and set(erased) == {http.client.OK} else None

@@ -44,7 +44,7 @@ class SamplesNow:
         """When all sources have told, by the one that tells last, the levels stand anew."""
         try:
             sample = decode_sample(line)
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
         if sample.source not in self._latest and len(self._latest) >= _SOURCES_MAX:
             return

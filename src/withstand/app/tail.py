@@ -66,5 +66,5 @@ def record_of(line: bytes) -> Record | None:
     """None where a line is no record."""
     try:
         return decode_record(line)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

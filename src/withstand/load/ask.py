@@ -123,7 +123,7 @@ def served_models(asker: Asker, address: Address) -> list[str]:
     try:
         tree = msgspec.json.decode(body)
         return [str(m["id"]) for m in tree["data"]]
-    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, RecursionError):
         return []
 
 
@@ -155,7 +155,7 @@ def served_context(asker: Asker, address: Address, model: str | None) -> int | N
     status, body = asker.ask("GET", address.url("/v1/models"))
     try:
         listed = msgspec.json.decode(body, type=_Models).data if status == http.client.OK else ()
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     told = next((m for m in listed if m.id == model), None)
     listed_tokens = (told.max_model_len or told.context_length or told.meta.n_ctx) if told else None
@@ -169,7 +169,7 @@ def _in_props(asker: Asker, address: Address) -> int | None:
         return None
     try:
         return msgspec.json.decode(body, type=_Props).told.n_ctx if status == http.client.OK else None
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -52,7 +52,7 @@ def read_commission(manifest: Path, kind: type[_Kind]) -> _Kind:
         asked = msgspec.json.decode(manifest.read_bytes(), type=kind)
     except OSError as e:
         raise UsageError(f"{manifest} cannot be read: {e.strerror}.") from None
-    except (msgspec.MsgspecError, RecursionError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         raise StorageError(f"{manifest} is damaged: {e}. Its run folders can be read one by one.") from None
     if asked.schema > SCHEMA:
         raise StorageError(f"{manifest} was written by a later withstand (schema {asked.schema}); update this one.")

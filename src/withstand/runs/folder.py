@@ -145,7 +145,7 @@ class RunFolder:
             for line in lines_of(path, share):
                 try:
                     yield decode_record(line)
-                except (msgspec.MsgspecError, RecursionError):
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                     self.damaged_lines += line.endswith(b"\n")
         except DamagedError:
             self.damaged_lines += share.index == 0  # all readers come upon it
@@ -231,7 +231,7 @@ def manifest_of(path: Path, data: bytes) -> Manifest:
         if schema > SCHEMA:
             raise StorageError(f"{path} was written by a later withstand (schema {schema}); update this one.")
         return msgspec.json.decode(data, type=Manifest)
-    except (msgspec.MsgspecError, RecursionError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         raise StorageError(f"{path / _MANIFEST} is damaged: {e}. Take {path} away, or name the others alone.") from None
 
 
@@ -239,7 +239,7 @@ def _is_anothers(manifest: Path) -> bool:
     """Ours tells its schema; what cannot be read at all may have been one of ours."""
     try:
         return _schema(manifest.read_bytes()) is None
-    except (msgspec.MsgspecError, RecursionError, OSError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError):
         return False
 
 

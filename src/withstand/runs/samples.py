@@ -41,7 +41,7 @@ def _samples_of(path: Path, damages: list[Path]) -> Iterator[Sample]:
         for line in lines_of(path, WHOLE):
             try:
                 yield decode_sample(line)
-            except (msgspec.MsgspecError, RecursionError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 damages += [path] * line.endswith(b"\n")
     except DamagedError:
         damages.append(path)

@@ -49,7 +49,7 @@ def site_of(folder: Path) -> Site | None:
         return None
     except OSError as e:
         raise _damaged(path, e.strerror) from None
-    except (msgspec.MsgspecError, RecursionError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         raise _damaged(path, e) from None
 
 

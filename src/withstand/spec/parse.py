@@ -120,7 +120,7 @@ def _index(node: list[Any], part: str, assignment: str) -> int:
 def _value(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return text
 
 

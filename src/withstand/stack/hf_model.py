@@ -58,7 +58,7 @@ def _is_whole(folder: Path, model: ModelFile) -> bool:
     try:
         stamp = msgspec.json.decode((folder / _STAMP).read_bytes(), type=_Stamp)
         return stamp == _Stamp(model.sha256, LAYOUT, _sums(folder))
-    except (OSError, msgspec.DecodeError):  # not there, or not readable: it will be made again
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # not there, or not readable: it will be made again
         return False
 
 

@@ -139,7 +139,7 @@ def _kept(pinned: Pinned, folder: Path) -> ModelFile | None:
         stamp = msgspec.json.decode(_stamp(pinned, folder).read_bytes(), type=_Stamp)
         if stamp == _Stamp(pinned.sha256, CONVERTER, stamp.sha256) and _sha256(path) == stamp.sha256:
             return ModelFile(name=NAME, path=path, sha256=stamp.sha256)
-    except (OSError, msgspec.DecodeError):  # not there, or not readable: it will be made again
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # not there, or not readable: it will be made again
         pass
     return None
 

@@ -97,7 +97,7 @@ def _asked(url: str, method: str, path: str, form: str | None, kind: type[_T]) -
     try:
         connection.request(method, path, form, _HEADERS if form else {})
         return msgspec.json.decode(connection.getresponse().read(), type=kind)
-    except (OSError, http.client.HTTPException, msgspec.DecodeError) as e:
+    except (OSError, http.client.HTTPException, msgspec.DecodeError, UnicodeDecodeError) as e:
         raise EngineError(f"Prometheus at {url} does not answer: {e or type(e).__name__}.") from None
     finally:
         connection.close()

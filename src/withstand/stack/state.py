@@ -211,5 +211,5 @@ def decoded(data: bytes, kind: type[_T]) -> _T | None:
     """None = it is none."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -35,7 +35,7 @@ def compared_of(place: Place, root: Path, about: Entry) -> Entry:
         told = msgspec.json.decode(read(place.path / "comparison.json", root), type=_Comparison)
     except OutOfReachError as e:
         return msgspec.structs.replace(about, why=shown(str(e)))
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return about
     lack = _lack(place, root, told)
     return msgspec.structs.replace(
@@ -53,7 +53,7 @@ def _lack(place: Place, root: Path, told: _Comparison) -> str | None:
         return None
     try:
         asked = msgspec.json.decode(read(place.path / "ab.json", root), type=_Turns).pairs
-    except (OutOfReachError, msgspec.MsgspecError, RecursionError):  # then nobody knows
+    except (OutOfReachError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # then nobody knows
         return None
     whole = min((len(side.sources) for side in told.sides), default=0)
     return f"Partial: {whole} of {asked} pairs are measured. `--resume` goes on with it." if whole < asked else None

@@ -143,7 +143,7 @@ def _summary(place: Place, root: Path) -> tuple[_Summary, str | None]:
         return msgspec.json.decode(read(place.path / "summary.json", root), type=_Summary), None
     except OutOfReachError as e:
         return _Summary(), str(e)
-    except (msgspec.MsgspecError, RecursionError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         return _Summary(), f"summary.json is damaged: {e}."
 
 

@@ -164,7 +164,7 @@ async def _wish(request: Request) -> _Wish:
             raise HTTPException(413, "That is more than can be meant.")
     try:
         wish = msgspec.json.decode(body, type=_Wish)
-    except (msgspec.MsgspecError, RecursionError) as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
         raise HTTPException(400, f"It is not understood: {e}.") from None
     problem = _why_not(wish)
     if problem:

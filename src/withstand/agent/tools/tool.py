@@ -54,7 +54,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         """
         try:
             tree = msgspec.json.decode(arguments or "{}")
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ToolError(f"The arguments are no JSON; write {{{self.argument!r}: …}}.") from None
         told = tree.get(self.argument) if isinstance(tree, dict) else None
         if isinstance(told, int | float) and not isinstance(told, bool):

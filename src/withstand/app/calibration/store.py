@@ -31,7 +31,7 @@ def kept() -> Calibration | None:
     try:
         data = (cache_folder() / _NAME).read_bytes()
         calibration = msgspec.json.decode(data, type=Calibration)
-    except (EngineError, OSError, msgspec.MsgspecError):
+    except (EngineError, OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return calibration if _lasting(calibration.machine) == _lasting(client_facts()) else None
 
