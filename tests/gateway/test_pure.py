@@ -108,7 +108,7 @@ def test_a_model_is_renamed_and_nothing_else(fields: list[tuple[str, Any]], plac
 
 def test_a_name_that_is_spelled_with_escapes_is_renamed_too() -> None:
     assert asked.renamed(rb'{"mod\u0065l":"g\u0070t","x": 1.0e0 }', "gpt", "m") == b'{"model":"m","x":1.0e0}'
-    with pytest.raises(ValueError, match="(?i)utf-8"):
+    with pytest.raises(ValueError, match=r"(?i)utf-8"):
         asked.renamed(b'{"\xff":1,"model":"g\\u0070t"}', "gpt", "m")
 
 
