@@ -193,6 +193,20 @@ def test_an_echo_engine_that_nothing_leads_to() -> None:
         examine(Target(base_url=server.base_url), means, lambda _: None)
 
 
+def test_an_echo_engine_that_is_not_alone_tells_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    with TruthServer(PACE) as other:
+        engines = (other.base_url, f"http://127.0.0.1:{port}")
+        gw = Gateway(tmp_path, model(*engines, name="truth", more='policy = "round_robin"'))
+        with pytest.raises(TargetError, match="asks other engines besides the echo engine"):
+            examine(
+                Target(base_url=f"http://127.0.0.1:{gw.port}", model="truth"),
+                Means(echo=("127.0.0.1", port), echo_wait_s=20, dose=SMALL),
+                lambda _: None,
+            )
+        gw.stop()
+
+
 def test_the_engine_ends_with_its_doctor() -> None:
     with echo_engine("127.0.0.1", 0, 5) as echo:
         assert echo.served("nothing") == []

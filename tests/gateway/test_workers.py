@@ -357,6 +357,8 @@ def test_pages_add_up_but_for_what_each_sees_whole() -> None:
             + f'w_requests_total{{a="b c"}} {total}\n'
             + head.format("w_engine_in_flight", "gauge")
             + f"w_engine_in_flight {whole}\n"
+            + head.format("w_gateway_compiled", "gauge")
+            + "w_gateway_compiled 1\n"
         )
 
     both = together(page(1, 7), [page(2.5, 7)])

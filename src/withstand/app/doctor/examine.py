@@ -30,6 +30,8 @@ from withstand.spec import Target
 CHAPTERS = ("stream", "usage", "fields", "headers", "errors", "leaving", "hop", "manners")
 _KNOCK_S = 0.5
 """Between requests that look for the echo engine: a key may have few of them."""
+_LOTS = 6
+"""Requests; one by lot among two engines hides from them once in 64 times."""
 GOOD, ILL, NOT_KNOWN = 0, 1, 3
 _LENGTHS = Question("fields.rest", "How a length is asked for")
 _FIELDS = Question("fields.others", "What other fields do")
@@ -150,7 +152,18 @@ def _path(target: Target, echo: Echo | None, means: Means, tell: Tell) -> Iterat
                 f"No request to {target.base_url} reached the echo engine at {echo.url} within "
                 f"{means.echo_wait_s:g} s; configure it as the path's engine, and name its model by --model."
             )
+        _must_be_alone(found[0], echo)
         yield found[0]
+
+
+def _must_be_alone(line: Line, echo: Echo) -> None:
+    """Of what another engine answers too nothing can be told."""
+    for word in (mark() for _ in range(_LOTS)):
+        heard = line.ask(line.body(stream=True, tokens=1, prompt=word), limits=True)
+        if heard.ok and not echo.served(word):
+            url = line.endpoint.target.base_url
+            told = f"{url} asks other engines besides the echo engine at {echo.url}"
+            raise TargetError(f"{told}; make that the only one of its model meanwhile.")
 
 
 def _try_echo(target: Target, echo: Echo, stack: contextlib.ExitStack, found: list[Line]) -> bool:

@@ -28,6 +28,7 @@ _STATUSES = (
 )
 _EVENT = Question("errors.event", "An error in mid-stream")
 _CUT = Question("errors.cut", "The engine dies")
+_ELSEWHERE = "another engine than the echo engine was asked"
 
 
 def examine_refusals(patient: Patient) -> Iterator[Finding]:
@@ -78,12 +79,18 @@ def examine_faults(patient: Patient, echo: Echo) -> Iterator[Finding]:
             tries = len(echo.served(word))
             if heard.http_status == _LIMITED and not tries:
                 raise line.limited(heard)
-            yield judge_status(question, heard, status, retry_after, tries)
+            if heard.ok and not tries:
+                yield question.not_tried(_ELSEWHERE)
+            else:
+                yield judge_status(question, heard, status, retry_after, tries)
             _recover(line, echo)
         for question, behaviour in ((_EVENT, "error_midstream:3"), (_CUT, "premature_close:3")):
             word = _failing(echo, behaviour)
             heard = line.ask(line.body(stream=True, tokens=16, prompt=word))
-            yield (judge_error_event if question is _EVENT else judge_broken)(question, heard)
+            if heard.ok and not echo.served(word):
+                yield question.not_tried(_ELSEWHERE)
+            else:
+                yield (judge_error_event if question is _EVENT else judge_broken)(question, heard)
             _recover(line, echo)
 
 

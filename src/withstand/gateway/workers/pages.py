@@ -12,6 +12,7 @@ _SEEN_WHOLE = (
     "engine_up",
     "engine_healthy",
     "engine_failing",
+    "gateway_compiled",
 )
 _LASTS = frozenset(("counter", "histogram"))
 
